@@ -1,0 +1,84 @@
+# make demo: see it work.  make test: everything that must pass.  make help: the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo build test lint format bench peers sanitize fuzz clean
+
+PYTHON := $(CURDIR)/.venv/bin/python
+PEERS := $(CURDIR)/.peers/bin/python
+CMAKE := PATH="$(CURDIR)/.venv/bin:$$PATH" cmake
+CONFIGURE := -G Ninja -DPython_EXECUTABLE=$(PYTHON) -DTAPEFLOW_WERROR=ON
+PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadgroup
+JOBS := 2
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build  ## train a small model with a tape, then explain a gradient that is None
+	@$(PYTHON) examples/demo.py
+
+build: .venv/stamp  ## incremental build; afterwards `import tapeflow` works in this folder
+	@[ -f build/build.ninja ] || $(CMAKE) -S . -B build $(CONFIGURE) -DTAPEFLOW_MODULE_DIR=$(CURDIR)/tapeflow >/dev/null
+	@$(CMAKE) --build build -j $(JOBS)
+
+test: lint build  ## lint, unit and property tests, conformance
+	@$(PYTEST) && echo "make test: all passed" || { echo "make test: FAILED (see above)"; exit 1; }
+
+lint: .venv/stamp  ## ruff: rules and format
+	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check --diff -q . \
+	  || { echo "make lint: FAILED (make format repairs the layout)"; exit 1; }
+
+format: .venv/stamp  ## let ruff put imports and layout right
+	@$(PYTHON) -m ruff check -q --fix . ; $(PYTHON) -m ruff format -q .
+
+bench: build  ## step times against the peers (make peers installs them); ARGS=--compiled for compiled modes
+	@$(PYTHON) benchmarks/compare.py $(ARGS)
+
+fuzz: build  ## the property tests, ten times as many examples
+	@TAPEFLOW_EXAMPLES=2000 $(PYTEST) tests/ops
+
+# The tests run on a copy of the tree, so that the sanitised module never replaces the real one.
+# libstdc++ is preloaded too: the sanitizer must find its `throw` at start.
+sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the tests
+	@rm -rf build-sanitize/tree && mkdir -p build-sanitize/tree
+	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs build-sanitize/tree
+	@rm -f build-sanitize/tree/tapeflow/_core.*
+	@$(CMAKE) -S . -B build-sanitize $(CONFIGURE) -DTAPEFLOW_SANITIZE=ON \
+	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow >/dev/null
+	@$(CMAKE) --build build-sanitize -j $(JOBS)
+	@cd build-sanitize/tree && export PYTHONPATH="$$PWD" PYTHONMALLOC=malloc \
+	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 && \
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" $(PYTEST) -p no:cacheprovider \
+	  && echo "make sanitize: clean" || { echo "make sanitize: FAILED (see above)"; exit 1; }
+
+peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
+
+clean:  ## remove what was built (the virtual environments stay)
+	rm -rf build build-sanitize dist tapeflow/_core.*.so .pytest_cache .ruff_cache .hypothesis
+	find tapeflow tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+# ------------------------------------------------------------------------------------------ virtual environments
+define CHECK_PYTHON
+python3 -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Tapeflow needs Python 3.11 or newer; python3 is {sys.version.split()[0]}")'
+endef
+
+# What to install is written once, in pyproject.toml. A .pth file makes this checkout importable from any folder.
+define REQUIREMENTS
+import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); extra = p["project"]["optional-dependencies"]; \
+print(*p["build-system"]["requires"], *p["project"]["dependencies"], *extra["test"], *extra["dev"], sep="\n")
+endef
+
+.venv/stamp: pyproject.toml
+	@$(CHECK_PYTHON)
+	@[ -x $(PYTHON) ] || python3 -m venv .venv
+	@$(PYTHON) -c '$(REQUIREMENTS)' > .venv/requirements.txt
+	@echo "setting up .venv" && $(PYTHON) -m pip install -q --disable-pip-version-check -r .venv/requirements.txt
+	@echo "$(CURDIR)" > "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tapeflow_checkout.pth"
+	@touch $@
+
+.peers/stamp:
+	@$(CHECK_PYTHON)
+	@[ -x $(PEERS) ] || python3 -m venv .peers
+	@$(PEERS) -m pip install -q --disable-pip-version-check torch==2.13.0
+	@$(PEERS) -m pip install -q --disable-pip-version-check 'tensorflow-cpu==2.21.*' jax
+	@touch $@

@@ -1,0 +1,47 @@
+"""Peak memory of training, each framework in its own process: of the whole process, and beyond what the import took.
+
+python benchmarks/peak_memory.py [steps]
+"""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from compare import build_step, frameworks, print_table, run
+
+WORK = ["mlp_mnist", "cnn"]
+
+
+def resident(field: str) -> float:
+    """Megabytes in `field` of the kernel's account: VmRSS is now, VmHWM the peak."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def train(framework: str, work: str, steps: int) -> dict:
+    importlib.import_module(framework)
+    imported = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # sets VmHWM back to VmRSS: an import has a peak of its own
+    step = build_step(framework, work, compiled=framework == "jax")
+    for _ in range(steps):
+        step()
+    return {"imported": imported, "peak": resident("VmHWM")}
+
+
+def main():
+    steps = sys.argv[1] if sys.argv[1:] else "200"
+    for work in WORK:
+        rows = []
+        for name in frameworks():
+            result = run(name, __file__, "--worker", name, work, steps)
+            peak, beyond = result["peak"], result["peak"] - result["imported"]
+            rows.append([name, f"{peak:,.0f} MB", f"{beyond:,.0f} MB"])
+        print_table(f"Peak memory of {steps} steps of {work}.", ["framework", "process", "beyond import"], rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        print(json.dumps(train(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+    else:
+        main()

@@ -1,0 +1,50 @@
+// Adding up cotangents.
+#include "autodiff/cotangent.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/vector.h"
+#include "ops/ops.h"
+#include "base/parallel.h"
+
+namespace tapeflow {
+namespace {
+
+template <class T> void add_in_place(const Tensor& total, const Tensor& more) {
+  T* y = total.mutable_data<T>();
+  const T* x = more.data<T>();
+  auto kernel = vector_kernels<T>().accumulate;
+  if (total.size() <= kCheapGrain) return kernel(x, y, total.size());
+  parallel_for(total.size(), kCheapGrain, [&](int64_t begin, int64_t end) { kernel(x + begin, y + begin, end - begin); });
+}
+
+}  // namespace
+
+Tensor densified(const Cotangent& c, const Shape& shape) {
+  if (!c.indices) return c.values;
+  Tensor rows = c.indices.rank() == 1 ? c.indices : reshape(c.indices, {c.indices.size()});
+  return unsorted_segment_sum(c.values, rows, shape[0]);
+}
+
+void accumulate(Cotangent& total, Cotangent more, const Shape& shape) {
+  if (!total) {
+    total = std::move(more);
+    return;
+  }
+  if (total.indices && more.indices) {
+    Tensor values[] = {total.values, more.values}, indices[] = {total.indices, more.indices};
+    if (indices[0].dtype() != indices[1].dtype())
+      for (Tensor& t : indices) t = cast(t, DType::int64);
+    total = {concat(values, 0), concat(indices, 0)};
+    return;
+  }
+  if (total.indices) total = {densified(total, shape), Tensor()};
+  Tensor other = densified(more, shape);
+  const Tensor& t = total.values;
+  if (thread_state().recorders.empty() && t.unique() && t.shape() == other.shape() && t.dtype() == other.dtype()) {
+    if (t.dtype() == DType::float32) return add_in_place<float>(t, other);
+    if (t.dtype() == DType::float64) return add_in_place<double>(t, other);
+  }
+  total.values = add(t, other);
+}
+
+}  // namespace tapeflow

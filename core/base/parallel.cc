@@ -1,0 +1,230 @@
+// Owns the worker threads and the protocol by which they and the caller share the ranges of one job.
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace tapeflow {
+namespace {
+
+using Body = FunctionRef<void(int64_t, int64_t)>;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto spin_time = std::chrono::microseconds(40);  // about what waking a sleeping thread costs
+constexpr int64_t chunks_per_thread = 4;                   // so that a thread which starts late still finds work
+constexpr int64_t max_chunks = 0xffff;
+
+thread_local bool inside_region = false;
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+// Spins until `ready` holds or the time is over.
+template <class Ready>
+bool spin_until(Ready ready) {
+  const Clock::time_point start = Clock::now();
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (ready()) return true;
+      pause_cpu();
+    }
+  } while (Clock::now() - start < spin_time);
+  return false;
+}
+
+// The unclaimed chunks [front, back) of job number `job`, packed into one word so that a claim is one exchange. The
+// caller claims from the front and workers from the back: in a row of similar jobs each core meets its own data again.
+struct Ticket {
+  uint64_t word;
+
+  static Ticket make(uint64_t job, int64_t chunks) { return {job << 32 | static_cast<uint64_t>(chunks)}; }
+  uint64_t job() const { return word >> 32; }
+  int64_t front() const { return static_cast<int64_t>(word >> 16 & 0xffff); }
+  int64_t back() const { return static_cast<int64_t>(word & 0xffff); }
+  bool empty() const { return front() == back(); }
+};
+
+class Pool {
+ public:
+  // Runs the body in `chunks` ranges of `chunk` items; false when another thread is using the pool.
+  bool run(int64_t n, int64_t chunk, int64_t chunks, int threads, Body body) {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    start_workers(threads - 1);
+    n_ = n;
+    chunk_ = chunk;
+    body_ = &body;
+    unfinished_.store(chunks, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    ticket_.store(Ticket::make(Ticket{ticket_.load(std::memory_order_relaxed)}.job() + 1, chunks).word);
+    if (sleepers_.load() > 0) {
+      { std::lock_guard lock(sleep_mutex_); }  // a worker between its last look and its sleep holds it
+      wake_.notify_all();
+    }
+    work(true);
+    while (!spin_until([&] { return unfinished_.load(std::memory_order_acquire) == 0; })) sched_yield();
+    std::exception_ptr error = std::exchange(error_, nullptr);
+    busy_.store(false, std::memory_order_release);
+    if (error) std::rethrow_exception(error);
+    return true;
+  }
+
+ private:
+  void start_workers(int wanted) {
+    active_.store(wanted, std::memory_order_relaxed);
+    if (started_ >= wanted) return;
+    // Signals stay with the program's own threads, so that Python's blocking calls see them.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      for (; started_ < wanted; ++started_) std::thread([this, index = started_] { serve(index); }).detach();
+    } catch (const std::system_error&) {
+      // No thread to be had: the caller and the workers there are do everything.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  [[noreturn]] void serve(int index) {
+    inside_region = true;
+    uint64_t seen = 0;
+    auto has_new_job = [&] {
+      Ticket ticket{ticket_.load()};
+      return ticket.job() != seen && index < active_.load(std::memory_order_relaxed);
+    };
+    for (;;) {
+      if (!spin_until(has_new_job)) {
+        std::unique_lock lock(sleep_mutex_);
+        sleepers_.fetch_add(1);
+        wake_.wait(lock, has_new_job);
+        sleepers_.fetch_sub(1);
+      }
+      seen = Ticket{ticket_.load(std::memory_order_relaxed)}.job();
+      work(false);
+    }
+  }
+
+  // A chunk once claimed keeps its job alive, so the job's plain members are read only after a claim.
+  void work(bool from_front) {
+    uint64_t word = ticket_.load(std::memory_order_acquire);
+    while (!Ticket{word}.empty()) {
+      const uint64_t rest = from_front ? word + (1 << 16) : word - 1;
+      if (!ticket_.compare_exchange_weak(word, rest, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      run_chunk(from_front ? Ticket{word}.front() : Ticket{rest}.back());
+      word = ticket_.load(std::memory_order_acquire);
+    }
+  }
+
+  void run_chunk(int64_t index) {
+    if (!failed_.load(std::memory_order_relaxed)) {
+      try {
+        (*body_)(index * chunk_, std::min(n_, (index + 1) * chunk_));
+      } catch (...) {
+        if (!failed_.exchange(true)) error_ = std::current_exception();
+      }
+    }
+    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<int64_t> unfinished_{0};
+  alignas(64) int64_t n_ = 0;
+  int64_t chunk_ = 0;
+  const Body* body_ = nullptr;
+  std::exception_ptr error_;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> busy_{false};
+  std::atomic<int> active_{0};  // workers with an index below this take part
+  std::atomic<int> sleepers_{0};
+  int started_ = 0;
+  std::mutex sleep_mutex_;
+  std::condition_variable wake_;
+};
+
+std::atomic<int> configured_threads{0};  // 0 is the default
+
+// Never destroyed: detached workers live until the process ends. A forked child has none of the workers, so it forgets
+// its copy of the pool and makes a new one at its first use.
+std::atomic<Pool*> current_pool{nullptr};
+
+Pool& pool() {
+  Pool* existing = current_pool.load(std::memory_order_acquire);
+  if (existing) return *existing;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
+  static_cast<void>(registered);
+  Pool* made = new Pool;
+  if (current_pool.compare_exchange_strong(existing, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *existing;
+}
+
+// The CPU time this container may use, in cores, or `cores` where there is no limit.
+int cgroup_limit(int cores) {
+  std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
+  if (!file) return cores;
+  long long quota = 0, period = 0;
+  const bool limited = std::fscanf(file, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0;
+  std::fclose(file);
+  return limited ? static_cast<int>(std::min<long long>(cores, (quota + period - 1) / period)) : cores;
+}
+
+int usable_cores() {
+  int cores = static_cast<int>(std::thread::hardware_concurrency());
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
+  cores = cgroup_limit(cores);
+#endif
+  return std::max(cores, 1);
+}
+
+struct RegionGuard {
+  RegionGuard() { inside_region = true; }
+  ~RegionGuard() { inside_region = false; }
+};
+
+// Even chunks; large ones start at multiples of 64 items, so that no two threads write one cache line.
+int64_t chunk_size(int64_t n, int64_t grain, int threads) {
+  const int64_t chunks = std::min({n / std::max<int64_t>(grain, 1), threads * chunks_per_thread, max_chunks});
+  const int64_t chunk = (n + chunks - 1) / chunks;
+  return chunk < 1024 ? chunk : (chunk + 63) / 64 * 64;
+}
+
+}  // namespace
+
+void parallel_for(int64_t n, int64_t grain, Body body) {
+  if (n <= 0) return;
+  const int threads = n <= grain || inside_region ? 1 : thread_count();
+  if (threads > 1) {
+    const int64_t chunk = chunk_size(n, grain, threads);
+    RegionGuard guard;
+    if (chunk < n && pool().run(n, chunk, (n + chunk - 1) / chunk, threads, body)) return;
+  }
+  body(0, n);
+}
+
+int thread_count() {
+  static const int cores = usable_cores();
+  const int configured = configured_threads.load(std::memory_order_relaxed);
+  return configured > 0 ? configured : cores;
+}
+
+void set_thread_count(int count) { configured_threads.store(std::max(count, 0), std::memory_order_relaxed); }
+
+}  // namespace tapeflow

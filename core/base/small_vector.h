@@ -1,0 +1,98 @@
+// A vector that keeps its first N elements inside itself.
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+namespace tapeflow {
+
+template <class T, size_t N> class SmallVector {
+ public:
+  SmallVector() = default;
+  SmallVector(std::initializer_list<T> items) {
+    for (const T& item : items) push_back(item);
+  }
+  SmallVector(const SmallVector& other) {
+    for (const T& item : other) push_back(item);
+  }
+  SmallVector(SmallVector&& other) noexcept { take(other); }
+  SmallVector& operator=(const SmallVector& other) {
+    if (this != &other) {
+      clear();
+      for (const T& item : other) push_back(item);
+    }
+    return *this;
+  }
+  SmallVector& operator=(SmallVector&& other) noexcept {
+    if (this != &other) {
+      this->~SmallVector();
+      new (this) SmallVector(std::move(other));
+    }
+    return *this;
+  }
+  ~SmallVector() {
+    clear();
+    if (items_ != inner()) ::operator delete(items_);
+  }
+
+  void push_back(T item) {
+    if (size_ == capacity_) reserve(2 * capacity_);
+    new (items_ + size_++) T(std::move(item));
+  }
+  void pop_back() { items_[--size_].~T(); }
+  void resize(size_t n) {
+    if (n > capacity_) reserve(n);
+    while (size_ > n) pop_back();
+    while (size_ < n) new (items_ + size_++) T();
+  }
+  void clear() { resize(0); }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](size_t i) { return items_[i]; }
+  const T& operator[](size_t i) const { return items_[i]; }
+  T& back() { return items_[size_ - 1]; }
+  T* begin() { return items_; }
+  T* end() { return items_ + size_; }
+  const T* begin() const { return items_; }
+  const T* end() const { return items_ + size_; }
+  T* data() { return items_; }
+  const T* data() const { return items_; }
+  friend bool operator==(const SmallVector& a, const SmallVector& b) {
+    if (a.size_ != b.size_) return false;
+    for (size_t i = 0; i < a.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return true;
+  }
+
+ private:
+  T* inner() { return reinterpret_cast<T*>(storage_); }
+  void reserve(size_t n) {
+    T* bigger = static_cast<T*>(::operator new(n * sizeof(T)));
+    for (size_t i = 0; i < size_; ++i) {
+      new (bigger + i) T(std::move(items_[i]));
+      items_[i].~T();
+    }
+    if (items_ != inner()) ::operator delete(items_);
+    items_ = bigger;
+    capacity_ = n;
+  }
+  void take(SmallVector& other) {
+    if (other.items_ != other.inner()) {
+      items_ = std::exchange(other.items_, other.inner());
+      capacity_ = std::exchange(other.capacity_, N);
+      size_ = std::exchange(other.size_, 0);
+      return;
+    }
+    for (size_t i = 0; i < other.size_; ++i) new (items_ + i) T(std::move(other.items_[i]));
+    size_ = other.size_;
+    other.clear();
+  }
+
+  alignas(T) unsigned char storage_[N * sizeof(T)];
+  T* items_ = inner();
+  size_t size_ = 0, capacity_ = N;
+};
+
+}  // namespace tapeflow

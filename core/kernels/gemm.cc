@@ -1,0 +1,231 @@
+// Owns the choice among the ways to make a matrix product: own kernel or library, one thread or several.
+#include "kernels/gemm.h"
+
+#include <algorithm>
+#include <climits>
+#include <complex>
+#include <type_traits>
+
+#include "base/parallel.h"
+#include "kernels/blas.h"
+
+namespace tapeflow {
+namespace {
+
+// Integers are multiplied as unsigned ones, whose overflow is defined.
+template <class T>
+struct KernelTypeOf {
+  using type = T;
+};
+template <>
+struct KernelTypeOf<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct KernelTypeOf<int64_t> {
+  using type = uint64_t;
+};
+
+template <class T>
+constexpr bool is_complex = false;
+template <class T>
+constexpr bool is_complex<std::complex<T>> = true;
+
+template <class T>
+SerialGemm<T> choose_kernel() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return avx512::serial_gemm<T>();
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::serial_gemm<T>();
+#endif
+  return baseline::serial_gemm<T>();
+}
+
+template <class T>
+struct Product {
+  bool transpose_a, transpose_b;
+  int64_t m, n, k;
+  const T* a;
+  int64_t lda;
+  const T* b;
+  int64_t ldb;
+  T* c;
+  int64_t ldc;
+  bool accumulate;
+
+  Product block(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    Product part = *this;
+    part.m = rows;
+    part.n = columns;
+    part.a += row * (transpose_a ? 1 : lda);
+    part.b += column * (transpose_b ? ldb : 1);
+    part.c += row * ldc + column;
+    return part;
+  }
+};
+
+template <class T>
+void multiply_own(const Product<T>& p) {
+  using K = typename KernelTypeOf<T>::type;
+  static const SerialGemm<K> kernel = choose_kernel<K>();
+  kernel(p.transpose_a, p.transpose_b, p.m, p.n, p.k, reinterpret_cast<const K*>(p.a), p.lda,
+         reinterpret_cast<const K*>(p.b), p.ldb, reinterpret_cast<K*>(p.c), p.ldc, p.accumulate);
+}
+
+// The library is column-major: it makes the transposed product of the transposed operands.
+template <class T>
+void multiply_with_library(BlasGemm<T> library, const Product<T>& p) {
+  const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+  const int lda = static_cast<int>(p.lda), ldb = static_cast<int>(p.ldb), ldc = static_cast<int>(p.ldc);
+  const T one = 1, beta = p.accumulate ? T(1) : T(0);
+  library(p.transpose_b ? "T" : "N", p.transpose_a ? "T" : "N", &n, &m, &k, &one, p.b, &ldb, p.a, &lda, &beta, p.c,
+          &ldc);
+}
+
+// For complex numbers where there is no library. Written out: operator* of std::complex looks for infinities each time.
+template <class T>
+void multiply_complex(const Product<std::complex<T>>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      T real = 0, imaginary = 0;
+      for (int64_t q = 0; q < p.k; ++q) {
+        const std::complex<T> x = p.transpose_a ? p.a[q * p.lda + i] : p.a[i * p.lda + q];
+        const std::complex<T> y = p.transpose_b ? p.b[j * p.ldb + q] : p.b[q * p.ldb + j];
+        real += x.real() * y.real() - x.imag() * y.imag();
+        imaginary += x.real() * y.imag() + x.imag() * y.real();
+      }
+      std::complex<T>& c = p.c[i * p.ldc + j];
+      c = p.accumulate ? c + std::complex<T>(real, imaginary) : std::complex<T>(real, imaginary);
+    }
+  }
+}
+
+// Multiplications, with the memory that is touched counted at its price.
+template <class T>
+int64_t cost(const Product<T>& p) {
+  return p.m * p.n * p.k + 4 * (p.m * p.k + p.k * p.n + p.m * p.n);
+}
+
+constexpr int64_t cost_of_a_task = int64_t{1} << 18;  // about two microseconds
+constexpr int64_t cost_worth_threads = 4 * cost_of_a_task;
+
+int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
+int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }
+
+// Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in parallel.
+// The cut does not change the order in which any element is summed.
+template <class T, class Multiply>
+void multiply_blocks(const Product<T>& p, int64_t tasks, Multiply multiply) {
+  constexpr int64_t panel = 256 / sizeof(T);
+  constexpr int64_t row_unit = 12;
+  const int64_t columns = round_up(ceil_divide(p.n, tasks), panel);
+  const int64_t column_blocks = ceil_divide(p.n, columns);
+  const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), row_unit);
+  const int64_t row_blocks = ceil_divide(p.m, rows);
+  parallel_for(row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task % row_blocks * rows;
+      const int64_t column = task / row_blocks * columns;
+      multiply(p.block(row, std::min(rows, p.m - row), column, std::min(columns, p.n - column)));
+    }
+  });
+}
+
+template <class T>
+bool fits_library(const Product<T>& p) {
+  return std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) <= INT_MAX;
+}
+
+// The own kernel reads A again for each panel of B, without packing it: from this size on the library is ahead.
+template <class T>
+bool large(const Product<T>& p) {
+  constexpr int64_t second_level_cache = 1 << 20;
+  return std::min({p.m, p.n, p.k}) >= 256 && p.m * p.k * static_cast<int64_t>(sizeof(T)) > second_level_cache;
+}
+
+template <class T>
+void multiply_complex_product(const Product<T>& p) {
+  const int threads = cost(p) < cost_worth_threads ? 1 : thread_count();
+  if (const auto library = blas_gemm<T>(); library && fits_library(p)) {
+    multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
+  } else {
+    multiply_blocks(p, threads, [](const Product<T>& part) { multiply_complex(part); });
+  }
+}
+
+template <class T>
+void multiply_product(const Product<T>& p) {
+  if constexpr (is_complex<T>) {
+    multiply_complex_product(p);
+  } else {
+    const int64_t work = cost(p);
+    if (work < cost_worth_threads) return multiply_own(p);
+    const int threads = thread_count();
+    if constexpr (std::is_floating_point_v<T>) {
+      if (large(p) && fits_library(p)) {
+        if (const auto library = blas_gemm<T>()) {
+          return multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
+        }
+      }
+    }
+    if (threads == 1) return multiply_own(p);
+    multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), multiply_own<T>);
+  }
+}
+
+template <class T>
+void fill_zero(int64_t m, int64_t n, T* c, int64_t ldc) {
+  for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T(0));
+}
+
+}  // namespace
+
+template <class T>
+void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+          int64_t ldb, T* c, int64_t ldc, bool accumulate) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    if (!accumulate) fill_zero(m, n, c, ldc);
+    return;
+  }
+  multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate});
+}
+
+template <class T>
+void gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
+                  int64_t lda, int64_t stride_a, const T* b, int64_t ldb, int64_t stride_b, T* c, int64_t ldc,
+                  int64_t stride_c) {
+  if (batch == 0) return;
+  const bool one_product = stride_b == 0 && !transpose_a && stride_a == m * lda && stride_c == m * ldc;
+  if (batch == 1 || one_product) {
+    return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false);
+  }
+  auto multiply_one = [&](int64_t i) {
+    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
+  };
+  const int64_t work = m * n * k + 4 * (m * k + k * n + m * n);
+  if (batch < thread_count()) {  // the products themselves may use the threads
+    for (int64_t i = 0; i < batch; ++i) multiply_one(i);
+  } else {
+    parallel_for(batch, std::max<int64_t>(1, cost_worth_threads / 2 / std::max<int64_t>(work, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) multiply_one(i);
+                 });
+  }
+}
+
+template <class T>
+struct Instances {
+  static constexpr auto single = &gemm<T>;
+  static constexpr auto batched = &gemm_batched<T>;
+};
+template struct Instances<float>;
+template struct Instances<double>;
+template struct Instances<std::complex<float>>;
+template struct Instances<std::complex<double>>;
+template struct Instances<int32_t>;
+template struct Instances<int64_t>;
+
+}  // namespace tapeflow

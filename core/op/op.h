@@ -1,0 +1,141 @@
+// Operations: an entry defines one once (kernel, shape rule, derivative, names, doc); dispatch() is the one door
+// through which every operation passes. Recorders listen at the door.
+#pragma once
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "op/params.h"
+#include "tensor/variable.h"
+
+namespace tapeflow {
+
+struct Op;
+
+// One run of an operation, on its way through the door.
+struct Call {
+  const Op& op;
+  std::span<const Tensor> in;
+  const Params& params;
+  SmallVector<Spec, 1> specs;   // set by the shape rule
+  SmallVector<Tensor, 2> out;   // allocated by the door, or set by a kernel that makes its own
+
+  Call(const Op& o, std::span<const Tensor> i, const Params& p) : op(o), in(i), params(p) {}
+  void returns(DType dtype, const Shape& shape) { specs.push_back({dtype, shape}); }
+  const char* name() const;  // the public name, for messages
+};
+
+struct RuleContext;
+
+using InferFunction = void (*)(Call&);
+using KernelFunction = void (*)(Call&);
+using VjpFunction = void (*)(RuleContext&);
+using JvpFunction = void (*)(RuleContext&);
+
+// Which tensors the rule of an op looks at: inputs in the low half, outputs in the high half.
+using Keep = uint32_t;
+constexpr Keep keep_nothing = 0, keep_all_inputs = 0xffffu;
+constexpr Keep keep_input(int i) { return Keep(1) << i; }
+constexpr Keep keep_output(int i) { return Keep(1) << (16 + i); }
+
+enum class Gradient : uint8_t {
+  rule,     // has a derivative
+  none,     // none by nature: the gradient stops here (floor, argmax, comparisons)
+  missing,  // could have one but has not: asking for it is an error
+};
+
+struct Op {
+  const char* name;                    // TensorFlow's operation name, "MatMul"; also its name under raw_ops
+  std::vector<Argument> arguments;
+  InferFunction infer = nullptr;
+  KernelFunction kernel = nullptr;
+  bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
+  VjpFunction vjp = nullptr;
+  JvpFunction jvp = nullptr;           // null: derived from vjp
+  Keep keep = keep_nothing;            // for the gradient of any input
+  Keep keep_for[2] = {0, 0};           // for the gradient of input 0, input 1 alone; used when `keep_by_input`
+  bool keep_by_input = false;
+  Gradient gradient = Gradient::rule;
+  bool stateful = false;               // random numbers, variables: never folded or merged
+  std::vector<const char*> names = {}; // public paths, "math.sin"
+  const char* doc = "";
+  bool returns_list = false;           // the public function gives a list, however many outputs there are
+  const char* family = nullptr;        // set by family.h, for tests
+
+  const char* public_name() const { return names.empty() ? name : names[0]; }
+};
+
+// Registers an entry; the reference stays valid.
+const Op& define(Op);
+const std::vector<const Op*>& registry();
+const Op* find_op(const char* name);
+
+// What stands behind a rule while it runs: the kept tensors, the shapes of the inputs, the cotangents (VJP) or
+// tangents (JVP), and the place for the results.
+struct Record;
+struct RuleContext {
+  const Op& op;
+  const Params& params;
+  std::span<const Spec> input_specs;
+  std::span<const Tensor> kept_inputs;    // empty handles where the tensor was not kept
+  std::span<const Tensor> kept_outputs;
+  std::span<const Spec> output_specs;
+  std::span<const Tensor> given;          // VJP: dy per output; JVP: x_dot per input; empty handle = zero
+  std::span<const bool> wanted;           // VJP: which inputs' gradients are asked for
+  SmallVector<Tensor, 4> result;          // VJP: dx per input; JVP: y_dot per output
+  SmallVector<Tensor, 1> sparse_indices;  // VJP: with result[i], an IndexedSlices gradient for input i
+
+  const Tensor& x(int i) const;
+  const Tensor& y(int i = 0) const;
+  Tensor dy(int i = 0) const;             // zeros where nothing flows
+  bool has_dy(int i) const { return bool(given[size_t(i)]); }
+  const Tensor& x_dot(int i) const { return given[size_t(i)]; }
+  const Shape& shape(int i) const { return input_specs[size_t(i)].shape; }
+  DType dtype(int i) const { return input_specs[size_t(i)].dtype; }
+  bool wants(int i) const { return wanted[size_t(i)]; }
+  int inputs() const { return int(input_specs.size()); }
+  void set(int i, Tensor t) { result[size_t(i)] = std::move(t); }
+  // The gradient of input i is zero but for the rows `indices`, which get `values` (repeated rows add up).
+  void set_rows(int i, Tensor values, Tensor indices);
+};
+
+// Hears of every operation that was run while it is open on this thread.
+struct Recorder {
+  virtual void record(const Call&) = 0;
+  virtual void read(VariableBody&) = 0;  // before its value takes part in an operation
+
+ protected:
+  ~Recorder() = default;
+};
+
+struct ThreadState {
+  SmallVector<Recorder*, 4> recorders;  // outermost first
+};
+ThreadState& thread_state();
+void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
+
+// Hides recorders while it lives: all of them, or those from `first` on.
+class PauseRecording {
+ public:
+  explicit PauseRecording(size_t first = 0);
+  ~PauseRecording();
+  PauseRecording(const PauseRecording&) = delete;
+
+ private:
+  SmallVector<Recorder*, 4> hidden_;
+  size_t first_;
+};
+
+// The value of a variable, for an operation; the recorders hear of it.
+const Tensor& read_variable(VariableBody&);
+
+// The door.
+void dispatch(Call&);
+Tensor run(const Op&, std::span<const Tensor> in, const Params& = Params());
+inline Tensor run(const Op& op, std::initializer_list<Tensor> in, const Params& params = Params()) {
+  return run(op, std::span<const Tensor>(in.begin(), in.size()), params);
+}
+SmallVector<Tensor, 2> run_all(const Op&, std::span<const Tensor> in, const Params& = Params());
+
+}  // namespace tapeflow

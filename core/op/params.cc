@@ -1,0 +1,61 @@
+// Parameter blocks (recycled through a free list) and the constructors of signature rows.
+#include "op/params.h"
+
+namespace tapeflow {
+namespace {
+constexpr int kFreeLimit = 256;
+void* free_blocks[kFreeLimit];
+int free_count = 0;
+}  // namespace
+
+Params Params::sized(size_t count) {
+  Params p;
+  p.block_ = free_count ? static_cast<Block*>(free_blocks[--free_count]) : new Block;
+  p.block_->references = 1;
+  p.block_->values.resize(count);
+  return p;
+}
+
+Params::Params(std::initializer_list<Param> values) : Params(sized(0)) {
+  for (const Param& v : values) block_->values.push_back(v);
+}
+
+void Params::recycle(Block* block) {
+  block->values.clear();
+  if (free_count < kFreeLimit)
+    free_blocks[free_count++] = block;
+  else
+    delete block;
+}
+
+using Kind = Argument::Kind;
+
+Argument tensor(const char* name, DTypes allowed, int group) {
+  return {Kind::tensor, name, allowed, group, true, Param(), DType::invalid};
+}
+Argument tensors(const char* name, DTypes allowed, int group) {
+  return {Kind::tensors, name, allowed, group, true, Param(), DType::invalid};
+}
+Argument index_tensor(const char* name) {
+  return {Kind::tensor, name, DTypes(DType::int32) | DType::int64, -1, true, Param(), DType::int32};
+}
+Argument flag(const char* name, bool fallback) {
+  return {Kind::flag, name, {}, -1, false, Param(fallback), DType::invalid};
+}
+Argument integer(const char* name) { return {Kind::integer, name, {}, -1, true, Param(), DType::invalid}; }
+Argument integer(const char* name, int64_t fallback) {
+  return {Kind::integer, name, {}, -1, false, Param(fallback), DType::invalid};
+}
+Argument real(const char* name, double fallback) {
+  return {Kind::real, name, {}, -1, false, Param(fallback), DType::invalid};
+}
+Argument dtype_argument(const char* name) { return {Kind::dtype, name, {}, -1, false, Param(), DType::invalid}; }
+Argument axes(const char* name) { return {Kind::axes, name, {}, -1, false, Param(), DType::invalid}; }
+Argument ints(const char* name) { return {Kind::ints, name, {}, -1, true, Param(), DType::invalid}; }
+Argument optional_ints(const char* name) { return {Kind::ints, name, {}, -1, false, Param(), DType::invalid}; }
+Argument text(const char* name) { return {Kind::text, name, {}, -1, true, Param(), DType::invalid}; }
+Argument text(const char* name, const char* fallback) {
+  return {Kind::text, name, {}, -1, false, Param(fallback), DType::invalid};
+}
+
+}  // namespace tapeflow

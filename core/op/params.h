@@ -1,0 +1,107 @@
+// Arguments of operations: the signature that an entry declares, and the values of the arguments that are not tensors.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "base/small_vector.h"
+
+namespace tapeflow {
+
+using Ints = SmallVector<int64_t, 6>;
+
+// One argument value that is not a tensor. `none` is Python's None.
+struct Param {
+  enum class Kind : uint8_t { none, flag, integer, real, dtype, ints, text, object } kind = Kind::none;
+  union {
+    bool flag;
+    int64_t integer = 0;
+    double real;
+    DType dtype;
+  };
+  Ints ints;
+  std::string text;
+  std::shared_ptr<void> object;  // something of the Python layer's
+
+  Param() = default;
+  Param(bool v) : kind(Kind::flag), flag(v) {}
+  Param(int64_t v) : kind(Kind::integer), integer(v) {}
+  Param(int v) : kind(Kind::integer), integer(v) {}
+  Param(double v) : kind(Kind::real), real(v) {}
+  Param(DType v) : kind(Kind::dtype), dtype(v) {}
+  Param(Ints v) : kind(Kind::ints), ints(std::move(v)) {}
+  Param(const Shape& v) : kind(Kind::ints) {
+    for (int64_t d : v) ints.push_back(d);
+  }
+  Param(const char* v) : kind(Kind::text), text(v) {}
+  Param(std::string v) : kind(Kind::text), text(std::move(v)) {}
+  Param(std::shared_ptr<void> v) : kind(Kind::object), object(std::move(v)) {}
+  bool is_none() const { return kind == Kind::none; }
+};
+
+// The values in the order of the signature; shared by a call, its records and its graph nodes.
+class Params {
+ public:
+  Params() : block_(nullptr) {}
+  Params(std::initializer_list<Param> values);
+  Params(const Params& other) : block_(other.block_) {
+    if (block_) ++block_->references;
+  }
+  Params(Params&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Params& operator=(Params other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Params() {
+    if (block_ && --block_->references == 0) recycle(block_);
+  }
+  static Params sized(size_t count);
+
+  size_t size() const { return block_ ? block_->values.size() : 0; }
+  const Param& operator[](int i) const { return block_->values[size_t(i)]; }
+  Param& mutable_at(int i) { return block_->values[size_t(i)]; }
+  bool flag(int i) const { return block_->values[size_t(i)].flag; }
+  int64_t integer(int i) const { return block_->values[size_t(i)].integer; }
+  double real(int i) const { return block_->values[size_t(i)].real; }
+  DType dtype(int i) const { return block_->values[size_t(i)].dtype; }
+  const Ints& ints(int i) const { return block_->values[size_t(i)].ints; }
+  const std::string& text(int i) const { return block_->values[size_t(i)].text; }
+  Shape shape(int i) const { return Shape(ints(i).data(), int(ints(i).size())); }
+
+ private:
+  struct Block {
+    int64_t references;
+    SmallVector<Param, 4> values;
+  };
+  static void recycle(Block*);
+  Block* block_;
+};
+
+// One argument of an entry. Tensor arguments of one `group` have one dtype; numbers given for them take that dtype.
+struct Argument {
+  enum class Kind : uint8_t { tensor, tensors, flag, integer, real, dtype, axes, ints, text } kind;
+  const char* name;
+  DTypes dtypes = any_dtype;    // tensors: what is allowed
+  int group = 0;                // tensors: -1 stands alone
+  bool required = true;
+  Param fallback;               // when not given
+  DType preferred = DType::invalid;  // tensors: the dtype a Python number or list takes if nothing else decides
+};
+
+Argument tensor(const char* name, DTypes allowed, int group = 0);
+Argument tensors(const char* name, DTypes allowed, int group = 0);  // a list of tensors
+Argument index_tensor(const char* name);                            // int32 or int64, a dtype of its own
+Argument flag(const char* name, bool fallback = false);
+Argument integer(const char* name);
+Argument integer(const char* name, int64_t fallback);
+Argument real(const char* name, double fallback);
+Argument dtype_argument(const char* name);                          // a dtype or None
+Argument axes(const char* name);                                    // None, an int or a list of ints
+Argument ints(const char* name);                                    // an int or a list of ints, or a tensor of them
+Argument optional_ints(const char* name);
+Argument text(const char* name);
+Argument text(const char* name, const char* fallback);
+
+}  // namespace tapeflow

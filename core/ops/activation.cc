@@ -1,0 +1,371 @@
+// Activations, their fused gradients, softmax and the cross entropies.
+#include <cmath>
+#include <numbers>
+
+#include "base/parallel.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// Fused gradients exist because the composed ones cost an extra pass over memory in every training step. Their own
+// rules are compositions again.
+Tensor tanh_grad(const Tensor& y, const Tensor& dy);
+Tensor sigmoid_grad(const Tensor& y, const Tensor& dy);
+Tensor relu_grad(const Tensor& dy, const Tensor& x);
+Tensor relu6_grad(const Tensor& dy, const Tensor& x);
+Tensor elu_grad(const Tensor& dy, const Tensor& y);
+Tensor selu_grad(const Tensor& dy, const Tensor& y);
+Tensor softplus_grad(const Tensor& dy, const Tensor& x);
+Tensor softsign_grad(const Tensor& dy, const Tensor& x);
+
+template <class T> T sigmoid_of(T x) {
+  if constexpr (is_complex<T>) return T(1) / (T(1) + std::exp(-x));
+  else {
+    if (x >= 0) return T(1) / (T(1) + std::exp(-x));
+    T e = std::exp(x);
+    return e / (T(1) + e);
+  }
+}
+
+const Op& tanh_op = unary<floating | complexes>(
+    "Tanh", [](auto x) { return std::tanh(x); }, [](auto& v) { return v.tanh; }, [](Y y, Dy dy) { return tanh_grad(y, dy); },
+    {{"math.tanh", "tanh", "nn.tanh"}, "Hyperbolic tangent of `x`.\n\n>>> tf.tanh([0., 1.])\n[0., 0.7615942]"});
+const Op& tanh_grad_op = binary<floating | complexes>(
+    "TanhGrad", [](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); }, [](auto& v) -> auto& { return v.tanh_grad; },
+    [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); }, [](A y, Dy d) { return tanh_grad(y, d); },
+    {{}, "", {"y", "dy"}});
+Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return run(tanh_grad_op, {y, dy}); }
+
+const Op& sigmoid_op = unary<floating | complexes>(
+    "Sigmoid", [](auto x) { return sigmoid_of(x); }, [](auto& v) { return v.sigmoid; },
+    [](Y y, Dy dy) { return sigmoid_grad(y, dy); },
+    {{"math.sigmoid", "sigmoid", "nn.sigmoid"}, "`1 / (1 + exp(-x))`.\n\n>>> tf.sigmoid([0., 1.])\n[0.5, 0.7310586]"});
+const Op& sigmoid_grad_op = binary<floating | complexes>(
+    "SigmoidGrad", [](auto y, auto dy) { return dy * y * (decltype(y)(1) - y); },
+    [](auto& v) -> auto& { return v.sigmoid_grad; },
+    [](A y, B dy, Dy d) { return multiply(d, multiply(dy, shifted(scaled(y, -2), 1))); },
+    [](A y, Dy d) { return sigmoid_grad(y, d); }, {{}, "", {"y", "dy"}});
+Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) { return run(sigmoid_grad_op, {y, dy}); }
+
+// The second derivative of a piecewise linear activation is zero, not missing.
+constexpr auto zero_rule = [](Dy d) { return zeros_like(d); };
+
+const Op& relu_op = unary<real_numbers>(
+    "Relu", [](auto x) { return x > 0 || x != x ? x : decltype(x)(0); }, [](auto& v) { return v.relu; },
+    [](Y y, Dy dy) { return relu_grad(dy, y); },
+    {{"nn.relu"}, "`max(features, 0)`.\n\n>>> tf.nn.relu([-1., 2.])\n[0., 2.]", {"features"}});
+const Op& relu_grad_op = binary<real_numbers>(
+    "ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : decltype(dy)(0); }, [](auto& v) -> auto& { return v.relu_grad; },
+    [](B x, Dy d) { return relu_grad(d, x); }, zero_rule, {{}, "", {"gradients", "features"}});
+Tensor relu_grad(const Tensor& dy, const Tensor& x) { return run(relu_grad_op, {dy, x}); }
+
+const Op& relu6_op = unary<real_numbers>(
+    "Relu6", [](auto x) { using T = decltype(x); return x != x ? x : x < 0 ? T(0) : x > T(6) ? T(6) : x; },
+    [](auto& v) { return v.relu6; }, [](Y y, Dy dy) { return relu6_grad(dy, y); },
+    {{"nn.relu6"}, "`min(max(features, 0), 6)`.\n\n>>> tf.nn.relu6([-1., 3., 8.])\n[0., 3., 6.]", {"features"}});
+const Op& relu6_grad_op = binary<real_numbers>(
+    "Relu6Grad", [](auto dy, auto x) { using T = decltype(dy); return x > 0 && x < T(6) ? dy : T(0); },
+    [](auto& v) -> auto& { return v.relu6_grad; }, [](B x, Dy d) { return relu6_grad(d, x); }, zero_rule,
+    {{}, "", {"gradients", "features"}});
+Tensor relu6_grad(const Tensor& dy, const Tensor& x) { return run(relu6_grad_op, {dy, x}); }
+
+const Op& elu_op = unary<floating>(
+    "Elu", [](auto x) { return x < 0 ? std::expm1(x) : x; }, [](auto& v) { return v.elu; },
+    [](Y y, Dy dy) { return elu_grad(dy, y); },
+    {{"nn.elu"}, "`exp(features) - 1` below 0, `features` above.\n\n>>> tf.nn.elu([-1., 2.])\n[-0.63212055, 2.]", {"features"}});
+const Op& elu_grad_op = binary<floating>(
+    "EluGrad", [](auto dy, auto y) { return y < 0 ? dy * (y + 1) : dy; }, [](auto& v) -> auto& { return v.elu_grad; },
+    [](B y, Dy d) { return elu_grad(d, y); },
+    [](A dy, B y, Dy d) { return select(less(y, Tensor::number(y.dtype(), 0)), multiply(d, dy), zeros_like(d)); },
+    {{}, "", {"gradients", "outputs"}});
+Tensor elu_grad(const Tensor& dy, const Tensor& y) { return run(elu_grad_op, {dy, y}); }
+
+constexpr double kSeluScale = 1.0507009873554804934193349852946, kSeluAlpha = 1.6732632423543772848170429916717;
+const Op& selu_op = unary<floating>(
+    "Selu", [](auto x) { using T = decltype(x); return x < 0 ? T(kSeluScale * kSeluAlpha) * std::expm1(x) : T(kSeluScale) * x; },
+    [](auto& v) { return v.selu; }, [](Y y, Dy dy) { return selu_grad(dy, y); },
+    {{"nn.selu"}, "The self-normalising activation.\n\n>>> tf.nn.selu([-1., 2.])\n[-1.1113307, 2.101402]", {"features"}});
+const Op& selu_grad_op = binary<floating>(
+    "SeluGrad",
+    [](auto dy, auto y) { using T = decltype(dy); return y < 0 ? dy * (y + T(kSeluScale * kSeluAlpha)) : dy * T(kSeluScale); },
+    [](auto& v) -> auto& { return v.selu_grad; }, [](B y, Dy d) { return selu_grad(d, y); },
+    [](A dy, B y, Dy d) { return select(less(y, Tensor::number(y.dtype(), 0)), multiply(d, dy), zeros_like(d)); },
+    {{}, "", {"gradients", "outputs"}});
+Tensor selu_grad(const Tensor& dy, const Tensor& y) { return run(selu_grad_op, {dy, y}); }
+
+const Op& softplus_op = unary<floating>(
+    "Softplus", [](auto x) { using T = decltype(x); return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::abs(x))) + (x != x ? x : T(0)); },
+    [](auto& v) { return v.softplus; }, [](X x, Dy dy) { return softplus_grad(dy, x); },
+    {{"math.softplus", "nn.softplus"}, "`log(exp(features) + 1)`.\n\n>>> tf.nn.softplus([0., 1.])\n[0.6931472, 1.3132616]", {"features"}});
+const Op& softplus_grad_op = binary<floating>(
+    "SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid_of(x); }, [](auto& v) -> auto& { return v.softplus_grad; },
+    [](B x, Dy d) { return softplus_grad(d, x); },
+    [](A dy, B x, Dy d) { return multiply(d, sigmoid_grad(sigmoid(x), dy)); }, {{}, "", {"gradients", "features"}});
+Tensor softplus_grad(const Tensor& dy, const Tensor& x) { return run(softplus_grad_op, {dy, x}); }
+
+const Op& softsign_op = unary<floating>(
+    "Softsign", [](auto x) { return x / (1 + std::abs(x)); }, [](auto& v) { return v.softsign; },
+    [](X x, Dy dy) { return softsign_grad(dy, x); },
+    {{"nn.softsign"}, "`features / (1 + |features|)`.\n\n>>> tf.nn.softsign([-1., 3.])\n[-0.5, 0.75]", {"features"}});
+const Op& softsign_grad_op = binary<floating>(
+    "SoftsignGrad", [](auto dy, auto x) { auto s = 1 + std::abs(x); return dy / (s * s); },
+    [](auto& v) -> auto& { return v.softsign_grad; }, [](B x, Dy d) { return softsign_grad(d, x); },
+    [](A dy, B x, Dy d) {
+      Tensor one = Tensor::number(x.dtype(), 1), s = sign(x), size = add(one, multiply(x, s));
+      return multiply(d, divide(multiply(scaled(dy, -2), s), multiply(size, square(size))));
+    },
+    {{}, "", {"gradients", "features"}});
+Tensor softsign_grad(const Tensor& dy, const Tensor& x) { return run(softsign_grad_op, {dy, x}); }
+
+// ---- gelu
+
+constexpr double kTanhScale = 0.7978845608028654, kTanhCubic = 0.044715;  // sqrt(2/pi)
+constexpr double kInvSqrt2Pi = 0.3989422804014327;
+
+template <class T> T gelu_tanh_of(T x) { return T(0.5) * x * (1 + std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x))); }
+template <class T> T gelu_erf_of(T x) { return T(0.5) * x * std::erfc(-x * T(1 / std::numbers::sqrt2)); }
+template <class T> T gelu_tanh_slope(T x) {
+  T t = std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x));
+  return T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * T(kTanhScale) * (1 + T(3 * kTanhCubic) * x * x);
+}
+template <class T> T gelu_erf_slope(T x) {
+  return T(0.5) * std::erfc(-x * T(1 / std::numbers::sqrt2)) + x * T(kInvSqrt2Pi) * std::exp(T(-0.5) * x * x);
+}
+
+Tensor gelu_erf_grad(const Tensor& dy, const Tensor& x);
+Tensor gelu_tanh_grad(const Tensor& dy, const Tensor& x);
+
+// gelu'' = phi(x) (2 - x²)
+Tensor gelu_erf_second(const Tensor& x) {
+  Tensor xx = square(x);
+  return multiply(scaled(exp(scaled(xx, -0.5)), kInvSqrt2Pi), shifted(negative(xx), 2));
+}
+// With u = k (x + c x³), t = tanh u, s = 1 - t²: gelu'' = s u' + x s (u''/2 - t u'²)
+Tensor gelu_tanh_second(const Tensor& x) {
+  Tensor xx = square(x), u = multiply(scaled(x, kTanhScale), shifted(scaled(xx, kTanhCubic), 1)), t = tanh(u);
+  Tensor s = shifted(negative(square(t)), 1), u1 = scaled(shifted(scaled(xx, 3 * kTanhCubic), 1), kTanhScale);
+  Tensor bend = subtract(scaled(x, 3 * kTanhScale * kTanhCubic), multiply(t, square(u1)));
+  return multiply(s, add(u1, multiply(x, bend)));
+}
+
+const Op& gelu_erf_op = unary<floating>(
+    "GeluErf", [](auto x) { return gelu_erf_of(x); }, [](auto& v) { return v.gelu_erf; },
+    [](X x, Dy dy) { return gelu_erf_grad(dy, x); }, {{}, "", {"features"}});
+const Op& gelu_erf_grad_op = binary<floating, kCostlyGrain>(
+    "GeluErfGrad", [](auto dy, auto x) { return dy * gelu_erf_slope(x); }, [](auto& v) -> auto& { return v.gelu_erf_grad; },
+    [](B x, Dy d) { return gelu_erf_grad(d, x); },
+    [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_erf_second(x))); }, {{}, "", {"gradients", "features"}});
+Tensor gelu_erf_grad(const Tensor& dy, const Tensor& x) { return run(gelu_erf_grad_op, {dy, x}); }
+
+const Op& gelu_tanh_op = unary<floating>(
+    "GeluTanh", [](auto x) { return gelu_tanh_of(x); }, [](auto& v) { return v.gelu_tanh; },
+    [](X x, Dy dy) { return gelu_tanh_grad(dy, x); }, {{}, "", {"features"}});
+const Op& gelu_tanh_grad_op = binary<floating, kCostlyGrain>(
+    "GeluTanhGrad", [](auto dy, auto x) { return dy * gelu_tanh_slope(x); },
+    [](auto& v) -> auto& { return v.gelu_tanh_grad; }, [](B x, Dy d) { return gelu_tanh_grad(d, x); },
+    [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_tanh_second(x))); }, {{}, "", {"gradients", "features"}});
+Tensor gelu_tanh_grad(const Tensor& dy, const Tensor& x) { return run(gelu_tanh_grad_op, {dy, x}); }
+
+// ---- softmax, over the last dimension
+
+struct Rows {
+  int64_t count, length;
+};
+Rows rows_of(const Tensor& t) {
+  int64_t length = t.rank() ? t.shape().back() : 1;
+  return {length ? t.size() / length : 0, length};
+}
+constexpr int64_t kRowsGrain = 1 << 13;
+template <class Body> void for_rows(Rows rows, Body body) {
+  parallel_for(rows.count, std::max<int64_t>(1, kRowsGrain / std::max<int64_t>(1, rows.length)), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) body(r);
+  });
+}
+
+void infer_rows(Call& call) {
+  if (call.in[0].rank() < 1) fail(ErrorKind::invalid_argument, call.name(), ": logits must have at least 1 dimension; got shape []");
+  call.returns(call.in[0].dtype(), call.in[0].shape());
+}
+
+// Runs a kernel on float or double; the small float types are widened and narrowed again.
+template <class Body> void in_wide_floats(Call& call, Body body) {
+  DType d = call.out[0].dtype();
+  if (d == DType::float32) return body(static_cast<float*>(nullptr), call.in, call.out);
+  if (d == DType::float64) return body(static_cast<double*>(nullptr), call.in, call.out);
+  PauseRecording paused;
+  SmallVector<Tensor, 4> in;
+  SmallVector<Tensor, 2> out;
+  for (const Tensor& t : call.in) in.push_back(small_floating.has(t.dtype()) ? cast(t, DType::float32) : t);
+  for (const Tensor& t : call.out) out.push_back(Tensor::allocate(DType::float32, t.shape()));
+  body(static_cast<float*>(nullptr), std::span<const Tensor>(in), out);
+  for (size_t i = 0; i < out.size(); ++i) call.out[i] = cast(out[i], d);
+}
+
+Tensor softmax(const Tensor& x);
+Tensor softmax_grad(const Tensor& y, const Tensor& dy);
+Tensor last_sum(const Tensor& x) { return reduce_sum(x, {-1}, true); }
+
+const Op& softmax_op = define(Op{
+    .name = "Softmax",
+    .arguments = {tensor("logits", floating)},
+    .infer = infer_rows,
+    .kernel =
+        [](Call& call) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+            Rows rows = rows_of(in[0]);
+            auto kernel = vector_kernels<T>().softmax_row;
+            for_rows(rows, [&](int64_t r) {
+              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
+            });
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.dy())); },
+    .jvp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.x_dot(0))); },
+    .keep = keep_output(0),
+});
+Tensor softmax(const Tensor& x) { return run(softmax_op, {x}); }
+
+// y (dy - sum(y dy)): the Jacobian of softmax, which is symmetric, times dy.
+const Op& softmax_grad_op = define(Op{
+    .name = "SoftmaxGrad",
+    .arguments = {tensor("softmax", floating), tensor("dy", floating)},
+    .infer = infer_rows,
+    .kernel =
+        [](Call& call) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+            Rows rows = rows_of(in[0]);
+            const VectorKernels<T>& v = vector_kernels<T>();
+            for_rows(rows, [&](int64_t r) {
+              const T *y = in[0].data<T>() + r * rows.length, *dy = in[1].data<T>() + r * rows.length;
+              T* dx = out[0].template mutable_data<T>() + r * rows.length;
+              v.subtract.vs(dy, v.dot(y, dy, rows.length), dx, rows.length);
+              v.multiply.vv(y, dx, dx, rows.length);
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          Tensor y = c.x(0), d = c.dy();
+          if (c.wants(0)) {
+            Tensor dy = c.x(1);
+            c.set(0, subtract(multiply(d, subtract(dy, last_sum(multiply(y, dy)))), multiply(dy, last_sum(multiply(d, y)))));
+          }
+          if (c.wants(1)) c.set(1, softmax_grad(y, d));
+        },
+    .keep = keep_input(0) | keep_input(1),
+});
+Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad_op, {y, dy}); }
+
+const Op& log_softmax_op = define(Op{
+    .name = "LogSoftmax",
+    .arguments = {tensor("logits", floating)},
+    .infer = infer_rows,
+    .kernel =
+        [](Call& call) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+            Rows rows = rows_of(in[0]);
+            auto kernel = vector_kernels<T>().log_softmax_row;
+            for_rows(rows, [&](int64_t r) {
+              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
+            });
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, subtract(c.dy(), multiply(last_sum(c.dy()), exp(c.y())))); },
+    .keep = keep_output(0),
+});
+
+// ---- cross entropies: the loss of each row, and its derivative by the logits, which the rule multiplies by dy.
+
+// Second order: d (softmax - labels) by logits is the Jacobian of softmax.
+void cross_entropy_vjp(RuleContext& c) {
+  Tensor d;
+  if (c.has_dy(0)) d = multiply(reshape(c.dy(0), [&] { Shape s = c.dy(0).shape(); s.append(1); return s; }()), c.y(1));
+  if (c.has_dy(1)) {
+    Tensor bend = softmax_grad(softmax(c.x(0)), c.dy(1));
+    d = d ? add(d, bend) : bend;
+  }
+  if (c.wants(0)) c.set(0, d);
+}
+
+const Op& sparse_cross_entropy_op = define(Op{
+    .name = "SparseSoftmaxCrossEntropyWithLogits",
+    .arguments = {tensor("features", floating), index_tensor("labels")},
+    .infer =
+        [](Call& call) {
+          const Tensor &logits = call.in[0], &labels = call.in[1];
+          if (logits.rank() < 1 || !(logits.shape().slice(0, logits.rank() - 1) == labels.shape()))
+            fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: logits must have the shape of labels and one "
+                 "dimension more; got labels ", labels.shape(), " and logits ", logits.shape());
+          call.returns(logits.dtype(), labels.shape());
+          call.returns(logits.dtype(), logits.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          Ints labels;
+          Rows rows = rows_of(call.in[0]);
+          labels = read_ints(call.in[1]);
+          for (int64_t label : labels)
+            if (label < 0 || label >= rows.length)
+              fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: Received a label value of ", label,
+                   " which is outside the valid range of [0, ", rows.length, ").");
+          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+            auto kernel = vector_kernels<T>().sparse_cross_entropy_row;
+            for_rows(rows, [&](int64_t r) {
+              out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, labels[size_t(r)],
+                                                   out[1].template mutable_data<T>() + r * rows.length, rows.length);
+            });
+          });
+        },
+    .vjp = cross_entropy_vjp,
+    .keep = keep_input(0) | keep_output(1),
+});
+
+const Op& cross_entropy_op = define(Op{
+    .name = "SoftmaxCrossEntropyWithLogits",
+    .arguments = {tensor("features", floating), tensor("labels", floating)},
+    .infer =
+        [](Call& call) {
+          const Tensor &logits = call.in[0], &labels = call.in[1];
+          if (logits.rank() < 1 || !(logits.shape() == labels.shape()))
+            fail(ErrorKind::invalid_argument, "softmax_cross_entropy_with_logits: logits and labels must be broadcastable: logits_size=",
+                 logits.shape(), " labels_size=", labels.shape());
+          if (logits.dtype() != labels.dtype())
+            fail(ErrorKind::invalid_argument, "softmax_cross_entropy_with_logits: logits and labels must have one dtype; got ",
+                 name_of(logits.dtype()), " and ", name_of(labels.dtype()));
+          call.returns(logits.dtype(), logits.shape().slice(0, logits.rank() - 1));
+          call.returns(logits.dtype(), logits.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          Rows rows = rows_of(call.in[0]);
+          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+            auto kernel = vector_kernels<T>().cross_entropy_row;
+            for_rows(rows, [&](int64_t r) {
+              out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, in[1].data<T>() + r * rows.length,
+                                                   out[1].template mutable_data<T>() + r * rows.length, rows.length);
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          cross_entropy_vjp(c);
+          if (!c.wants(1)) return;
+          Tensor d;
+          if (c.has_dy(0)) {
+            Shape s = c.dy(0).shape();
+            s.append(1);
+            d = multiply(reshape(c.dy(0), s), negative(run(log_softmax_op, {c.x(0)})));
+          }
+          if (c.has_dy(1)) d = d ? subtract(d, c.dy(1)) : negative(c.dy(1));
+          c.set(1, d);
+        },
+    .keep = keep_input(0) | keep_output(1),
+});
+
+}  // namespace
+
+Tensor tanh(const Tensor& x) { return run(tanh_op, {x}); }
+Tensor sigmoid(const Tensor& x) { return run(sigmoid_op, {x}); }
+
+}  // namespace tapeflow

@@ -1,0 +1,424 @@
+// Arithmetic, element by element: sums, products, quotients, remainders, powers, rounding, signs and complex parts.
+#include <cmath>
+
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// Integer operands are at most promoted to int, so results are brought back to the operands' type.
+template <class T> constexpr bool integral = std::is_integral_v<T>;
+
+template <class T> T checked_divisor(T b) {
+  if constexpr (integral<T>)
+    if (b == 0) fail(ErrorKind::invalid_argument, "Integer division by zero");
+  return b;
+}
+template <class T> T truncated_quotient(T a, T b) {
+  if constexpr (integral<T>) {
+    checked_divisor(b);
+    if constexpr (std::is_signed_v<T>)
+      if (b == T(-1)) return T(0 - std::make_unsigned_t<T>(a));
+    return T(a / b);
+  } else {
+    return std::trunc(a / b);
+  }
+}
+template <class T> T truncated_remainder(T a, T b) {
+  if constexpr (integral<T>) {
+    checked_divisor(b);
+    if constexpr (std::is_signed_v<T>)
+      if (b == T(-1)) return 0;
+    return T(a % b);
+  } else {
+    return std::fmod(a, b);
+  }
+}
+template <class T> T floored_quotient(T a, T b) {
+  if constexpr (integral<T>) {
+    T q = truncated_quotient(a, b);
+    if constexpr (std::is_signed_v<T>)
+      if ((a % (b == T(-1) ? T(1) : b) != 0) && ((a < 0) != (b < 0))) return T(q - 1);
+    return q;
+  } else {
+    return std::floor(a / b);
+  }
+}
+template <class T> T floored_remainder(T a, T b) {
+  T r = truncated_remainder(a, b);
+  if constexpr (!integral<T>) {
+    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+  } else {
+    if constexpr (std::is_signed_v<T>)
+      if (r != 0 && (r < 0) != (b < 0)) return T(r + b);
+    return r;
+  }
+}
+template <class T> T power_of(T a, T b) {
+  if constexpr (integral<T>) {
+    if constexpr (std::is_signed_v<T>)
+      if (b < 0) fail(ErrorKind::invalid_argument, "pow: Integers to negative integer powers are not allowed");
+    T result = 1;
+    for (; b; b = T(b >> 1), a = T(a * a))
+      if (b & 1) result = T(result * a);
+    return result;
+  } else if constexpr (is_complex<T>) {
+    if (a == T(0)) return b == T(0) ? T(1) : T(0);
+    return std::pow(a, b);
+  } else {
+    if (b == T(2)) return a * a;
+    if (b == T(1)) return a;
+    if (b == T(3)) return a * a * a;
+    if (b == T(0.5)) return a == -std::numeric_limits<T>::infinity() ? -a : std::sqrt(a) + T(0);
+    return std::pow(a, b);
+  }
+}
+template <class T> bool nonzero(T x) { return x != T(0); }
+
+Tensor zero_of(const Tensor& x) { return Tensor::number(x.dtype(), 0); }
+Tensor one_of(const Tensor& x) { return Tensor::number(x.dtype(), 1); }
+// 1 where x is not zero, else 0: the factor whose product with a logarithm is safe.
+Tensor indicator(const Tensor& x) { return cast(not_equal(x, zero_of(x)), x.dtype()); }
+
+constexpr auto plus = [](auto a, auto b) { return decltype(a)(a + b); };
+constexpr auto minus = [](auto a, auto b) { return decltype(a)(a - b); };
+constexpr auto times = [](auto a, auto b) { return decltype(a)(a * b); };
+
+const Op& add_op = binary<numbers | strings>(
+    "AddV2", plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
+    [](Dy dy) -> Tensor { return dy; },
+    {{"math.add", "add"}, "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]"});
+
+const Op& subtract_op = binary<numbers>(
+    "Sub", minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
+    [](Dy dy) { return negative(dy); },
+    {{"math.subtract", "subtract"}, "Difference of `x` and `y`.\n\n>>> tf.subtract([5., 7.], 2.)\n[3., 5.]"});
+
+const Op& multiply_op = binary<numbers>(
+    "Mul", times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
+    [](A a, Dy dy) { return multiply(dy, a); },
+    {{"math.multiply", "multiply"}, "Product of `x` and `y`.\n\n>>> tf.multiply([1., 2.], [3., 4.])\n[3., 8.]"});
+
+const Op& divide_op = binary<floating | complexes>(
+    "RealDiv", [](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
+    [](B b, Dy dy) { return divide(dy, b); },
+    [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
+    {{"realdiv"}, "Quotient of floats `x / y`.\n\n>>> tf.realdiv([1., 4.], 2.)\n[0.5, 2.]"});
+
+const Op& divide_no_nan_op = binary<floating | complexes>(
+    "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
+    [](B b, Dy dy) { return divide_no_nan(dy, b); },
+    [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); },
+    {{"math.divide_no_nan"}, "Quotient `x / y`, and 0 where `y` is 0.\n\n>>> tf.math.divide_no_nan([1., 2.], [0., 4.])\n[0., 0.5]"});
+
+Tensor multiply_no_nan(const Tensor& a, const Tensor& b);
+const Op& multiply_no_nan_op = binary<floating | complexes>(
+    "MulNoNan", [](auto a, auto b) { return nonzero(b) ? a * b : decltype(a)(0); }, NoFast{},
+    [](B b, Dy dy) { return multiply_no_nan(dy, b); }, [](A a, Dy dy) { return multiply_no_nan(a, dy); },
+    {{"math.multiply_no_nan"}, "Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.\n\n"
+                               ">>> tf.math.multiply_no_nan([float('inf'), 2.], [0., 3.])\n[0., 6.]"});
+Tensor multiply_no_nan(const Tensor& a, const Tensor& b) { return run(multiply_no_nan_op, {a, b}); }
+
+const Op& floor_div_op = binary<real_numbers>(
+    "FloorDiv", [](auto a, auto b) { return floored_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.floordiv", "floordiv"}, "Quotient `x / y`, rounded down. It has no gradient.\n\n>>> tf.math.floordiv([7, -7], 2)\n[3, -4]"});
+
+const Op& floor_mod_op = binary<real_numbers>(
+    "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); }, NoFast{}, [](Dy dy) -> Tensor { return dy; },
+    [](A a, B b, Dy dy) { return multiply(dy, negative(floor_div(a, b))); },
+    {{"math.floormod", "floormod", "math.mod"},
+     "Remainder of the division rounded down; it has the sign of `y`.\n\n>>> tf.math.floormod([7, -7], 3)\n[1, 2]"});
+
+const Op& truncate_div_op = binary<real_numbers>(
+    "TruncateDiv", [](auto a, auto b) { return truncated_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"truncatediv"}, "Quotient `x / y`, rounded towards zero.\n\n>>> tf.truncatediv([7, -7], 2)\n[3, -3]"});
+
+const Op& truncate_mod_op = binary<real_numbers>(
+    "TruncateMod", [](auto a, auto b) { return truncated_remainder(a, b); }, NoFast{},
+    [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(truncate_div(a, b))); },
+    {{"truncatemod"}, "Remainder of the division rounded towards zero; it has the sign of `x`.\n\n>>> tf.truncatemod([7, -7], 3)\n[1, -1]"});
+
+// d/da a^b = b a^(b-1); d/db a^b = a^b log a, taken as 0 where the logarithm does not exist.
+const Op& power_op = binary<numbers, kCostlyGrain>(
+    "Pow", [](auto a, auto b) { return power_of(a, b); }, NoFast{},
+    [](A a, B b, Dy dy) { return multiply(dy, multiply(b, power(a, subtract(b, one_of(b))))); },
+    [](A a, Y y, Dy dy) {
+      Tensor zero = zero_of(a);
+      Tensor defined = complexes.has(a.dtype()) ? not_equal(a, zero) : greater(a, zero);
+      Tensor safe = select(defined, a, one_of(a));
+      return multiply(dy, multiply(y, select(defined, log(safe), zeros_like(a))));
+    },
+    {{"math.pow", "pow"}, "`x` to the power `y`.\n\n>>> tf.pow([2., 3.], 2.)\n[4., 9.]"});
+
+const Op& maximum_op = binary<real_numbers>(
+    "Maximum",
+    [](auto a, auto b) {
+      if constexpr (!integral<decltype(a)>)
+        if (a != a) return a;
+      return a > b ? a : b;
+    },
+    [](auto& v) -> auto& { return v.maximum; },
+    [](A a, B b, Dy dy) { return select(greater_equal(a, b), dy, zero_of(dy)); },
+    [](A a, B b, Dy dy) { return select(greater_equal(a, b), zero_of(dy), dy); },
+    {{"math.maximum", "maximum"}, "The larger of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.maximum([1., 5.], 3.)\n[3., 5.]"});
+
+const Op& minimum_op = binary<real_numbers>(
+    "Minimum",
+    [](auto a, auto b) {
+      if constexpr (!integral<decltype(a)>)
+        if (a != a) return a;
+      return a < b ? a : b;
+    },
+    [](auto& v) -> auto& { return v.minimum; },
+    [](A a, B b, Dy dy) { return select(less_equal(a, b), dy, zero_of(dy)); },
+    [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
+    {{"math.minimum", "minimum"}, "The smaller of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.minimum([1., 5.], 3.)\n[1., 3.]"});
+
+const Op& squared_difference_op = binary<numbers>(
+    "SquaredDifference",
+    [](auto a, auto b) {
+      auto d = decltype(a)(a - b);
+      if constexpr (is_complex<decltype(a)>) return d * std::conj(d);
+      else return decltype(a)(d * d);
+    },
+    [](auto& v) -> auto& { return v.squared_difference; },
+    [](A a, B b, Dy dy) { return multiply(scaled(dy, 2), subtract(a, b)); },
+    [](A a, B b, Dy dy) { return multiply(scaled(dy, -2), subtract(a, b)); },
+    {{"math.squared_difference"}, "`(x - y)` times its conjugate.\n\n>>> tf.math.squared_difference([3., 5.], 1.)\n[4., 16.]"});
+
+const Op& atan2_op = binary<floating, kCostlyGrain>(
+    "Atan2", [](auto a, auto b) { return std::atan2(a, b); }, NoFast{},
+    [](A a, B b, Dy dy) { return multiply(b, divide(dy, add(square(a), square(b)))); },
+    [](A a, B b, Dy dy) { return multiply(negative(a), divide(dy, add(square(a), square(b)))); },
+    {{"math.atan2", "atan2"}, "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]", {"y", "x"}});
+
+const Op& xlogy_op = binary<floating | complexes, kCostlyGrain>(
+    "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : decltype(a)(0); }, NoFast{},
+    [](A a, B b, Dy dy) { return multiply(dy, xlogy(indicator(a), b)); },
+    [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, b)); },
+    {{"math.xlogy"}, "`x * log(y)`, and 0 where `x` is 0.\n\n>>> tf.math.xlogy([0., 2.], [0., 1.])\n[0., 0.]"});
+
+const Op& xdivy_op = binary<floating | complexes>(
+    "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : decltype(a)(0); }, NoFast{},
+    [](A a, B b, Dy dy) { return multiply(dy, xdivy(indicator(a), b)); },
+    [](A a, B b, Dy dy) { return multiply(dy, xdivy(negative(a), square(b))); },
+    {{"math.xdivy"}, "`x / y`, and 0 where `x` is 0.\n\n>>> tf.math.xdivy([0., 2.], [0., 4.])\n[0., 0.5]"});
+
+const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
+    "Xlog1py",
+    [](auto a, auto b) {
+      if constexpr (is_complex<decltype(a)>) return nonzero(a) ? a * std::log(decltype(a)(1) + b) : decltype(a)(0);
+      else return nonzero(a) ? a * std::log1p(b) : decltype(a)(0);
+    },
+    NoFast{}, [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
+    [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, shifted(b, 1))); },
+    {{"math.xlog1py"}, "`x * log1p(y)`, and 0 where `x` is 0.\n\n>>> tf.math.xlog1py([0., 2.], [-1., 0.])\n[0., 0.]"});
+
+const Op& next_after_op = binary<DTypes(DType::float32) | DType::float64>(
+    "NextAfter", [](auto a, auto b) { return std::nextafter(a, b); }, NoFast{}, [](Dy dy) -> Tensor { return dy; },
+    [](Dy dy) { return zeros_like(dy); },
+    {{"math.nextafter"}, "The next float after `x1` in the direction of `x2`.\n\n>>> tf.math.nextafter(1.0, 2.0)\n1.0000001", {"x1", "x2"}});
+
+const Op& negative_op = unary<numbers>(
+    "Neg", [](auto x) { return decltype(x)(-x); }, [](auto& v) { return v.negative; }, [](Dy dy) { return negative(dy); },
+    {{"math.negative", "negative"}, "`-x`.\n\n>>> tf.negative([1., -2.])\n[-1., 2.]"});
+
+const Op& square_op = unary<numbers>(
+    "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
+    [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
+    {{"math.square", "square"}, "`x * x`.\n\n>>> tf.square([1., -3.])\n[1., 9.]"});
+
+Tensor reciprocal_grad(const Tensor& y, const Tensor& dy);
+const Op& reciprocal_op = unary<floating | complexes>(
+    "Reciprocal", [](auto x) { return decltype(x)(1) / x; }, [](auto& v) { return v.reciprocal; },
+    [](Y y, Dy dy) { return reciprocal_grad(y, dy); },
+    {{"math.reciprocal"}, "`1 / x`.\n\n>>> tf.math.reciprocal([2., 4.])\n[0.5, 0.25]"});
+const Op& reciprocal_grad_op = binary<floating | complexes>(
+    "ReciprocalGrad", [](auto y, auto dy) { return -dy * y * y; }, [](auto& v) -> auto& { return v.reciprocal_grad; },
+    [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); },
+    [](A y, Dy d) { return reciprocal_grad(y, d); }, {{}, "", {"y", "dy"}});
+Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
+
+Tensor sqrt_grad(const Tensor& y, const Tensor& dy);
+const Op& sqrt_op = unary<floating | complexes>(
+    "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
+    [](Y y, Dy dy) { return sqrt_grad(y, dy); },
+    {{"math.sqrt", "sqrt"}, "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]"});
+const Op& sqrt_grad_op = binary<floating | complexes>(
+    "SqrtGrad", [](auto y, auto dy) { return dy * decltype(y)(0.5) / y; }, [](auto& v) -> auto& { return v.sqrt_grad; },
+    [](A y, B dy, Dy d) { return multiply(negative(divide(d, y)), sqrt_grad(y, dy)); },
+    [](A y, Dy d) { return sqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
+Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
+
+Tensor rsqrt_grad(const Tensor& y, const Tensor& dy);
+const Op& rsqrt_op = unary<floating | complexes>(
+    "Rsqrt", [](auto x) { return decltype(x)(1) / std::sqrt(x); }, [](auto& v) { return v.rsqrt; },
+    [](Y y, Dy dy) { return rsqrt_grad(y, dy); },
+    {{"math.rsqrt"}, "`1 / sqrt(x)`.\n\n>>> tf.math.rsqrt([4., 16.])\n[0.5, 0.25]"});
+const Op& rsqrt_grad_op = binary<floating | complexes>(
+    "RsqrtGrad", [](auto y, auto dy) { return decltype(y)(-0.5) * dy * y * y * y; },
+    [](auto& v) -> auto& { return v.rsqrt_grad; },
+    [](A y, B dy, Dy d) { return multiply(d, multiply(scaled(dy, -1.5), square(y))); },
+    [](A y, Dy d) { return rsqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
+Tensor rsqrt_grad(const Tensor& y, const Tensor& dy) { return run(rsqrt_grad_op, {y, dy}); }
+
+const Op& abs_op = unary<real_numbers>(
+    "Abs",
+    [](auto x) {
+      if constexpr (std::is_unsigned_v<decltype(x)>) return x;
+      else if constexpr (integral<decltype(x)>) return decltype(x)(x < 0 ? -x : x);
+      else return std::abs(x);
+    },
+    [](auto& v) { return v.abs; }, [](X x, Dy dy) { return multiply(dy, sign(x)); }, {{}, ""});
+
+// |z|: dy * z/|z|, which is 0 at 0.
+Tensor complex_abs_vjp(const Tensor& z, const Tensor& y, const Tensor& dy) {
+  auto widen = [](const Tensor& t) { return complex_number(t, zeros_like(t)); };
+  return multiply(widen(divide_no_nan(dy, y)), z);
+}
+const Op& complex_abs_op = define(Op{
+    .name = "ComplexAbs",
+    .arguments = {tensor("x", complexes)},
+    .infer = family::infer_unary<complexes, decltype([](auto z) { return std::abs(z); })>,
+    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return std::abs(z); }), NoFast>,
+    .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
+    .keep = keep_input(0) | keep_output(0),
+});
+
+const Op& sign_op = unary<numbers>(
+    "Sign",
+    [](auto x) {
+      using T = decltype(x);
+      if constexpr (is_complex<T>) {
+        auto size = std::abs(x);
+        return size == 0 ? T(0) : x / size;
+      } else if constexpr (std::is_unsigned_v<T>) {
+        return T(x != 0);
+      } else if constexpr (integral<T>) {
+        return T((x > 0) - (x < 0));
+      } else {
+        return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+      }
+    },
+    [](auto& v) { return v.sign; }, [](Dy dy) { return zeros_like(dy); },
+    {{"math.sign", "sign"}, "-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.\n\n>>> tf.sign([-2., 0., 5.])\n[-1., 0., 1.]"});
+
+template <class T> constexpr bool real_float = std::is_floating_point_v<T>;
+
+const Op& floor_op = unary<real_numbers>(
+    "Floor", [](auto x) { if constexpr (real_float<decltype(x)>) return std::floor(x); else return x; },
+    [](auto& v) { return v.floor; }, NoGradient{},
+    {{"math.floor", "floor"}, "Largest integer not above `x`. It has no gradient.\n\n>>> tf.floor([1.7, -1.2])\n[1., -2.]"});
+const Op& ceil_op = unary<real_numbers>(
+    "Ceil", [](auto x) { if constexpr (real_float<decltype(x)>) return std::ceil(x); else return x; },
+    [](auto& v) { return v.ceil; }, NoGradient{},
+    {{"math.ceil"}, "Smallest integer not below `x`. It has no gradient.\n\n>>> tf.math.ceil([1.2, -1.7])\n[2., -1.]"});
+const Op& rint_op = unary<floating>(
+    "Rint", [](auto x) { return std::rint(x); }, [](auto& v) { return v.rint; }, NoGradient{},
+    {{"math.rint"}, "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.math.rint([1.5, 2.5])\n[2., 2.]"});
+const Op& round_op = unary<numbers>(
+    "Round",
+    [](auto x) {
+      if constexpr (real_float<decltype(x)>) return std::rint(x);
+      else if constexpr (is_complex<decltype(x)>) return decltype(x)(std::rint(x.real()), std::rint(x.imag()));
+      else return x;
+    },
+    [](auto& v) { return v.rint; }, NoGradient{},
+    {{"math.round", "round"}, "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.round([0.5, 1.5])\n[0., 2.]"});
+
+// Complex parts. The gradient convention is TensorFlow's: the gradient of a real loss points along its conjugate derivative.
+const Op& conj_op = unary<complexes>(
+    "Conj", [](auto z) { return std::conj(z); }, NoFast{}, [](Dy dy) { return conj(dy); }, {{}, ""});
+const Op& real_op = define(Op{
+    .name = "Real",
+    .arguments = {tensor("input", complexes)},
+    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.real(); })>,
+    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.real(); }), NoFast>,
+    .vjp = [](RuleContext& c) { c.set(0, complex_number(c.dy(), zeros_like(c.dy()))); },
+    .jvp = [](RuleContext& c) { c.set(0, real_part(c.x_dot(0))); },
+});
+const Op& imag_op = define(Op{
+    .name = "Imag",
+    .arguments = {tensor("input", complexes)},
+    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.imag(); })>,
+    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.imag(); }), NoFast>,
+    .vjp = [](RuleContext& c) { c.set(0, complex_number(zeros_like(c.dy()), c.dy())); },
+    .jvp = [](RuleContext& c) { c.set(0, imaginary_part(c.x_dot(0))); },
+});
+constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltype(re)>(re, im); };
+constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
+const Op& complex_op = define(Op{
+    .name = "Complex",
+    .arguments = {tensor("real", wide_floating), tensor("imag", wide_floating)},
+    .infer = family::infer_binary<wide_floating, decltype(make_complex)>,
+    .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, unbroadcast(real_part(c.dy()), c.shape(0)));
+          if (c.wants(1)) c.set(1, unbroadcast(imaginary_part(c.dy()), c.shape(1)));
+        },
+    .names = {"dtypes.complex", "complex"},
+    .doc = "Complex numbers from their real and imaginary parts.\n\n>>> tf.complex([1.], [2.])\n[1.+2.j]",
+});
+
+// Sum of a list of equally shaped tensors, in one pass per pair.
+const Op& add_n_op = define(Op{
+    .name = "AddN",
+    .arguments = {tensors("inputs", numbers)},
+    .infer =
+        [](Call& call) {
+          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": inputs must be an iterable of at least one Tensor");
+          for (const Tensor& t : call.in) {
+            if (t.dtype() != call.in[0].dtype())
+              fail(ErrorKind::invalid_argument, call.name(), ": inputs must all have the same dtype; got ",
+                   name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+            if (!(t.shape() == call.in[0].shape()))
+              fail(ErrorKind::invalid_argument, call.name(),
+                   ": inputs must all have the same size and shape; Inputs to operation AddN of type AddN must have the "
+                   "same size and shape. Input 0: ",
+                   call.in[0].shape(), " != input: ", t.shape());
+          }
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
+    .kernel =
+        [](Call& call) {
+          Tensor total = call.in[0];
+          PauseRecording paused;
+          for (size_t i = 1; i < call.in.size(); ++i) total = add(total, call.in[i]);
+          call.out.push_back(total.body() == call.in[0].body() ? total.view(total.shape()) : total);
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          for (int i = 0; i < c.inputs(); ++i) c.set(i, c.dy());
+        },
+});
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) { return run(add_op, {a, b}); }
+Tensor subtract(const Tensor& a, const Tensor& b) { return run(subtract_op, {a, b}); }
+Tensor multiply(const Tensor& a, const Tensor& b) { return run(multiply_op, {a, b}); }
+Tensor divide(const Tensor& a, const Tensor& b) { return run(divide_op, {a, b}); }
+Tensor divide_no_nan(const Tensor& a, const Tensor& b) { return run(divide_no_nan_op, {a, b}); }
+Tensor floor_div(const Tensor& a, const Tensor& b) { return run(floor_div_op, {a, b}); }
+Tensor truncate_div(const Tensor& a, const Tensor& b) { return run(truncate_div_op, {a, b}); }
+Tensor maximum(const Tensor& a, const Tensor& b) { return run(maximum_op, {a, b}); }
+Tensor power(const Tensor& a, const Tensor& b) { return run(power_op, {a, b}); }
+Tensor xdivy(const Tensor& a, const Tensor& b) { return run(xdivy_op, {a, b}); }
+Tensor xlogy(const Tensor& a, const Tensor& b) { return run(xlogy_op, {a, b}); }
+Tensor xlog1py(const Tensor& a, const Tensor& b) { return run(xlog1py_op, {a, b}); }
+Tensor negative(const Tensor& x) { return run(negative_op, {x}); }
+Tensor square(const Tensor& x) { return run(square_op, {x}); }
+Tensor sqrt(const Tensor& x) { return run(sqrt_op, {x}); }
+Tensor reciprocal(const Tensor& x) { return run(reciprocal_op, {x}); }
+Tensor sign(const Tensor& x) { return run(sign_op, {x}); }
+Tensor conj(const Tensor& x) { return complexes.has(x.dtype()) ? run(conj_op, {x}) : x; }
+Tensor real_part(const Tensor& x) { return complexes.has(x.dtype()) ? run(real_op, {x}) : x; }
+Tensor imaginary_part(const Tensor& x) { return complexes.has(x.dtype()) ? run(imag_op, {x}) : zeros_like(x); }
+Tensor complex_number(const Tensor& re, const Tensor& im) { return run(complex_op, {re, im}); }
+Tensor accumulate(std::span<const Tensor> parts) { return parts.size() == 1 ? parts[0] : run(add_n_op, parts); }
+Tensor scaled(const Tensor& x, double factor) { return multiply(x, Tensor::number(x.dtype(), factor)); }
+Tensor shifted(const Tensor& x, double offset) { return add(x, Tensor::number(x.dtype(), offset)); }
+
+}  // namespace tapeflow

@@ -1,0 +1,74 @@
+// Changing the element type.
+#include <cmath>
+
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// Floats become integers by truncation; what does not fit wraps as C++ does on this machine, without undefined behaviour.
+template <class To, class From> To converted(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (is_complex<To>) {
+    if constexpr (is_complex<From>) return To(x);
+    else return To(typename To::value_type(x));
+  } else if constexpr (is_complex<From>) {
+    return converted<To>(x.real());
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (!(x > From(-9.3e18) && x < From(1.85e19))) return std::is_signed_v<To> ? std::numeric_limits<To>::min() : To(0);
+    if (x >= From(9223372036854775808.0)) return To(uint64_t(x));
+    if (x < From(-9223372036854775808.0)) return std::numeric_limits<To>::min();
+    return To(int64_t(x));
+  } else {
+    return To(x);
+  }
+}
+
+template <class From, class To> void cast_loop(const void* x, void* y, int64_t n) {
+  const From* from = static_cast<const From*>(x);
+  To* to = static_cast<To*>(y);
+  const ConversionKernels& kernels = conversion_kernels();
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double>) return kernels.float_to_double(from, to, n);
+  else if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>) return kernels.double_to_float(from, to, n);
+  else if constexpr (std::is_same_v<From, int32_t> && std::is_same_v<To, float>) return kernels.int32_to_float(from, to, n);
+  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, half>) return kernels.float_to_half(from, &to->bits, n);
+  else if constexpr (std::is_same_v<From, half> && std::is_same_v<To, float>) return kernels.half_to_float(&from->bits, to, n);
+  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) return kernels.float_to_bfloat16(from, &to->bits, n);
+  else if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>) return kernels.bfloat16_to_float(&from->bits, to, n);
+  else
+    for (int64_t i = 0; i < n; ++i) store(to + i, converted<Compute<To>>(load(from + i)));
+}
+
+const Op& cast_op = define(Op{
+    .name = "Cast",
+    .arguments = {tensor("x", fixed_size), dtype_argument("dtype")},
+    .infer = [](Call& call) { call.returns(call.params.dtype(0), call.in[0].shape()); },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          visit<fixed_size.bits>(x.dtype(), [&](auto* p) {
+            visit<fixed_size.bits>(y.dtype(), [&](auto* q) {
+              using From = Pointee<decltype(p)>;
+              using To = Pointee<decltype(q)>;
+              loop_unary(cast_loop<From, To>, x.raw(), sizeof(From), y.mutable_raw(), sizeof(To), x.size(), kCheapGrain);
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (differentiable.has(c.dtype(0))) c.set(0, cast(c.dy(), c.dtype(0)));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, cast(c.x_dot(0), c.y().dtype())); },
+});
+
+}  // namespace
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  if (!fixed_size.has(x.dtype()) || !fixed_size.has(dtype))
+    fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(x.dtype()), " to ", legacy_name_of(dtype), " is not supported");
+  return run(cast_op, {x}, {dtype});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,141 @@
+// Comparisons, logic, bits, and the choice between two tensors.
+#include <cmath>
+
+#include "base/parallel.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+const Op& equal_op = binary<any_dtype>(
+    "Equal", [](auto a, auto b) { return a == b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.equal", "equal"}, "Whether `x` equals `y`, element by element.\n\n>>> tf.equal([1, 2], [1, 3])\n[True, False]"});
+const Op& not_equal_op = binary<any_dtype>(
+    "NotEqual", [](auto a, auto b) { return a != b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.not_equal", "not_equal"}, "Whether `x` differs from `y`.\n\n>>> tf.not_equal([1, 2], [1, 3])\n[False, True]"});
+const Op& less_op = binary<real_numbers>(
+    "Less", [](auto a, auto b) { return a < b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.less", "less"}, "Whether `x < y`.\n\n>>> tf.less([1, 2], 2)\n[True, False]"});
+const Op& less_equal_op = binary<real_numbers>(
+    "LessEqual", [](auto a, auto b) { return a <= b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.less_equal", "less_equal"}, "Whether `x <= y`.\n\n>>> tf.less_equal([1, 2], 1)\n[True, False]"});
+const Op& greater_op = binary<real_numbers>(
+    "Greater", [](auto a, auto b) { return a > b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.greater", "greater"}, "Whether `x > y`.\n\n>>> tf.greater([1, 2], 1)\n[False, True]"});
+const Op& greater_equal_op = binary<real_numbers>(
+    "GreaterEqual", [](auto a, auto b) { return a >= b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.greater_equal", "greater_equal"}, "Whether `x >= y`.\n\n>>> tf.greater_equal([1, 2], 2)\n[False, True]"});
+
+const Op& logical_and_op = binary<booleans>(
+    "LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.logical_and", "logical_and"}, "Whether both are true.\n\n>>> tf.logical_and([True, True], [True, False])\n[True, False]"});
+const Op& logical_or_op = binary<booleans>(
+    "LogicalOr", [](auto a, auto b) { return a || b; }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"math.logical_or", "logical_or"}, "Whether one of the two is true.\n\n>>> tf.logical_or([True, False], [False, False])\n[True, False]"});
+const Op& logical_not_op = unary<booleans>(
+    "LogicalNot", [](auto x) { return !x; }, NoFast{}, NoGradient{},
+    {{"math.logical_not", "logical_not"}, "The opposite truth value.\n\n>>> tf.logical_not([True, False])\n[False, True]"});
+
+const Op& bitwise_and_op = binary<integers>(
+    "BitwiseAnd", [](auto a, auto b) { return decltype(a)(a & b); }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"bitwise.bitwise_and"}, "Bits set in both.\n\n>>> tf.bitwise.bitwise_and([6], [3])\n[2]"});
+const Op& bitwise_or_op = binary<integers>(
+    "BitwiseOr", [](auto a, auto b) { return decltype(a)(a | b); }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"bitwise.bitwise_or"}, "Bits set in one of the two.\n\n>>> tf.bitwise.bitwise_or([6], [3])\n[7]"});
+const Op& bitwise_xor_op = binary<integers>(
+    "BitwiseXor", [](auto a, auto b) { return decltype(a)(a ^ b); }, NoFast{}, NoGradient{}, NoGradient{},
+    {{"bitwise.bitwise_xor"}, "Bits set in exactly one of the two.\n\n>>> tf.bitwise.bitwise_xor([6], [3])\n[5]"});
+const Op& invert_op = unary<integers>(
+    "Invert", [](auto x) { return decltype(x)(~x); }, NoFast{}, NoGradient{},
+    {{"bitwise.invert"}, "Every bit flipped.\n\n>>> tf.bitwise.invert([0])\n[-1]"});
+// A shift by the width of the type or more gives what shifting one by one would.
+template <class T> constexpr int width = int(sizeof(T) * 8);
+const Op& left_shift_op = binary<integers>(
+    "LeftShift",
+    [](auto a, auto b) {
+      using T = decltype(a);
+      using U = std::make_unsigned_t<T>;
+      return b >= T(0) && U(b) < U(width<T>) ? T(U(a) << b) : T(0);
+    },
+    NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.left_shift"}, "Bits moved up by `y`.\n\n>>> tf.bitwise.left_shift([1], [3])\n[8]"});
+const Op& right_shift_op = binary<integers>(
+    "RightShift",
+    [](auto a, auto b) {
+      using T = decltype(a);
+      using U = std::make_unsigned_t<T>;
+      return T(a >> (b >= T(0) && U(b) < U(width<T>) ? int(b) : width<T> - 1));
+    },
+    NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
+
+const Op& is_nan_op = unary<floating>(
+    "IsNan", [](auto x) { return x != x; }, NoFast{}, NoGradient{},
+    {{"math.is_nan"}, "Whether an element is NaN.\n\n>>> tf.math.is_nan([1., float('nan')])\n[False, True]"});
+const Op& is_inf_op = unary<floating>(
+    "IsInf", [](auto x) { return std::isinf(x); }, NoFast{}, NoGradient{},
+    {{"math.is_inf"}, "Whether an element is infinite.\n\n>>> tf.math.is_inf([1., float('inf')])\n[False, True]"});
+const Op& is_finite_op = unary<floating>(
+    "IsFinite", [](auto x) { return std::isfinite(x); }, NoFast{}, NoGradient{},
+    {{"math.is_finite"}, "Whether an element is neither NaN nor infinite.\n\n>>> tf.math.is_finite([1., float('inf')])\n[True, False]"});
+
+// An operand of a choice: its elements, or one element for all.
+template <class T> struct Spread {
+  Tensor tensor;
+  const T* data;
+  int64_t step;
+  Spread(const Tensor& t, const Shape& shape)
+      : tensor(t.size() == 1 || t.shape() == shape ? t : broadcast_to(t, shape)),
+        data(tensor.data<T>()), step(tensor.size() == 1 ? 0 : 1) {}
+};
+
+template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
+  PauseRecording paused;
+  Spread<bool> condition(c, out.shape());
+  Spread<T> then(x, out.shape()), otherwise(y, out.shape());
+  T* to = out.mutable_data<T>();
+  parallel_for(out.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      to[i] = condition.data[i * condition.step] ? then.data[i * then.step] : otherwise.data[i * otherwise.step];
+  });
+}
+
+const Op& select_op = define(Op{
+    .name = "SelectV2",
+    .arguments = {tensor("condition", booleans, 1), tensor("t", any_dtype), tensor("e", any_dtype)},
+    .infer =
+        [](Call& call) {
+          const Tensor &c = call.in[0], &x = call.in[1], &y = call.in[2];
+          if (x.dtype() != y.dtype())
+            fail(ErrorKind::invalid_argument, "where: cannot compute SelectV2 as input #2(zero-based) was expected to be a ",
+                 legacy_name_of(x.dtype()), " tensor but is a ", legacy_name_of(y.dtype()), " tensor");
+          Shape both, all;
+          if (!broadcast(x.shape(), y.shape(), &both) || !broadcast(c.shape(), both, &all))
+            fail(ErrorKind::invalid_argument, "where: condition ", c.shape(), ", then ", x.shape(), ", and else ", y.shape(),
+                 " must be broadcastable");
+          call.returns(x.dtype(), all);
+        },
+    .kernel =
+        [](Call& call) {
+          visit<any_dtype.bits>(call.in[1].dtype(), [&](auto* p) {
+            choose<Pointee<decltype(p)>>(call.in[0], call.in[1], call.in[2], call.out[0]);
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          Tensor zero = Tensor::number(c.dtype(1), 0), dy = c.dy();
+          if (c.wants(1)) c.set(1, unbroadcast(select(c.x(0), dy, zero), c.shape(1)));
+          if (c.wants(2)) c.set(2, unbroadcast(select(c.x(0), zero, dy), c.shape(2)));
+        },
+    .keep = keep_input(0),
+});
+
+}  // namespace
+
+Tensor equal(const Tensor& a, const Tensor& b) { return run(equal_op, {a, b}); }
+Tensor not_equal(const Tensor& a, const Tensor& b) { return run(not_equal_op, {a, b}); }
+Tensor less(const Tensor& a, const Tensor& b) { return run(less_op, {a, b}); }
+Tensor less_equal(const Tensor& a, const Tensor& b) { return run(less_equal_op, {a, b}); }
+Tensor greater(const Tensor& a, const Tensor& b) { return run(greater_op, {a, b}); }
+Tensor greater_equal(const Tensor& a, const Tensor& b) { return run(greater_equal_op, {a, b}); }
+Tensor select(const Tensor& c, const Tensor& x, const Tensor& y) { return run(select_op, {c, x, y}); }
+
+}  // namespace tapeflow

@@ -1,0 +1,156 @@
+// Matrix products, with batches and broadcasting of batches.
+#include "kernels/gemm.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr DTypes matrix_dtypes = floating | complexes | DType::int32 | DType::int64;
+enum Flag { transpose_a = 0, transpose_b = 1, adjoint_a = 2, adjoint_b = 3 };
+
+struct Product {
+  bool ta, tb;
+  int64_t m, n, k;
+  Shape batch;
+};
+
+Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) {
+  if (a.rank() < 2 || b.rank() < 2)
+    fail(ErrorKind::invalid_argument, who, ": In[0] and In[1] must have at least 2 dimensions; got ndims of ", a.rank() < 2 ? a.rank() : b.rank(),
+         " (shapes ", a, " and ", b, "). A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
+  Product p{ta, tb, ta ? a.back(1) : a.back(2), tb ? b.back(2) : b.back(1), ta ? a.back(2) : a.back(1), {}};
+  int64_t other = tb ? b.back(1) : b.back(2);
+  if (p.k != other)
+    fail(ErrorKind::invalid_argument, who, ": Matrix size-incompatible: In[0]: ", a, ", In[1]: ", b, "; the inner dimensions ", p.k, " and ", other, " must be equal");
+  if (!broadcast(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), &p.batch))
+    fail(ErrorKind::invalid_argument, who, ": In[0] and In[1] must have compatible batch dimensions: ", a, " vs. ", b);
+  return p;
+}
+
+template <class T> void multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y) {
+  const T *pa = a.data<T>(), *pb = b.data<T>();
+  T* py = y.mutable_data<T>();
+  int64_t lda = a.shape().back(), ldb = b.shape().back();
+  int64_t size_a = a.shape().back(1) * a.shape().back(2), size_b = b.shape().back(1) * b.shape().back(2), size_y = p.m * p.n;
+  int64_t batches = p.batch.elements();
+  int64_t batches_a = a.shape().elements(0, a.rank() - 2), batches_b = b.shape().elements(0, b.rank() - 2);
+  if (size_y == 0 || batches == 0) return;
+  // Rows of a batch of matrices times one matrix: one tall product.
+  if (batches_b == 1 && !p.ta && batches_a == batches)
+    return gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false);
+  if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1))
+    return gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
+                           batches_b == 1 ? 0 : size_b, py, p.n, size_y);
+  // Batches broadcast against each other.
+  for (int64_t i = 0; i < batches; ++i) {
+    int64_t at_a = 0, at_b = 0, rest = i, unit_a = 1, unit_b = 1;
+    for (int d = p.batch.rank() - 1; d >= 0; --d) {
+      int64_t index = rest % p.batch[d];
+      rest /= p.batch[d];
+      int da = d - (p.batch.rank() - (a.rank() - 2)), db = d - (p.batch.rank() - (b.rank() - 2));
+      if (da >= 0) at_a += (a.dim(da) == 1 ? 0 : index) * unit_a, unit_a *= a.dim(da);
+      if (db >= 0) at_b += (b.dim(db) == 1 ? 0 : index) * unit_b, unit_b *= b.dim(db);
+    }
+    gemm<T>(p.ta, p.tb, p.m, p.n, p.k, pa + at_a * size_a, lda, pb + at_b * size_b, ldb, py + i * size_y, p.n, false);
+  }
+}
+
+bool transposed(const Params& p, Flag transpose, Flag adjoint) { return p.flag(transpose) || p.flag(adjoint); }
+
+void matmul_kernel(Call& call) {
+  const Params& f = call.params;
+  Tensor a = call.in[0], b = call.in[1];
+  PauseRecording paused;
+  if (f.flag(adjoint_a)) a = conj(a);
+  if (f.flag(adjoint_b)) b = conj(b);
+  Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
+  Tensor& y = call.out[0];
+  switch (a.dtype()) {
+    case DType::float32: return multiply_batches<float>(p, a, b, y);
+    case DType::float64: return multiply_batches<double>(p, a, b, y);
+    case DType::complex64: return multiply_batches<std::complex<float>>(p, a, b, y);
+    case DType::complex128: return multiply_batches<std::complex<double>>(p, a, b, y);
+    case DType::int32: return multiply_batches<int32_t>(p, a, b, y);
+    case DType::int64: return multiply_batches<int64_t>(p, a, b, y);
+    default: {  // the small float types: products in float, rounded once
+      Tensor wide = Tensor::allocate(DType::float32, y.shape());
+      multiply_batches<float>(p, cast(a, DType::float32), cast(b, DType::float32), wide);
+      y = cast(wide, y.dtype());
+    }
+  }
+}
+
+// With A = op(a), B = op(b): dA = dy B^H and dB = A^H dy, taken back through op.
+void matmul_vjp(RuleContext& c) {
+  bool ta = transposed(c.params, transpose_a, adjoint_a), tb = transposed(c.params, transpose_b, adjoint_b);
+  bool aa = c.params.flag(adjoint_a), ab = c.params.flag(adjoint_b);
+  Tensor dy = c.dy();
+  if (c.wants(0)) {
+    Tensor b = ab ? c.x(1) : conj(c.x(1));
+    Tensor da = ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb);
+    c.set(0, unbroadcast(aa ? conj(da) : da, c.shape(0)));
+  }
+  if (c.wants(1)) {
+    Tensor a = aa ? c.x(0) : conj(c.x(0));
+    const Shape& shape = c.shape(1);
+    Tensor db;
+    if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
+      Tensor rows = reshape(a, {a.size() / std::max<int64_t>(1, a.shape().back()), a.shape().back()});
+      Tensor dy_rows = reshape(dy, {dy.size() / std::max<int64_t>(1, dy.shape().back()), dy.shape().back()});
+      db = tb ? matmul(dy_rows, rows, true, false) : matmul(rows, dy_rows, true, false);
+    } else {
+      db = tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);
+    }
+    c.set(1, unbroadcast(ab ? conj(db) : db, shape));
+  }
+}
+
+void matmul_jvp(RuleContext& c) {
+  Tensor sum;
+  if (c.x_dot(0)) sum = run(c.op, {c.x_dot(0), c.x(1)}, c.params);
+  if (c.x_dot(1)) {
+    Tensor other = run(c.op, {c.x(0), c.x_dot(1)}, c.params);
+    sum = sum ? add(sum, other) : other;
+  }
+  c.set(0, sum);
+}
+
+const Op& matmul_op = [] () -> const Op& {
+  Op op{.name = "MatMul",
+        .arguments = {tensor("a", matrix_dtypes), tensor("b", matrix_dtypes), flag("transpose_a"), flag("transpose_b"),
+                      flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"), flag("b_is_sparse"),
+                      dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};
+  op.infer = [](Call& call) {
+    const Tensor &a = call.in[0], &b = call.in[1];
+    const Params& f = call.params;
+    if (a.dtype() != b.dtype()) family::fail_dtypes(call);
+    if (f.flag(transpose_a) && f.flag(adjoint_a)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
+    if (f.flag(transpose_b) && f.flag(adjoint_b)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
+    if (f.size() > 6 && !f[6].is_none() && f.dtype(6) != a.dtype())
+      fail(ErrorKind::unimplemented, call.name(), ": output_type must be the inputs' dtype ", name_of(a.dtype()), "; got ", name_of(f.dtype(6)));
+    Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
+    Shape shape = p.batch;
+    shape.append(p.m);
+    shape.append(p.n);
+    call.returns(a.dtype(), shape);
+  };
+  op.kernel = matmul_kernel;
+  op.vjp = matmul_vjp;
+  op.jvp = matmul_jvp;
+  op.keep_for[0] = keep_input(1);
+  op.keep_for[1] = keep_input(0);
+  op.keep = keep_input(0) | keep_input(1);
+  op.keep_by_input = true;
+  op.names = {"linalg.matmul", "matmul"};
+  op.doc = "Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.\n\n"
+           ">>> tf.matmul([[1., 2.]], [[3.], [4.]])\n[[11.]]";
+  return define(std::move(op));
+}();
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, bool ta, bool tb, bool aa, bool ab) {
+  return run(matmul_op, {a, b}, {Param(ta), Param(tb), Param(aa), Param(ab)});
+}
+
+}  // namespace tapeflow

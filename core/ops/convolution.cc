@@ -1,0 +1,372 @@
+// Convolutions and pools over channels-last data with one to three spatial dimensions. The public functions in Python
+// bring other layouts and argument forms to these.
+#include "kernels/convolve.h"
+
+#include "kernels/pool.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// ---- geometry
+
+struct Window {
+  int64_t out, pad_before;
+};
+// How a window of `size` cells (spread by `dilation`) moves over `in` cells.
+Window place_window(const char* who, int64_t in, int64_t size, int64_t stride, int64_t dilation, const std::string& padding, const Ints& explicit_pads, int d) {
+  if (stride < 1) fail(ErrorKind::invalid_argument, who, ": strides must be positive; got ", stride);
+  if (dilation < 1) fail(ErrorKind::invalid_argument, who, ": dilations must be positive; got ", dilation);
+  int64_t reach = (size - 1) * dilation + 1;
+  if (padding == "SAME") {
+    int64_t out = (in + stride - 1) / stride, pad = std::max<int64_t>(0, (out - 1) * stride + reach - in);
+    return {out, pad / 2};
+  }
+  int64_t before = 0, after = 0;
+  if (padding == "EXPLICIT") before = explicit_pads[size_t(2 * d)], after = explicit_pads[size_t(2 * d) + 1];
+  int64_t room = in + before + after - reach;
+  if (room < 0 && in > 0 && padding == "VALID")
+    return {0, 0};
+  return {room < 0 ? 0 : room / stride + 1, before};
+}
+
+void check_padding(const char* who, const std::string& padding) {
+  if (padding != "SAME" && padding != "VALID" && padding != "EXPLICIT")
+    fail(ErrorKind::value, who, ": padding must be 'SAME', 'VALID' or a list; got '", padding, "'");
+}
+
+// Params of all convolutions: strides, padding, explicit paddings, dilations; one number per spatial dimension.
+ConvGeometry conv_geometry(const char* who, const Shape& x, const Shape& filter, const Params& p, bool depthwise) {
+  int rank = x.rank() - 2;
+  if (rank < 1 || rank > 3 || filter.rank() != x.rank())
+    fail(ErrorKind::invalid_argument, who, ": input and filter must have the same rank, 3 to 5; got ", x, " and ", filter);
+  check_padding(who, p.text(1));
+  ConvGeometry g{};
+  g.rank = rank;
+  g.batch = x[0];
+  g.in_channels = x.back();
+  int64_t filter_in = filter.back(2);
+  if (depthwise) {
+    if (filter_in != g.in_channels)
+      fail(ErrorKind::invalid_argument, who, ": input and filter must have the same depth: ", g.in_channels, " vs ", filter_in);
+    g.out_channels = g.in_channels * filter.back();
+    g.groups = g.in_channels;
+  } else {
+    if (filter_in == 0 || g.in_channels % filter_in != 0)
+      fail(ErrorKind::invalid_argument, who, ": input depth must be evenly divisible by filter depth: ", g.in_channels, " vs ", filter_in);
+    g.out_channels = filter.back();
+    g.groups = g.in_channels / filter_in;
+    if (g.groups == 0 || g.out_channels % g.groups != 0)
+      fail(ErrorKind::invalid_argument, who, ": output depth must be evenly divisible by number of groups: ", g.out_channels, " vs ", g.groups);
+  }
+  for (int d = 0; d < 3; ++d) {
+    g.in[d] = g.filter[d] = g.out[d] = g.stride[d] = g.dilation[d] = 1;
+    g.pad_before[d] = 0;
+  }
+  for (int d = 0; d < rank; ++d) {
+    g.in[d] = x[d + 1];
+    g.filter[d] = filter[d];
+    g.stride[d] = p.ints(0)[size_t(d)];
+    g.dilation[d] = p.ints(3)[size_t(d)];
+    Window w = place_window(who, g.in[d], g.filter[d], g.stride[d], g.dilation[d], p.text(1), p.ints(2), d);
+    g.out[d] = w.out;
+    g.pad_before[d] = w.pad_before;
+  }
+  return g;
+}
+Shape output_shape(const ConvGeometry& g) {
+  Shape y{g.batch};
+  for (int d = 0; d < g.rank; ++d) y.append(g.out[d]);
+  y.append(g.out_channels);
+  return y;
+}
+
+// Runs a kernel on float or double; the small float types are widened and narrowed again.
+template <class Kernel> Tensor in_wide_floats(const Tensor& a, const Tensor& b, const Shape& shape, Kernel kernel) {
+  if (a.dtype() == DType::float64) {
+    Tensor y = Tensor::allocate(DType::float64, shape);
+    kernel(a.data<double>(), b.data<double>(), y.mutable_data<double>());
+    return y;
+  }
+  PauseRecording paused;
+  Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32), y = Tensor::allocate(DType::float32, shape);
+  kernel(wide_a.data<float>(), wide_b.data<float>(), y.mutable_data<float>());
+  return cast(y, a.dtype());
+}
+
+void require_one_dtype(const Call& call) {
+  if (call.in[0].dtype() != call.in[1].dtype()) family::fail_dtypes(call);
+}
+
+std::vector<Argument> conv_arguments(const char* first, const char* second) {
+  return {tensor(first, floating), tensor(second, floating), ints("strides"), text("padding"), ints("explicit_paddings"), ints("dilations")};
+}
+
+// ---- the three forms of one bilinear map: (x, filter) -> y, (filter, y) -> x, (x, y) -> filter.
+// The gradient of each is made of the other two.
+
+template <bool Depthwise> struct Forms {
+  static Tensor forward(const Tensor& x, const Tensor& filter, const Params& p);
+  static Tensor to_input(const Tensor& filter, const Tensor& dy, const Shape& x, const Params& p);
+  static Tensor to_filter(const Tensor& x, const Tensor& dy, const Shape& filter, const Params& p);
+};
+
+Params with_shape(const Params& p, const Shape& shape) { return {p[0], p[1], p[2], p[3], Param(shape)}; }
+Params without_shape(const Params& p) { return {p[0], p[1], p[2], p[3]}; }
+
+template <bool Depthwise> struct ConvOps {
+  static constexpr const char* who = Depthwise ? "nn.depthwise_conv2d" : "nn.conv2d";
+  using F = Forms<Depthwise>;
+
+  static const Op& define_forward(const char* name) {
+    return define(Op{
+        .name = name,
+        .arguments = conv_arguments("input", "filter"),
+        .kernel =
+            [](Call& call) {
+              require_one_dtype(call);
+              const Tensor &x = call.in[0], &filter = call.in[1];
+              ConvGeometry g = conv_geometry(who, x.shape(), filter.shape(), call.params, Depthwise);
+              call.out.push_back(in_wide_floats(x, filter, output_shape(g), [&]<class T>(const T* a, const T* b, T* y) {
+                if constexpr (Depthwise) depthwise_forward(g, a, b, y);
+                else conv_forward(g, a, b, y);
+              }));
+            },
+        .makes_outputs = true,
+        .vjp =
+            [](RuleContext& c) {
+              if (c.wants(0)) c.set(0, F::to_input(c.x(1), c.dy(), c.shape(0), c.params));
+              if (c.wants(1)) c.set(1, F::to_filter(c.x(0), c.dy(), c.shape(1), c.params));
+            },
+        .keep = keep_input(0) | keep_input(1),
+        .keep_for = {keep_input(1), keep_input(0)},
+        .keep_by_input = true,
+    });
+  }
+
+  static const Op& define_to_input(const char* name) {
+    std::vector<Argument> arguments = conv_arguments("filter", "out_backprop");
+    arguments.push_back(ints("input_sizes"));
+    return define(Op{
+        .name = name,
+        .arguments = std::move(arguments),
+        .kernel =
+            [](Call& call) {
+              require_one_dtype(call);
+              const Tensor &filter = call.in[0], &dy = call.in[1];
+              Shape shape = call.params.shape(4);
+              ConvGeometry g = conv_geometry(who, shape, filter.shape(), call.params, Depthwise);
+              if (!(output_shape(g) == dy.shape()))
+                fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy.shape());
+              call.out.push_back(in_wide_floats(dy, filter, shape, [&]<class T>(const T* d, const T* f, T* x) {
+                if constexpr (Depthwise) depthwise_backward_input(g, d, f, x);
+                else conv_backward_input(g, d, f, x);
+              }));
+            },
+        .makes_outputs = true,
+        .vjp =
+            [](RuleContext& c) {
+              if (c.wants(0)) c.set(0, F::to_filter(c.dy(), c.x(1), c.shape(0), c.params));
+              if (c.wants(1)) c.set(1, F::forward(c.dy(), c.x(0), c.params));
+            },
+        .keep = keep_input(0) | keep_input(1),
+        .keep_for = {keep_input(1), keep_input(0)},
+        .keep_by_input = true,
+    });
+  }
+
+  static const Op& define_to_filter(const char* name) {
+    std::vector<Argument> arguments = conv_arguments("input", "out_backprop");
+    arguments.push_back(ints("filter_sizes"));
+    return define(Op{
+        .name = name,
+        .arguments = std::move(arguments),
+        .kernel =
+            [](Call& call) {
+              require_one_dtype(call);
+              const Tensor &x = call.in[0], &dy = call.in[1];
+              Shape shape = call.params.shape(4);
+              ConvGeometry g = conv_geometry(who, x.shape(), shape, call.params, Depthwise);
+              if (!(output_shape(g) == dy.shape()))
+                fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy.shape());
+              call.out.push_back(in_wide_floats(x, dy, shape, [&]<class T>(const T* a, const T* d, T* f) {
+                if constexpr (Depthwise) depthwise_backward_filter(g, a, d, f);
+                else conv_backward_filter(g, a, d, f);
+              }));
+            },
+        .makes_outputs = true,
+        .vjp =
+            [](RuleContext& c) {
+              if (c.wants(0)) c.set(0, F::to_input(c.dy(), c.x(1), c.shape(0), c.params));
+              if (c.wants(1)) c.set(1, F::forward(c.x(0), c.dy(), c.params));
+            },
+        .keep = keep_input(0) | keep_input(1),
+        .keep_for = {keep_input(1), keep_input(0)},
+        .keep_by_input = true,
+    });
+  }
+};
+
+const Op& conv_op = ConvOps<false>::define_forward("Conv");
+const Op& conv_to_input_op = ConvOps<false>::define_to_input("ConvBackpropInput");
+const Op& conv_to_filter_op = ConvOps<false>::define_to_filter("ConvBackpropFilter");
+const Op& depthwise_op = ConvOps<true>::define_forward("DepthwiseConv");
+const Op& depthwise_to_input_op = ConvOps<true>::define_to_input("DepthwiseConvBackpropInput");
+const Op& depthwise_to_filter_op = ConvOps<true>::define_to_filter("DepthwiseConvBackpropFilter");
+
+template <bool D> Tensor Forms<D>::forward(const Tensor& x, const Tensor& filter, const Params& p) {
+  return run(D ? depthwise_op : conv_op, {x, filter}, without_shape(p));
+}
+template <bool D> Tensor Forms<D>::to_input(const Tensor& filter, const Tensor& dy, const Shape& x, const Params& p) {
+  return run(D ? depthwise_to_input_op : conv_to_input_op, {filter, dy}, with_shape(p, x));
+}
+template <bool D> Tensor Forms<D>::to_filter(const Tensor& x, const Tensor& dy, const Shape& filter, const Params& p) {
+  return run(D ? depthwise_to_filter_op : conv_to_filter_op, {x, dy}, with_shape(p, filter));
+}
+
+// ---- pools. Params: window, strides, padding, explicit paddings, dilations.
+
+PoolGeometry pool_geometry(const char* who, const Shape& x, const Params& p) {
+  int rank = x.rank() - 2;
+  if (rank < 1 || rank > 3) fail(ErrorKind::invalid_argument, who, ": the input must have rank 3 to 5; got ", x);
+  check_padding(who, p.text(2));
+  PoolGeometry g{};
+  g.rank = rank;
+  g.batch = x[0];
+  g.channels = x.back();
+  for (int d = 0; d < 3; ++d) {
+    g.in[d] = g.window[d] = g.out[d] = g.stride[d] = g.dilation[d] = 1;
+    g.pad_before[d] = 0;
+  }
+  for (int d = 0; d < rank; ++d) {
+    g.in[d] = x[d + 1];
+    g.window[d] = p.ints(0)[size_t(d)];
+    g.stride[d] = p.ints(1)[size_t(d)];
+    g.dilation[d] = p.ints(4)[size_t(d)];
+    if (g.window[d] < 1) fail(ErrorKind::invalid_argument, who, ": ksize must be positive; got ", g.window[d]);
+    Window w = place_window(who, g.in[d], g.window[d], g.stride[d], g.dilation[d], p.text(2), p.ints(3), d);
+    g.out[d] = w.out;
+    g.pad_before[d] = w.pad_before;
+  }
+  return g;
+}
+Shape output_shape(const PoolGeometry& g) {
+  Shape y{g.batch};
+  for (int d = 0; d < g.rank; ++d) y.append(g.out[d]);
+  y.append(g.channels);
+  return y;
+}
+
+std::vector<Argument> pool_arguments(std::vector<Argument> tensors) {
+  for (Argument a : {ints("ksize"), ints("strides"), text("padding"), ints("explicit_paddings"), ints("dilations")}) tensors.push_back(a);
+  return tensors;
+}
+
+Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p);
+Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p);
+
+const Op& max_pool_op = define(Op{
+    .name = "MaxPool",
+    .arguments = pool_arguments({tensor("input", real_numbers)}),
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          PoolGeometry g = pool_geometry("nn.max_pool", x.shape(), call.params);
+          Shape shape = output_shape(g);
+          if (small_floating.has(x.dtype())) {
+            call.out.push_back(in_wide_floats(x, x, shape, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, nullptr); }));
+            return;
+          }
+          call.out.push_back(Tensor::allocate(x.dtype(), shape));
+          visit<(integers | DType::float32 | DType::float64).bits>(x.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            max_pool_forward<T>(g, x.data<T>(), call.out[0].mutable_data<T>(), nullptr);
+          });
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, max_pool_to_input(c.x(0), c.dy(), c.params)); },
+    .jvp = [](RuleContext& c) { c.set(0, max_pool_pick(c.x(0), c.x_dot(0), c.params)); },
+    .keep = keep_input(0),
+});
+
+const Op& max_pool_grad_op = define(Op{
+    .name = "MaxPoolGrad",
+    .arguments = pool_arguments({tensor("input", floating), tensor("dy", floating)}),
+    .kernel =
+        [](Call& call) {
+          PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
+          call.out.push_back(in_wide_floats(call.in[0], call.in[1], call.in[0].shape(), [&]<class T>(const T* x, const T* dy, T* dx) { max_pool_backward<T>(g, x, dy, dx); }));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, zeros(c.dtype(0), c.shape(0)));
+          if (c.wants(1)) c.set(1, max_pool_pick(c.x(0), c.dy(), c.params));
+        },
+    .keep = keep_input(0),
+});
+
+const Op& max_pool_pick_op = define(Op{
+    .name = "MaxPoolGradGrad",
+    .arguments = pool_arguments({tensor("input", floating), tensor("v", floating)}),
+    .kernel =
+        [](Call& call) {
+          PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
+          call.out.push_back(in_wide_floats(call.in[0], call.in[1], output_shape(g), [&]<class T>(const T* x, const T* v, T* y) { max_pool_gather<T>(g, x, v, y); }));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, zeros(c.dtype(0), c.shape(0)));
+          if (c.wants(1)) c.set(1, max_pool_to_input(c.x(0), c.dy(), c.params));
+        },
+    .keep = keep_input(0),
+});
+Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p) { return run(max_pool_grad_op, {x, dy}, p); }
+Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p) { return run(max_pool_pick_op, {x, v}, p); }
+
+const Op& avg_pool_op = define(Op{
+    .name = "AvgPool",
+    .arguments = pool_arguments({tensor("input", floating)}),
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          PoolGeometry g = pool_geometry("nn.avg_pool", x.shape(), call.params);
+          call.out.push_back(in_wide_floats(x, x, output_shape(g), [&]<class T>(const T* a, const T*, T* y) { avg_pool_forward<T>(g, a, y); }));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          static const Op& grad = *find_op("AvgPoolGrad");
+          const Params& p = c.params;
+          c.set(0, run(grad, {c.dy()}, {p[0], p[1], p[2], p[3], p[4], Param(c.shape(0))}));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+std::vector<Argument> avg_pool_grad_arguments() {
+  std::vector<Argument> arguments = pool_arguments({tensor("dy", floating)});
+  arguments.push_back(ints("input_sizes"));
+  return arguments;
+}
+const Op& avg_pool_grad_op = define(Op{
+    .name = "AvgPoolGrad",
+    .arguments = avg_pool_grad_arguments(),
+    .kernel =
+        [](Call& call) {
+          const Tensor& dy = call.in[0];
+          Shape shape = call.params.shape(5);
+          PoolGeometry g = pool_geometry("nn.avg_pool", shape, call.params);
+          call.out.push_back(in_wide_floats(dy, dy, shape, [&]<class T>(const T* d, const T*, T* dx) { avg_pool_backward<T>(g, d, dx); }));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          const Params& p = c.params;
+          c.set(0, run(avg_pool_op, {c.dy()}, {p[0], p[1], p[2], p[3], p[4]}));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+}  // namespace
+}  // namespace tapeflow

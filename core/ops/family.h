@@ -1,0 +1,208 @@
+// Families of operations: what all elementwise entries share (loops, dtypes, broadcasting, un-broadcasting, both modes
+// of differentiation). An entry gives the element function and one rule per operand.
+//
+// A rule is a function of any of A a / X x (first input), B b (second input), Y y (output), and Dy dy. Used backwards,
+// dy is the cotangent and the kept tensors come conjugated; used forwards, dy is the operand's tangent. What a rule
+// names is what the tape keeps.
+#pragma once
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/elementwise.h"
+#include "kernels/vector.h"
+#include "op/op.h"
+#include "ops/ops.h"
+
+namespace tapeflow {
+
+struct A : Tensor {};
+struct B : Tensor {};
+struct Y : Tensor {};
+struct Dy : Tensor {};
+using X = A;
+
+struct NoGradient {};  // in place of a rule: the gradient stops here
+struct NoFast {};      // in place of a vector kernel: the element function serves all dtypes
+
+namespace family {
+
+template <class F> struct Signature : Signature<decltype(&F::operator())> {};
+template <class F, class... P> struct Signature<Tensor (F::*)(P...) const> {
+  using Arguments = std::tuple<P...>;
+  template <class Q> static constexpr bool names = (std::is_same_v<P, Q> || ...);
+  static constexpr Keep keep =
+      (names<A> ? keep_input(0) : 0) | (names<B> ? keep_input(1) : 0) | (names<Y> ? keep_output(0) : 0);
+  template <class Get> static Tensor call(Get get) { return F{}(get(static_cast<P*>(nullptr))...); }
+};
+template <> struct Signature<NoGradient> {
+  static constexpr Keep keep = 0;
+};
+
+template <class Rule> Tensor apply(RuleContext& c, const Tensor& dy, bool backwards) {
+  return Signature<Rule>::call([&]<class P>(P*) -> P {
+    const Tensor& t = std::is_same_v<P, A>   ? c.x(0)
+                      : std::is_same_v<P, B> ? c.x(1)
+                      : std::is_same_v<P, Y> ? c.y()
+                                             : dy;
+    if (!std::is_same_v<P, Dy> && backwards && complexes.has(t.dtype())) return P{conj(t)};
+    return P{t};
+  });
+}
+
+// The element type of the result: what the function returns, or T itself where that is T computed in float.
+template <class T, class C> using Stored = std::conditional_t<std::is_same_v<C, Compute<T>>, T, C>;
+template <class F, class T> using UnaryResult = Stored<T, decltype(F{}(Compute<T>{}))>;
+template <class F, class T> using BinaryResult = Stored<T, decltype(F{}(Compute<T>{}, Compute<T>{}))>;
+
+template <class Fast, class T> UnaryLoop fast_unary_loop() {
+  return [](const void* x, void* y, int64_t n) {
+    static const UnaryKernel<T> kernel = Fast{}(vector_kernels<T>());
+    kernel(static_cast<const T*>(x), static_cast<T*>(y), n);
+  };
+}
+template <class Fast, class T> struct FastBinary {
+  static const BinaryKernel<T>& kernel() {
+    static const BinaryKernel<T>& k = Fast{}(vector_kernels<T>());
+    return k;
+  }
+  static constexpr BinaryLoops loops{
+      [](const void* a, const void* b, void* y, int64_t n) {
+        kernel().vv(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), n);
+      },
+      [](const void* a, const void* b, void* y, int64_t n) {
+        kernel().vs(static_cast<const T*>(a), *static_cast<const T*>(b), static_cast<T*>(y), n);
+      },
+      [](const void* a, const void* b, void* y, int64_t n) {
+        kernel().sv(*static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), n);
+      }};
+};
+template <class Fast, class T>
+constexpr bool has_fast = !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
+
+template <DTypes Set, class F> void infer_unary(Call& call) {
+  const Tensor& x = call.in[0];
+  DType result = x.dtype();
+  visit<Set.bits>(x.dtype(), [&](auto* p) { result = dtype_of<UnaryResult<F, Pointee<decltype(p)>>>; });
+  call.returns(result, x.shape());
+}
+
+template <DTypes Set, class F, class Fast> void unary_kernel(Call& call) {
+  const Tensor &x = call.in[0], &y = call.out[0];
+  visit<Set.bits>(x.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    using R = UnaryResult<F, T>;
+    UnaryLoop loop;
+    if constexpr (has_fast<Fast, T>)
+      loop = fast_unary_loop<Fast, T>();
+    else
+      loop = unary_loop<T, R, F>;
+    loop_unary(loop, x.raw(), sizeof(T), y.mutable_raw(), sizeof(R), x.size(), kCostlyGrain);
+  });
+}
+
+template <class Rule> void unary_vjp(RuleContext& c) { c.set(0, apply<Rule>(c, c.dy(), true)); }
+template <class Rule> void unary_jvp(RuleContext& c) { c.set(0, apply<Rule>(c, c.x_dot(0), false)); }
+
+// Throws TensorFlow's error when the operands do not broadcast.
+[[noreturn]] void fail_broadcast(const Call&);
+[[noreturn]] void fail_dtypes(const Call&);
+
+template <DTypes Set, class F> void infer_binary(Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  if (a.dtype() != b.dtype()) fail_dtypes(call);
+  DType result = a.dtype();
+  visit<Set.bits>(a.dtype(), [&](auto* p) { result = dtype_of<BinaryResult<F, Pointee<decltype(p)>>>; });
+  if (a.shape() == b.shape()) return call.returns(result, a.shape());
+  call.specs.resize(1);
+  call.specs[0].dtype = result;
+  if (!broadcast(a.shape(), b.shape(), &call.specs[0].shape)) fail_broadcast(call);
+}
+
+template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1], &y = call.out[0];
+  visit<Set.bits>(a.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    using R = BinaryResult<F, T>;
+    const BinaryLoops* loops;
+    if constexpr (has_fast<Fast, T>)
+      loops = &FastBinary<Fast, T>::loops;
+    else
+      loops = &ElementBinary<T, R, F>::loops;
+    if (a.shape() == b.shape() && a.size() <= Grain) return loops->vv(a.raw(), b.raw(), y.mutable_raw(), a.size());
+    loop_binary(*loops, a.raw(), a.shape(), b.raw(), b.shape(), y.mutable_raw(), y.shape(),
+                {sizeof(T), sizeof(T), sizeof(R)}, Grain);
+  });
+}
+
+template <class RuleA, class RuleB> void binary_vjp(RuleContext& c) {
+  if constexpr (!std::is_same_v<RuleA, NoGradient>)
+    if (c.wants(0)) c.set(0, unbroadcast(apply<RuleA>(c, c.dy(), true), c.shape(0)));
+  if constexpr (!std::is_same_v<RuleB, NoGradient>)
+    if (c.wants(1)) c.set(1, unbroadcast(apply<RuleB>(c, c.dy(), true), c.shape(1)));
+}
+// A tangent is spread to the full shape before the rule sees it, so that both modes share one rule.
+Tensor spread(const RuleContext&, const Tensor& x_dot);
+template <class RuleA, class RuleB> void binary_jvp(RuleContext& c) {
+  Tensor sum;
+  if constexpr (!std::is_same_v<RuleA, NoGradient>)
+    if (c.x_dot(0)) sum = apply<RuleA>(c, spread(c, c.x_dot(0)), false);
+  if constexpr (!std::is_same_v<RuleB, NoGradient>)
+    if (c.x_dot(1)) {
+      Tensor other = apply<RuleB>(c, spread(c, c.x_dot(1)), false);
+      sum = sum ? add(sum, other) : other;
+    }
+  c.set(0, sum);
+}
+
+}  // namespace family
+
+struct Named {
+  std::vector<const char*> names;
+  const char* doc;
+  std::vector<const char*> arguments = {};  // names of the tensor arguments, if not x (and y)
+};
+
+// y = f(x), element by element.
+template <DTypes Set, class F, class Fast, class Rule>
+const Op& unary(const char* name, F, Fast, Rule, Named named) {
+  Op op{.name = name, .arguments = {tensor(named.arguments.empty() ? "x" : named.arguments[0], Set)}};
+  op.infer = family::infer_unary<Set, F>;
+  op.kernel = family::unary_kernel<Set, F, Fast>;
+  if constexpr (std::is_same_v<Rule, NoGradient>) {
+    op.gradient = Gradient::none;
+  } else {
+    op.vjp = family::unary_vjp<Rule>;
+    op.jvp = family::unary_jvp<Rule>;
+    op.keep = family::Signature<Rule>::keep;
+  }
+  op.names = std::move(named.names);
+  op.doc = named.doc;
+  op.family = "unary";
+  return define(std::move(op));
+}
+
+// y = f(a, b), element by element, with broadcasting.
+template <DTypes Set, int64_t Grain = kCheapGrain, class F, class Fast, class RuleA, class RuleB>
+const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
+  bool given = !named.arguments.empty();
+  Op op{.name = name,
+        .arguments = {tensor(given ? named.arguments[0] : "x", Set), tensor(given ? named.arguments[1] : "y", Set)}};
+  op.infer = family::infer_binary<Set, F>;
+  op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
+  if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {
+    op.gradient = Gradient::none;
+  } else {
+    op.vjp = family::binary_vjp<RuleA, RuleB>;
+    op.jvp = family::binary_jvp<RuleA, RuleB>;
+    op.keep_for[0] = family::Signature<RuleA>::keep;
+    op.keep_for[1] = family::Signature<RuleB>::keep;
+    op.keep = op.keep_for[0] | op.keep_for[1];
+    op.keep_by_input = true;
+  }
+  op.names = std::move(named.names);
+  op.doc = named.doc;
+  op.family = "binary";
+  return define(std::move(op));
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,537 @@
+// Taking and putting elements by position: slices, gather, scatter, segments.
+#include <cstring>
+
+#include "base/parallel.h"
+#include "ops/elements.h"
+#include "ops/family.h"
+#include "ops/slicing.h"
+
+namespace tapeflow {
+
+// ---- index expressions
+
+SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
+  int used = 0;
+  bool has_ellipsis = false;
+  for (const SlicePart& part : key) {
+    used += part.kind == SlicePart::Kind::index || part.kind == SlicePart::Kind::range;
+    if (part.kind == SlicePart::Kind::ellipsis) {
+      if (has_ellipsis) fail(ErrorKind::value, "Multiple ellipses in slice spec not allowed");
+      has_ellipsis = true;
+    }
+  }
+  if (used > shape.rank())
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", shape.rank(), "; input has only ", shape.rank(), " dims");
+  SlicePlan plan;
+  int d = 0;
+  auto keep_whole = [&](int until) {
+    for (; d < until; ++d) {
+      plan.begin.push_back(0), plan.step.push_back(1), plan.count.push_back(shape[d]);
+      plan.result.append(shape[d]);
+    }
+  };
+  for (const SlicePart& part : key) {
+    switch (part.kind) {
+      case SlicePart::Kind::ellipsis: keep_whole(d + shape.rank() - used); break;
+      case SlicePart::Kind::new_axis: plan.result.append(1); break;
+      case SlicePart::Kind::index: {
+        int64_t at = part.begin < 0 ? part.begin + shape[d] : part.begin;
+        if (at < 0 || at >= shape[d])
+          fail(ErrorKind::invalid_argument, "__getitem__: slice index ", part.begin, " of dimension ", d, " out of bounds.");
+        plan.begin.push_back(at), plan.step.push_back(1), plan.count.push_back(1);
+        ++d;
+        break;
+      }
+      case SlicePart::Kind::range: {
+        if (part.step == 0) fail(ErrorKind::invalid_argument, "__getitem__: strides[", d, "] must be non-zero");
+        int64_t n = shape[d], low = part.step > 0 ? 0 : -1, high = part.step > 0 ? n : n - 1;
+        auto clamp = [&](int64_t v) { return std::min(std::max(v < 0 ? v + n : v, low), high); };
+        int64_t begin = part.has_begin ? clamp(part.begin) : part.step > 0 ? low : high;
+        int64_t end = part.has_end ? clamp(part.end) : part.step > 0 ? high : low;
+        int64_t span = part.step > 0 ? end - begin : begin - end, size = part.step > 0 ? part.step : -part.step;
+        int64_t count = span > 0 ? (span + size - 1) / size : 0;
+        plan.begin.push_back(begin), plan.step.push_back(part.step), plan.count.push_back(count);
+        plan.result.append(count);
+        ++d;
+        break;
+      }
+    }
+  }
+  keep_whole(shape.rank());
+  return plan;
+}
+
+Tensor slice_by_key(const Tensor& x, const SliceKey& key) {
+  SlicePlan plan = plan_slice(x.shape(), key);
+  return reshape(strided_slice(x, plan.begin, plan.step, plan.count), plan.result);
+}
+
+namespace {
+
+// Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
+template <class Row> void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
+  int rank = shape.rank();
+  int64_t stride[kMaxRank + 1], rows = 1;
+  int64_t unit = 1;
+  for (int i = rank - 1; i >= 0; --i) stride[i] = unit, unit *= shape[i];
+  for (int i = 0; i + 1 < rank; ++i) rows *= count[size_t(i)];
+  int64_t length = rank ? count[size_t(rank - 1)] : 1;
+  if (length == 0) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t rest = r, at = rank ? begin[size_t(rank - 1)] : 0;
+    for (int i = rank - 2; i >= 0; --i) {
+      at += (begin[size_t(i)] + rest % count[size_t(i)] * step[size_t(i)]) * stride[i];
+      rest /= count[size_t(i)];
+    }
+    row(at, r * length);
+  }
+}
+
+// The slice is one run of x's memory: only the first dimension that is longer than 1 is cut, and by whole rows.
+bool contiguous(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, int64_t* start) {
+  int64_t at = 0, unit = 1;
+  bool cut = false;  // a dimension further in (to the right) is not whole
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    int64_t n = count[size_t(i)];
+    if (n > 1 && (step[size_t(i)] != 1 || cut)) return false;
+    if (n != shape[i]) cut = true;
+    at += begin[size_t(i)] * unit;
+    unit *= shape[i];
+  }
+  *start = at;
+  return true;
+}
+
+Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); }
+
+const Op& strided_slice_op = define(Op{
+    .name = "StridedSlice",
+    .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Ints &begin = call.params.ints(0), &step = call.params.ints(1), &count = call.params.ints(2);
+          Shape shape = shape_of(count);
+          int64_t start;
+          if (shape.elements() > 0 && contiguous(x.shape(), begin, step, count, &start)) {
+            call.out.push_back(x.view(shape, start));
+            return;
+          }
+          call.out.push_back(Tensor::allocate(x.dtype(), shape));
+          const Tensor& y = call.out[0];
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            int64_t length = shape.rank() ? shape.back() : 1, inner = shape.rank() ? step[step.size() - 1] : 1;
+            for_slice_rows(x.shape(), begin, step, count, [&](int64_t in, int64_t out) {
+              if (inner == 1) std::copy(from + in, from + in + length, to + out);
+              else
+                for (int64_t i = 0; i < length; ++i) to[out + i] = from[in + i * inner];
+            });
+          });
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, strided_spread(c.dy(), c.shape(0), c.params.ints(0), c.params.ints(1))); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+const Op& strided_spread_op = define(Op{
+    .name = "StridedSliceGrad",
+    .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& dy = call.in[0];
+          Shape shape = call.params.shape(0);
+          Tensor x = zeros(dy.dtype(), shape);
+          Ints count = Param(dy.shape()).ints;
+          const Ints &begin = call.params.ints(1), &step = call.params.ints(2);
+          by_size(dy.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(dy.raw());
+            T* to = x.mutable_data<T>();
+            int64_t length = dy.rank() ? dy.shape().back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
+            for_slice_rows(shape, begin, step, count, [&](int64_t out, int64_t in) {
+              for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
+            });
+          });
+          call.out.push_back(x);
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          c.set(0, strided_slice(c.dy(), c.params.ints(1), c.params.ints(2), Param(c.shape(0)).ints));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+}  // namespace
+
+Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
+  return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});
+}
+Tensor strided_spread(const Tensor& dy, const Shape& shape, const Ints& begin, const Ints& step) {
+  return run(strided_spread_op, {dy}, {Param(shape), Param(begin), Param(step)});
+}
+Tensor slice(const Tensor& x, const Ints& begin, const Ints& size) {
+  Ints step;
+  for (size_t i = 0; i < begin.size(); ++i) step.push_back(1);
+  return strided_slice(x, begin, step, size);
+}
+
+void write_slice(const Tensor& target, const SlicePlan& plan, const Tensor& value) {
+  PauseRecording paused;
+  Tensor v = broadcast_to(value, plan.result);
+  by_size(target.dtype(), [&]<class T>(T*) {
+    const T* from = static_cast<const T*>(v.raw());
+    T* to = target.mutable_data<T>();
+    int rank = target.rank();
+    int64_t length = rank ? plan.count[size_t(rank - 1)] : 1, inner = rank ? plan.step[size_t(rank - 1)] : 1;
+    for_slice_rows(target.shape(), plan.begin, plan.step, plan.count, [&](int64_t out, int64_t in) {
+      for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
+    });
+  });
+}
+
+namespace {
+
+// ---- gather
+
+// Positions as int64, checked against [0, limit). Negative ones are refused, as on TensorFlow's CPU.
+std::vector<int64_t> checked_indices(const char* who, const Tensor& indices, int64_t limit) {
+  std::vector<int64_t> result(static_cast<size_t>(indices.size()));
+  visit<integers.bits>(indices.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    for (int64_t i = 0; i < indices.size(); ++i) result[size_t(i)] = int64_t(indices.data<T>()[i]);
+  });
+  for (size_t i = 0; i < result.size(); ++i)
+    if (result[i] < 0 || result[i] >= limit) {
+      std::string at;
+      int64_t rest = int64_t(i);
+      for (int d = indices.rank() - 1; d >= 0; --d) {
+        at = std::to_string(rest % indices.dim(d)) + (at.empty() ? "" : "," + at);
+        rest /= indices.dim(d);
+      }
+      fail(ErrorKind::invalid_argument, who, ": indices[", at, "] = ", result[i], " is not in [0, ", limit, ")");
+    }
+  return result;
+}
+
+struct GatherPlan {
+  int axis, batch_dims;
+  int64_t batches, outer, limit, inner, count;  // x is [batches, outer, limit, inner], indices [batches, count]
+  Shape result;
+};
+GatherPlan plan_gather(const char* who, const Shape& x, const Shape& indices, int64_t axis, int64_t batch_dims) {
+  GatherPlan g;
+  if (x.rank() == 0) fail(ErrorKind::invalid_argument, who, ": params must be at least 1 dimensional; got shape []");
+  g.axis = normalize_axis(who, axis, x.rank());
+  if (batch_dims < -indices.rank() || batch_dims > indices.rank())
+    fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [", -indices.rank(), ", ", indices.rank(), "]; got ", batch_dims);
+  g.batch_dims = int(batch_dims < 0 ? batch_dims + indices.rank() : batch_dims);
+  if (g.batch_dims > g.axis) fail(ErrorKind::invalid_argument, who, ": batch_dims (", g.batch_dims, ") must be less than or equal to axis (", g.axis, ").");
+  for (int i = 0; i < g.batch_dims; ++i)
+    if (x[i] != indices[i])
+      fail(ErrorKind::invalid_argument, who, ": params.shape[", i, "]: ", x[i], " should be equal to indices.shape[", i, "]: ", indices[i]);
+  g.batches = x.elements(0, g.batch_dims);
+  g.outer = x.elements(g.batch_dims, g.axis);
+  g.limit = x[g.axis];
+  g.inner = x.elements(g.axis + 1, x.rank());
+  g.count = indices.elements(g.batch_dims, indices.rank());
+  g.result = x.slice(0, g.axis);
+  for (int i = g.batch_dims; i < indices.rank(); ++i) g.result.append(indices[i]);
+  for (int i = g.axis + 1; i < x.rank(); ++i) g.result.append(x[i]);
+  return g;
+}
+
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims);
+
+const Op& gather_op = define(Op{
+    .name = "GatherV2",
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("axis", 0), integer("batch_dims", 0)},
+    .infer =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1)).result);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          GatherPlan g = plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
+          std::vector<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
+              for (int64_t bo = begin; bo < end; ++bo)
+                for (int64_t i = 0; i < g.count; ++i) {
+                  const T* row = from + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
+                  std::copy(row, row + g.inner, to + (bo * g.count + i) * g.inner);
+                }
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          const Shape& x = c.shape(0);
+          int axis = normalize_axis("gather", c.params.integer(0), x.rank());
+          const Tensor& indices = c.x(1);
+          if (axis == 0 && c.params.integer(1) == 0) {
+            Shape rows{indices.size()};
+            for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
+            return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
+          }
+          c.set(0, gather_spread(c.dy(), indices, x, axis, c.params.integer(1)));
+        },
+    .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1))); },
+    .keep = keep_input(1),
+});
+
+// The transpose of gather: adds the rows of dy into zeros.
+const Op& gather_spread_op = define(Op{
+    .name = "GatherSpread",
+    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"), integer("batch_dims")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& dy = call.in[0];
+          Shape shape = call.params.shape(0);
+          Tensor x = zeros(dy.dtype(), shape);
+          GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
+          std::vector<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+          visit<numbers.bits>(dy.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* from = dy.data<T>();
+            T* to = x.mutable_data<T>();
+            for (int64_t bo = 0; bo < g.batches * g.outer; ++bo)
+              for (int64_t i = 0; i < g.count; ++i) {
+                T* row = to + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
+                for (int64_t k = 0; k < g.inner; ++k)
+                  store(row + k, Compute<T>(load(row + k) + load(from + (bo * g.count + i) * g.inner + k)));
+              }
+          });
+          call.out.push_back(x);
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2))); },
+    .keep = keep_input(1),
+});
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
+  return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
+}
+
+// ---- gather_nd and scatter_nd: indices hold whole positions in their last dimension
+
+struct NdPlan {
+  int64_t positions, depth, inner, batches;
+  Shape result;
+};
+NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t batch_dims) {
+  if (indices.rank() < 1) fail(ErrorKind::invalid_argument, who, ": indices must be at least a vector");
+  NdPlan n;
+  n.depth = indices.back();
+  if (batch_dims < 0 || batch_dims >= indices.rank() || batch_dims > x.rank())
+    fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [0, ", indices.rank(), "); got ", batch_dims);
+  if (n.depth + batch_dims > x.rank())
+    fail(ErrorKind::invalid_argument, who, ": index innermost dimension length must be <= params rank; saw: ", n.depth, " vs. ", x.rank() - batch_dims);
+  for (int i = 0; i < batch_dims; ++i)
+    if (x[i] != indices[i]) fail(ErrorKind::invalid_argument, who, ": batch dimensions must be equal; got ", x, " and ", indices);
+  n.batches = x.elements(0, int(batch_dims));
+  n.positions = indices.elements(int(batch_dims), indices.rank() - 1);
+  n.inner = x.elements(int(n.depth + batch_dims), x.rank());
+  n.result = indices.slice(0, indices.rank() - 1);
+  for (int i = int(n.depth + batch_dims); i < x.rank(); ++i) n.result.append(x[i]);
+  return n;
+}
+
+// Row numbers of the positions in x seen as [batches, rows, inner].
+std::vector<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
+  Ints flat = read_ints(indices);
+  std::vector<int64_t> rows;
+  int64_t per_batch = x.elements(int(batch_dims), int(batch_dims + n.depth));
+  for (int64_t i = 0; i < n.batches * n.positions; ++i) {
+    int64_t row = 0;
+    for (int64_t d = 0; d < n.depth; ++d) {
+      int64_t at = flat[size_t(i * n.depth + d)], limit = x[int(d + batch_dims)];
+      if (at < 0 || at >= limit) {
+        std::string text;
+        for (int64_t k = 0; k < n.depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(i * n.depth + k)]);
+        fail(ErrorKind::invalid_argument, who, ": indices[", i, "] = [", text, "] does not index into param shape ", x);
+      }
+      row = row * limit + at;
+    }
+    rows.push_back(i / std::max<int64_t>(1, n.positions) * per_batch + row);
+  }
+  return rows;
+}
+
+const Op& gather_nd_op = define(Op{
+    .name = "GatherNd",
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("batch_dims", 0)},
+    .infer =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          int64_t batch_dims = call.params.integer(0);
+          NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
+          std::vector<int64_t> rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            for (size_t i = 0; i < rows.size(); ++i)
+              std::copy(from + rows[i] * n.inner, from + (rows[i] + 1) * n.inner, y.mutable_data<T>() + int64_t(i) * n.inner);
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          int64_t batch_dims = c.params.integer(0);
+          const Tensor& indices = c.x(1);
+          if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
+          // Positions with the batch numbers in front.
+          const Shape& s = indices.shape();
+          int64_t depth = s.back(), n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
+          Ints flat = read_ints(indices);
+          std::vector<int64_t> full;
+          for (int64_t i = 0; i < n; ++i) {
+            int64_t batch = i / per_batch, unit = 1;
+            std::vector<int64_t> where;
+            for (int d = int(batch_dims) - 1; d >= 0; --d) {
+              where.insert(where.begin(), batch / unit % s[d]);
+              unit *= s[d];
+            }
+            full.insert(full.end(), where.begin(), where.end());
+            for (int64_t k = 0; k < depth; ++k) full.push_back(flat[size_t(i * depth + k)]);
+          }
+          Shape wide = s;
+          wide[s.rank() - 1] = depth + batch_dims;
+          c.set(0, scatter_nd(int_tensor(full, DType::int64).view(wide), c.dy(), c.shape(0)));
+        },
+    .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0))); },
+    .keep = keep_input(1),
+    .names = {"gather_nd"},
+    .doc = "The slices of `params` at the positions in the last dimension of `indices`.\n\n>>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])\n[2, 3]",
+});
+
+const Op& scatter_nd_op = define(Op{
+    .name = "ScatterNd",
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints("shape")},
+    .infer =
+        [](Call& call) {
+          Shape shape = call.params.shape(0);
+          NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
+          if (!(n.result == call.in[1].shape()))
+            fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ", call.in[1].shape());
+          call.returns(call.in[1].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &updates = call.in[1], &y = call.out[0];
+          Shape shape = call.params.shape(0);
+          NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
+          std::vector<int64_t> rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
+          std::memset(y.mutable_raw(), 0, y.bytes());
+          visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* from = updates.data<T>();
+            for (size_t i = 0; i < rows.size(); ++i)
+              for (int64_t k = 0; k < n.inner; ++k) {
+                T* to = y.mutable_data<T>() + rows[i] * n.inner + k;
+                if constexpr (std::is_same_v<T, bool>) *to = *to || from[int64_t(i) * n.inner + k];
+                else store(to, Compute<T>(load(to) + load(from + int64_t(i) * n.inner + k)));
+              }
+          });
+        },
+    .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0)); },
+    .keep = keep_input(0),
+    .names = {"scatter_nd"},
+    .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], [3]], [5, 6], [4])\n[0, 5, 0, 6]",
+});
+
+// Rows of x added up by the number in segment_ids; negative numbers are left out.
+const Op& unsorted_segment_sum_op = define(Op{
+    .name = "UnsortedSegmentSum",
+    .arguments = {tensor("data", numbers), index_tensor("segment_ids"), integer("num_segments")},
+    .infer =
+        [](Call& call) {
+          const Shape &x = call.in[0].shape(), &ids = call.in[1].shape();
+          if (ids.rank() > x.rank() || !(x.slice(0, ids.rank()) == ids))
+            fail(ErrorKind::invalid_argument, "unsorted_segment_sum: data.shape = ", x, " does not start with segment_ids.shape = ", ids);
+          if (call.params.integer(0) < 0) fail(ErrorKind::invalid_argument, "unsorted_segment_sum: Input num_segments == ", call.params.integer(0), " must not be negative.");
+          Shape shape{call.params.integer(0)};
+          for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x[i]);
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          int64_t inner = call.in[1].size() ? x.size() / call.in[1].size() : 0, segments = call.params.integer(0);
+          Ints ids = read_ints(call.in[1]);
+          std::memset(y.mutable_raw(), 0, y.bytes());
+          for (size_t i = 0; i < ids.size(); ++i)
+            if (ids[i] >= segments)
+              fail(ErrorKind::invalid_argument, "unsorted_segment_sum: segment_ids[", i, "] = ", ids[i], " is out of range [0, ", segments, ")");
+          visit<numbers.bits>(x.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            for (size_t i = 0; i < ids.size(); ++i) {
+              if (ids[i] < 0) continue;
+              const T* from = x.data<T>() + int64_t(i) * inner;
+              T* to = y.mutable_data<T>() + ids[i] * inner;
+              for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
+            }
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          const Tensor& ids = c.x(1);
+          Tensor zero = Tensor::number(ids.dtype(), 0), kept = greater_equal(ids, zero);
+          Tensor rows = gather(c.dy(), maximum(ids, zero), 0, 0);
+          Shape mask = ids.shape();
+          while (mask.rank() < rows.rank()) mask.append(1);
+          c.set(0, select(reshape(kept, mask), rows, Tensor::number(rows.dtype(), 0)));
+        },
+    .keep = keep_input(1),
+    .names = {"math.unsorted_segment_sum"},
+    .doc = "Rows of `data` added up by the number in `segment_ids`.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]",
+});
+
+// Positions of the true (nonzero) elements, in order: one row of coordinates each.
+const Op& where_op = define(Op{
+    .name = "Where",
+    .arguments = {tensor("condition", fixed_size)},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          std::vector<int64_t> found;
+          visit<fixed_size.bits>(x.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            for (int64_t i = 0; i < x.size(); ++i)
+              if (load(x.data<T>() + i) != Compute<T>(0)) found.push_back(i);
+          });
+          Tensor y = Tensor::allocate(DType::int64, {int64_t(found.size()), x.rank()});
+          int64_t* to = y.mutable_data<int64_t>();
+          for (size_t i = 0; i < found.size(); ++i) {
+            int64_t rest = found[i];
+            for (int d = x.rank() - 1; d >= 0; --d) {
+              to[int64_t(i) * x.rank() + d] = rest % x.dim(d);
+              rest /= x.dim(d);
+            }
+          }
+          call.out.push_back(y);
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+});
+
+}  // namespace
+
+Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims) {
+  return run(gather_op, {x, indices}, {Param(axis), Param(batch_dims)});
+}
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) { return run(gather_nd_op, {x, indices}, {Param(batch_dims)}); }
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) { return run(scatter_nd_op, {indices, updates}, {Param(shape)}); }
+Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, int64_t segments) {
+  return run(unsorted_segment_sum_op, {x, ids}, {Param(segments)});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,684 @@
+// Moving elements without changing them: shapes, transposes, joining, splitting, padding, repeating. Also constants.
+#include <cstring>
+
+#include "base/parallel.h"
+#include "ops/elements.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// Copies n elements; strings are assigned.
+void copy_elements(DType d, const void* from, void* to, int64_t n) {
+  if (d == DType::string) {
+    for (int64_t i = 0; i < n; ++i) static_cast<std::string*>(to)[i] = static_cast<const std::string*>(from)[i];
+  } else {
+    std::memcpy(to, from, size_t(n) * size_of(d));
+  }
+}
+template <class T> T* offset(T* p, int64_t elements, size_t size) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return static_cast<Byte*>(p) + size_t(elements) * size;
+}
+
+// ---- identity and reshape: the buffer is shared
+
+const Op& identity_op = define(Op{
+    .name = "Identity",
+    .arguments = {tensor("input", any_dtype)},
+    .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .names = {"identity"},
+    .doc = "A tensor with the same elements.\n\n>>> tf.identity([1., 2.])\n[1., 2.]",
+    .family = "movement",
+});
+
+const Op& stop_gradient_op = define(Op{
+    .name = "StopGradient",
+    .arguments = {tensor("input", any_dtype)},
+    .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+    .names = {"stop_gradient"},
+    .doc = "The same elements, through which no gradient flows.\n\n>>> tf.stop_gradient([1., 2.])\n[1., 2.]",
+    .family = "movement",
+});
+
+// One dimension may be -1: what is left.
+Shape resolved_shape(const char* who, int64_t size, const Ints& dims) {
+  if (dims.size() > size_t(kMaxRank)) fail(ErrorKind::invalid_argument, who, ": at most ", kMaxRank, " dimensions; got ", dims.size());
+  Shape shape(dims.data(), int(dims.size()));
+  int unknown = -1;
+  int64_t known = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == -1) {
+      if (unknown >= 0) fail(ErrorKind::invalid_argument, who, ": Only one input size may be -1, not both ", unknown, " and ", i);
+      unknown = i;
+    } else if (shape[i] < 0) {
+      fail(ErrorKind::invalid_argument, who, ": Size ", i, " must be non-negative, not ", shape[i]);
+    } else {
+      known *= shape[i];
+    }
+  }
+  if (unknown >= 0) {
+    if (known == 0 ? size != 0 : size % known != 0)
+      fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape requires a multiple of ", known);
+    if (known == 0) fail(ErrorKind::invalid_argument, who, ": reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero");
+    shape[unknown] = size / known;
+  } else if (known != size) {
+    fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape has ", known);
+  }
+  return shape;
+}
+
+const Op& reshape_op = define(Op{
+    .name = "Reshape",
+    .arguments = {tensor("tensor", any_dtype), ints("shape")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          call.out.push_back(x.view(resolved_shape(call.name(), x.size(), call.params.ints(0))));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"reshape"},
+    .doc = "The same elements under another shape; one dimension may be -1.\n\n>>> tf.reshape([1, 2, 3, 4], [2, -1])\n[[1, 2], [3, 4]]",
+    .family = "movement",
+});
+
+const Op& expand_dims_op = define(Op{
+    .name = "ExpandDims",
+    .arguments = {tensor("input", any_dtype), integer("axis")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t axis = call.params.integer(0);
+          if (axis < -x.rank() - 1 || axis > x.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+          Shape shape = x.shape();
+          shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
+          call.out.push_back(x.view(shape));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"expand_dims"},
+    .doc = "A dimension of 1 put in at `axis`.\n\n>>> tf.expand_dims([1, 2], 0)\n[[1, 2]]",
+    .family = "movement",
+});
+
+const Op& squeeze_op = define(Op{
+    .name = "Squeeze",
+    .arguments = {tensor("input", any_dtype), axes("axis")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          bool drop[kMaxRank] = {};
+          if (call.params[0].is_none() || call.params.ints(0).empty()) {
+            for (int i = 0; i < x.rank(); ++i) drop[i] = x.dim(i) == 1;
+          } else {
+            for (int64_t axis : call.params.ints(0)) {
+              if (axis < -x.rank() || axis >= x.rank())
+                fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+              int i = int(axis < 0 ? axis + x.rank() : axis);
+              if (x.dim(i) != 1)
+                fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i, "], expected a dimension of 1, got ", x.dim(i));
+              drop[i] = true;
+            }
+          }
+          Shape shape;
+          for (int i = 0; i < x.rank(); ++i)
+            if (!drop[i]) shape.append(x.dim(i));
+          call.out.push_back(x.view(shape));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"squeeze"},
+    .doc = "Dimensions of 1 taken out: all, or those in `axis`.\n\n>>> tf.squeeze([[1, 2]])\n[1, 2]",
+    .family = "movement",
+});
+
+// ---- transpose
+
+// Copies y[i0, i1, ...] = x[strides . i], walking y in order. The two innermost dimensions are done in square blocks
+// if x runs along the outer one of them, so that both sides touch whole cache lines.
+template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, const int64_t* stride) {
+  int rank = y_shape.rank();
+  if (rank == 0) {
+    *y = *x;
+    return;
+  }
+  int64_t columns = y_shape[rank - 1], rows = rank > 1 ? y_shape[rank - 2] : 1;
+  int64_t column_step = stride[rank - 1], row_step = rank > 1 ? stride[rank - 2] : 0;
+  int64_t planes = y_shape.elements(0, std::max(0, rank - 2));
+  parallel_for(planes, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, rows * columns)), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t rest = p, at = 0;
+      for (int d = rank - 3; d >= 0; --d) {
+        at += rest % y_shape[d] * stride[d];
+        rest /= y_shape[d];
+      }
+      const T* from = x + at;
+      T* to = y + p * rows * columns;
+      if (column_step == 1) {
+        for (int64_t r = 0; r < rows; ++r) std::copy(from + r * row_step, from + r * row_step + columns, to + r * columns);
+        continue;
+      }
+      constexpr int64_t kBlock = 16;
+      for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+        for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+          int64_t r1 = std::min(rows, r0 + kBlock), c1 = std::min(columns, c0 + kBlock);
+          for (int64_t r = r0; r < r1; ++r)
+            for (int64_t c = c0; c < c1; ++c) to[r * columns + c] = from[r * row_step + c * column_step];
+        }
+    }
+  });
+}
+
+void strides_of(const Shape& shape, int64_t* stride) {
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    stride[i] = step;
+    step *= shape[i];
+  }
+}
+
+Ints resolved_permutation(const char* who, const Param& p, int rank) {
+  Ints result;
+  if (p.is_none()) {
+    for (int i = rank - 1; i >= 0; --i) result.push_back(i);
+    return result;
+  }
+  if (int(p.ints.size()) != rank)
+    fail(ErrorKind::invalid_argument, who, ": transpose expects a vector of size ", rank, ". But input(1) is a vector of size ", p.ints.size());
+  bool used[kMaxRank] = {};
+  for (int64_t axis : p.ints) {
+    int i = normalize_axis(who, axis, rank);
+    if (used[i]) fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from, or twice in, the permutation");
+    used[i] = true;
+    result.push_back(i);
+  }
+  return result;
+}
+
+Ints inverse_permutation(const Ints& p) {
+  Ints result;
+  result.resize(p.size());
+  for (size_t i = 0; i < p.size(); ++i) result[size_t(p[i])] = int64_t(i);
+  return result;
+}
+
+const Op& transpose_op = define(Op{
+    .name = "Transpose",
+    .arguments = {tensor("a", any_dtype), optional_ints("perm"), flag("conjugate")},
+    .infer =
+        [](Call& call) {
+          const Shape& x = call.in[0].shape();
+          Shape shape;
+          for (int64_t i : resolved_permutation(call.name(), call.params[0], x.rank())) shape.append(x[int(i)]);
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          // Dimensions that stay neighbours move as one.
+          Ints permutation = resolved_permutation(call.name(), call.params[0], x.rank());
+          int64_t x_stride[kMaxRank], stride[kMaxRank];
+          strides_of(x.shape(), x_stride);
+          Shape merged;
+          for (size_t i = 0; i < permutation.size(); ++i) {
+            int from = int(permutation[i]);
+            if (i > 0 && from == permutation[i - 1] + 1) {
+              merged[merged.rank() - 1] *= x.dim(from);
+              stride[merged.rank() - 1] = x_stride[from];
+            } else if (x.dim(from) != 1 || (i + 1 < permutation.size() && permutation[i + 1] == from + 1)) {
+              merged.append(x.dim(from));
+              stride[merged.rank() - 1] = x_stride[from];
+            }
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            gather_strided(static_cast<const T*>(x.raw()), y.mutable_data<T>(), merged, stride);
+          });
+          if (call.params.flag(2) && complexes.has(x.dtype())) {
+            PauseRecording paused;
+            call.out[0] = conj(y);
+          }
+        },
+    .vjp =
+        [](RuleContext& c) {
+          Ints permutation = resolved_permutation("transpose", c.params[0], c.shape(0).rank());
+          Tensor dx = transpose(c.dy(), inverse_permutation(permutation));
+          c.set(0, c.params.flag(1) ? conj(dx) : dx);
+        },
+    .names = {"transpose"},
+    .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], [2, 4]]",
+    .family = "movement",
+});
+
+// ---- broadcasting
+
+const Op& broadcast_to_op = define(Op{
+    .name = "BroadcastTo",
+    .arguments = {tensor("input", any_dtype), ints("shape")},
+    .infer =
+        [](Call& call) {
+          const Shape& x = call.in[0].shape();
+          Shape shape = call.params.shape(0), both;
+          // -1 keeps a dimension.
+          for (int i = 0; i < shape.rank(); ++i)
+            if (shape[i] == -1 && i >= shape.rank() - x.rank()) shape[i] = x[i - shape.rank() + x.rank()];
+          if (!broadcast(x, shape, &both) || !(both == shape))
+            fail(ErrorKind::invalid_argument, call.name(), ": Incompatible shapes: ", x, " vs. ", shape);
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (y.size() == 0) return;
+          // Copies the part that is contiguous in x once, then doubles what is written along every repeated dimension.
+          int skip = y.rank() - x.rank();
+          int64_t stride[kMaxRank];
+          int64_t x_stride[kMaxRank];
+          strides_of(x.shape(), x_stride);
+          for (int i = 0; i < y.rank(); ++i) stride[i] = i >= skip && x.dim(i - skip) != 1 ? x_stride[i - skip] : 0;
+          if (x.size() == 1) {
+            by_size(x.dtype(), [&]<class T>(T*) {
+              const T& value = *static_cast<const T*>(x.raw());
+              T* to = y.mutable_data<T>();
+              parallel_for(y.size(), kCheapGrain, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+            });
+            return;
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            // Leading repeats of one whole block.
+            int first = 0;
+            while (first < y.rank() && stride[first] == 0) ++first;
+            Shape inner = y.shape().slice(first, y.rank());
+            int64_t block = inner.elements();
+            if (block == x.size()) std::copy(from, from + block, to);
+            else gather_strided(from, to, inner, stride + first);
+            int64_t repeats = y.size() / block;
+            parallel_for(repeats - 1, std::max<int64_t>(1, kCopyGrain / block), [&](int64_t begin, int64_t end) {
+              for (int64_t r = begin + 1; r <= end; ++r) std::copy(to, to + block, to + r * block);
+            });
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, unbroadcast(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, broadcast_to(c.x_dot(0), c.y().shape())); },
+    .names = {"broadcast_to"},
+    .doc = "Repeated to a larger shape by the rules of broadcasting.\n\n>>> tf.broadcast_to([1, 2], [2, 2])\n[[1, 2], [1, 2]]",
+    .family = "movement",
+});
+
+// ---- joining and splitting along one axis
+
+void infer_concat(Call& call) {
+  if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+  const Shape& first = call.in[0].shape();
+  if (first.rank() == 0) fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  int axis = normalize_axis(call.name(), call.params.integer(0), first.rank());
+  Shape shape = first;
+  for (size_t i = 1; i < call.in.size(); ++i) {
+    const Shape& other = call.in[i].shape();
+    if (call.in[i].dtype() != call.in[0].dtype())
+      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+    bool same = other.rank() == first.rank();
+    for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
+    if (!same)
+      fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", axis, " aside, dimensions of inputs should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
+    shape[axis] += other[axis];
+  }
+  call.returns(call.in[0].dtype(), shape);
+}
+
+const Op& concat_op = define(Op{
+    .name = "ConcatV2",
+    .arguments = {tensors("values", any_dtype), integer("axis")},
+    .infer = infer_concat,
+    .kernel =
+        [](Call& call) {
+          const Tensor& y = call.out[0];
+          int axis = normalize_axis(call.name(), call.params.integer(0), y.rank());
+          int64_t outer = y.shape().elements(0, axis), row = y.shape().elements(axis, y.rank()), at = 0;
+          size_t size = size_of(y.dtype());
+          for (const Tensor& x : call.in) {
+            int64_t length = x.shape().elements(axis, x.rank());
+            if (x.size())
+              parallel_for(outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, length)), [&](int64_t begin, int64_t end) {
+                for (int64_t o = begin; o < end; ++o)
+                  copy_elements(y.dtype(), offset(x.raw(), o * length, size), offset(y.mutable_raw(), o * row + at, size), length);
+              });
+            at += length;
+          }
+        },
+    .vjp =
+        [](RuleContext& c) {
+          int axis = normalize_axis("concat", c.params.integer(0), c.shape(0).rank());
+          Ints sizes;
+          for (int i = 0; i < c.inputs(); ++i) sizes.push_back(c.shape(i)[axis]);
+          auto parts = split(c.dy(), sizes, axis);
+          for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
+        },
+    .names = {"concat"},
+    .doc = "Tensors joined along `axis`.\n\n>>> tf.concat([[1, 2], [3]], 0)\n[1, 2, 3]",
+});
+
+const Op& split_op = define(Op{
+    .name = "SplitV",
+    .arguments = {tensor("value", any_dtype), ints("size_splits"), integer("axis", 0)},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank()), at = 0;
+          int64_t inner = x.shape().elements(axis + 1, x.rank()), total = 0;
+          size_t size = size_of(x.dtype());
+          for (int64_t n : call.params.ints(0)) {
+            if (n < 0) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+            total += n;
+          }
+          if (total != x.dim(axis))
+            fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ", x.dim(axis), "; got a sum of ", total);
+          for (int64_t n : call.params.ints(0)) {
+            Shape shape = x.shape();
+            shape[axis] = n;
+            int64_t length = n * inner;
+            if (outer == 1) {  // rows of x: the buffer is shared
+              call.out.push_back(x.view(shape, at));
+            } else {
+              call.out.push_back(Tensor::allocate(x.dtype(), shape));
+              const Tensor& y = call.out.back();
+              for (int64_t o = 0; o < outer && length; ++o)
+                copy_elements(x.dtype(), offset(x.raw(), o * row + at, size), offset(y.mutable_raw(), o * length, size), length);
+            }
+            at += length;
+          }
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SmallVector<Tensor, 8> parts;
+          for (size_t i = 0; i < c.output_specs.size(); ++i) parts.push_back(c.dy(int(i)));
+          c.set(0, concat(parts, c.params.integer(1)));
+        },
+    .returns_list = true,
+});
+
+const Op& pack_op = define(Op{
+    .name = "Pack",
+    .arguments = {tensors("values", any_dtype), integer("axis", 0)},
+    .infer =
+        [](Call& call) {
+          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+          const Shape& first = call.in[0].shape();
+          for (size_t i = 1; i < call.in.size(); ++i) {
+            if (call.in[i].dtype() != call.in[0].dtype())
+              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+            if (!(call.in[i].shape() == first))
+              fail(ErrorKind::invalid_argument, call.name(), ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i, "].shape = ", call.in[i].shape());
+          }
+          int64_t axis = call.params.integer(0);
+          if (axis < -first.rank() - 1 || axis > first.rank())
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ", first.rank() + 1, ")");
+          Shape shape = first;
+          shape.insert(int(axis < 0 ? axis + first.rank() + 1 : axis), int64_t(call.in.size()));
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &y = call.out[0], &first = call.in[0];
+          int64_t axis = call.params.integer(0);
+          if (axis < 0) axis += first.rank() + 1;
+          int64_t outer = first.shape().elements(0, int(axis)), length = first.shape().elements(int(axis), first.rank());
+          size_t size = size_of(y.dtype());
+          int64_t n = int64_t(call.in.size());
+          for (int64_t i = 0; i < n && length; ++i)
+            for (int64_t o = 0; o < outer; ++o)
+              copy_elements(y.dtype(), offset(call.in[size_t(i)].raw(), o * length, size), offset(y.mutable_raw(), (o * n + i) * length, size), length);
+        },
+    .vjp =
+        [](RuleContext& c) {
+          auto parts = unstack(c.dy(), c.params.integer(0));
+          for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
+        },
+    .names = {"stack"},
+    .doc = "Equally shaped tensors put side by side along a new dimension `axis`.\n\n>>> tf.stack([[1, 2], [3, 4]])\n[[1, 2], [3, 4]]",
+});
+
+const Op& unpack_op = define(Op{
+    .name = "Unpack",
+    .arguments = {tensor("value", any_dtype), integer("num", -1), integer("axis", 0)},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
+          Shape shape = x.shape();
+          shape.remove(axis);
+          size_t size = size_of(x.dtype());
+          for (int64_t i = 0; i < n; ++i) {
+            if (outer == 1) {
+              call.out.push_back(x.view(shape, i * length));
+              continue;
+            }
+            call.out.push_back(Tensor::allocate(x.dtype(), shape));
+            for (int64_t o = 0; o < outer && length; ++o)
+              copy_elements(x.dtype(), offset(x.raw(), (o * n + i) * length, size), offset(call.out.back().mutable_raw(), o * length, size), length);
+          }
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SmallVector<Tensor, 8> parts;
+          for (size_t i = 0; i < c.output_specs.size(); ++i) parts.push_back(c.dy(int(i)));
+          c.set(0, stack(parts, c.params.integer(1)));
+        },
+    .returns_list = true,
+});
+
+// ---- repeating, reversing, padding
+
+const Op& tile_op = define(Op{
+    .name = "Tile",
+    .arguments = {tensor("input", any_dtype), ints("multiples")},
+    .infer =
+        [](Call& call) {
+          Shape shape = call.in[0].shape();
+          const Ints& m = call.params.ints(0);
+          if (int(m.size()) != shape.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ", shape.rank(), " but got length ", m.size());
+          for (int i = 0; i < shape.rank(); ++i) {
+            if (m[size_t(i)] < 0) fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples[", i, "] >= 0, but got ", m[size_t(i)]);
+            shape[i] *= m[size_t(i)];
+          }
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (y.size() == 0) return;
+          // The result, seen as (m0, d0, m1, d1, ...), is x broadcast from (1, d0, 1, d1, ...).
+          PauseRecording paused;
+          Shape narrow, wide;
+          bool simple = 2 * x.rank() <= kMaxRank;
+          for (int i = 0; i < x.rank() && simple; ++i) {
+            int64_t m = call.params.ints(0)[size_t(i)];
+            narrow.append(1), narrow.append(x.dim(i));
+            wide.append(m), wide.append(x.dim(i));
+          }
+          if (simple) {
+            call.out[0] = broadcast_to(x.view(narrow), wide).view(y.shape());
+            return;
+          }
+          Tensor t = x;
+          for (int i = 0; i < x.rank(); ++i) {
+            SmallVector<Tensor, 8> parts;
+            for (int64_t m = 0; m < call.params.ints(0)[size_t(i)]; ++m) parts.push_back(t);
+            t = concat(parts, i);
+          }
+          call.out[0] = t;
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Shape& x = c.shape(0);
+          if (2 * x.rank() > kMaxRank) fail(ErrorKind::unimplemented, "tile: its gradient takes at most ", kMaxRank / 2, " dimensions");
+          Shape wide;
+          Ints repeated;
+          for (int i = 0; i < x.rank(); ++i) {
+            repeated.push_back(wide.rank());
+            wide.append(c.params.ints(0)[size_t(i)]), wide.append(x[i]);
+          }
+          c.set(0, reduce_sum(reshape(c.dy(), wide), repeated, false));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"tile"},
+    .doc = "`input` repeated `multiples` times along each dimension.\n\n>>> tf.tile([1, 2], [2])\n[1, 2, 1, 2]",
+});
+
+const Op& reverse_op = define(Op{
+    .name = "ReverseV2",
+    .arguments = {tensor("tensor", any_dtype), ints("axis")},
+    .infer =
+        [](Call& call) {
+          for (int64_t a : call.params.ints(0)) normalize_axis(call.name(), a, call.in[0].rank());
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          int64_t stride[kMaxRank], start = 0;
+          strides_of(x.shape(), stride);
+          for (int64_t a : call.params.ints(0)) {
+            int i = normalize_axis(call.name(), a, x.rank());
+            start += stride[i] * (x.dim(i) - 1);
+            stride[i] = -stride[i];
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            gather_strided(static_cast<const T*>(x.raw()) + start, y.mutable_data<T>(), x.shape(), stride);
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, reverse(c.dy(), c.params.ints(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"reverse"},
+    .doc = "Elements in reverse order along the dimensions `axis`.\n\n>>> tf.reverse([1, 2, 3], [0])\n[3, 2, 1]",
+});
+
+// Paddings are flat: before and after the first dimension, before and after the second, ...
+const Op& pad_op = define(Op{
+    .name = "PadV2",
+    .arguments = {tensor("input", any_dtype), ints("paddings"), tensor("constant_values", any_dtype)},
+    .infer =
+        [](Call& call) {
+          Shape shape = call.in[0].shape();
+          const Ints& p = call.params.ints(0);
+          if (int(p.size()) != 2 * shape.rank())
+            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ", shape.rank(), "; got ", p.size() / 2);
+          for (int i = 0; i < shape.rank(); ++i) {
+            int64_t before = p[size_t(2 * i)], after = p[size_t(2 * i) + 1];
+            if (before < 0 || after < 0) fail(ErrorKind::invalid_argument, "pad: Paddings must be non-negative: ", before, " ", after);
+            shape[i] += before + after;
+          }
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            std::fill(to, to + y.size(), *static_cast<const T*>(call.in[1].raw()));
+            if (x.size() == 0) return;
+            int64_t y_stride[kMaxRank];
+            strides_of(y.shape(), y_stride);
+            int rank = x.rank();
+            int64_t row = rank ? x.dim(rank - 1) : 1, rows = x.size() / row;
+            for (int64_t r = 0; r < rows; ++r) {
+              int64_t rest = r, at = rank ? call.params.ints(0)[size_t(2 * (rank - 1))] : 0;
+              for (int d = rank - 2; d >= 0; --d) {
+                at += (rest % x.dim(d) + call.params.ints(0)[size_t(2 * d)]) * y_stride[d];
+                rest /= x.dim(d);
+              }
+              std::copy(from + r * row, from + (r + 1) * row, to + at);
+            }
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Shape& x = c.shape(0);
+          Ints begin, size;
+          for (int i = 0; i < x.rank(); ++i) begin.push_back(c.params.ints(0)[size_t(2 * i)]), size.push_back(x[i]);
+          Tensor inside = slice(c.dy(), begin, size);
+          if (c.wants(0)) c.set(0, inside);
+          if (c.wants(1)) {
+            Ints all, inner;
+            for (int i = 0; i < x.rank(); ++i) all.push_back(i), inner.push_back(i);
+            c.set(1, subtract(reduce_sum(c.dy(), all, false), reduce_sum(inside, inner, false)));
+          }
+        },
+});
+
+}  // namespace
+
+Tensor identity(const Tensor& x) { return run(identity_op, {x}); }
+Tensor reshape(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : run(reshape_op, {x}, {Param(shape)}); }
+Tensor transpose(const Tensor& x, Ints permutation) { return run(transpose_op, {x}, {Param(std::move(permutation)), Param(false)}); }
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : run(broadcast_to_op, {x}, {Param(shape)}); }
+Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_op, parts, {Param(axis)}); }
+Tensor stack(std::span<const Tensor> parts, int64_t axis) { return run(pack_op, parts, {Param(axis)}); }
+SmallVector<Tensor, 2> split(const Tensor& x, const Ints& sizes, int64_t axis) {
+  return run_all(split_op, std::span(&x, 1), {Param(sizes), Param(axis)});
+}
+SmallVector<Tensor, 2> unstack(const Tensor& x, int64_t axis) {
+  return run_all(unpack_op, std::span(&x, 1), {Param(int64_t(-1)), Param(axis)});
+}
+Tensor pad(const Tensor& x, const Ints& paddings) { return run(pad_op, {x, Tensor::number(x.dtype(), 0)}, {Param(paddings)}); }
+Tensor reverse(const Tensor& x, Ints axes) { return run(reverse_op, {x}, {Param(std::move(axes))}); }
+
+Tensor unbroadcast(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  int skip = x.rank() - shape.rank();
+  Ints repeated;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i < skip || (shape[i - skip] == 1 && x.dim(i) != 1)) repeated.push_back(i);
+  Tensor sum = repeated.empty() ? x : reduce_sum(x, std::move(repeated), false);
+  return reshape(sum, shape);
+}
+
+Tensor zeros(DType dtype, const Shape& shape) {
+  Tensor t = Tensor::allocate(dtype, shape);
+  if (dtype != DType::string) std::memset(t.mutable_raw(), 0, t.bytes());
+  return t;
+}
+Tensor filled(DType dtype, const Shape& shape, double value) {
+  Tensor one = Tensor::number(dtype, value);
+  if (shape.rank() == 0) return one;
+  PauseRecording paused;
+  return broadcast_to(one, shape);
+}
+Tensor int_tensor(std::span<const int64_t> values, DType dtype) {
+  Tensor t = Tensor::allocate(dtype, {int64_t(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype == DType::int32) t.mutable_data<int32_t>()[i] = int32_t(values[i]);
+    else t.mutable_data<int64_t>()[i] = values[i];
+  }
+  return t;
+}
+Ints read_ints(const Tensor& t) {
+  Ints result;
+  visit<integers.bits>(t.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    for (int64_t i = 0; i < t.size(); ++i) result.push_back(int64_t(t.data<T>()[i]));
+  });
+  return result;
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,96 @@
+// C++ faces of the operations that rules and other operations call. Each goes through the door.
+#pragma once
+#include "op/op.h"
+
+namespace tapeflow {
+
+// arithmetic
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor subtract(const Tensor& a, const Tensor& b);
+Tensor multiply(const Tensor& a, const Tensor& b);
+Tensor divide(const Tensor& a, const Tensor& b);
+Tensor divide_no_nan(const Tensor& a, const Tensor& b);
+Tensor floor_div(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor power(const Tensor& a, const Tensor& b);
+Tensor xdivy(const Tensor& a, const Tensor& b);
+Tensor xlogy(const Tensor& a, const Tensor& b);
+Tensor xlog1py(const Tensor& a, const Tensor& b);
+Tensor truncate_div(const Tensor& a, const Tensor& b);
+Tensor negative(const Tensor& x);
+Tensor square(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor reciprocal(const Tensor& x);
+Tensor sign(const Tensor& x);
+Tensor conj(const Tensor& x);
+Tensor real_part(const Tensor& x);
+Tensor imaginary_part(const Tensor& x);
+Tensor complex_number(const Tensor& re, const Tensor& im);
+Tensor accumulate(std::span<const Tensor> same_shaped);
+// A number of x's dtype times, plus, ... x: the number adapts.
+Tensor scaled(const Tensor& x, double factor);
+Tensor shifted(const Tensor& x, double offset);
+
+// exponential, trigonometric
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor log1p(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor sinh(const Tensor& x);
+Tensor cosh(const Tensor& x);
+
+// comparison and choice
+Tensor equal(const Tensor& a, const Tensor& b);
+Tensor not_equal(const Tensor& a, const Tensor& b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);
+Tensor less_equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+Tensor select(const Tensor& condition, const Tensor& x, const Tensor& y);
+
+// casting
+Tensor cast(const Tensor& x, DType);
+
+// constants, made without passing the door
+Tensor zeros(DType, const Shape&);
+Tensor filled(DType, const Shape&, double value);
+inline Tensor zeros_like(const Tensor& x) { return zeros(x.dtype(), x.shape()); }
+inline Tensor ones_like(const Tensor& x) { return filled(x.dtype(), x.shape(), 1); }
+Tensor int_tensor(std::span<const int64_t>, DType = DType::int32);
+Ints read_ints(const Tensor&);  // the elements of an integer tensor
+
+// reduction
+Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims);
+Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims);
+Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims);
+Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse);
+Tensor cumprod(const Tensor& x, int64_t axis, bool exclusive, bool reverse);
+
+// movement
+Tensor reshape(const Tensor& x, const Shape&);
+Tensor transpose(const Tensor& x, Ints permutation);
+Tensor broadcast_to(const Tensor& x, const Shape&);
+Tensor unbroadcast(const Tensor& x, const Shape&);  // sums what broadcasting from `shape` repeated
+Tensor concat(std::span<const Tensor> parts, int64_t axis);
+Tensor stack(std::span<const Tensor> parts, int64_t axis);
+SmallVector<Tensor, 2> split(const Tensor& x, const Ints& sizes, int64_t axis);
+SmallVector<Tensor, 2> unstack(const Tensor& x, int64_t axis);
+Tensor pad(const Tensor& x, const Ints& paddings);  // zeros; before and after for each dimension
+Tensor slice(const Tensor& x, const Ints& begin, const Ints& size);
+Tensor identity(const Tensor& x);
+Tensor reverse(const Tensor& x, Ints axes);
+
+// indexing
+Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims);
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims);
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape);
+Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t segments);
+
+// contraction
+Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, bool adjoint_a = false,
+              bool adjoint_b = false);
+
+}  // namespace tapeflow

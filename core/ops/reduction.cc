@@ -1,0 +1,519 @@
+// Reductions over axes, cumulative sums and products, positions of extrema.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "base/parallel.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// ---- axes
+
+Ints normalized_axes(const char* who, const Param& p, int rank) {
+  Ints axes;
+  if (p.is_none()) {
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+    return axes;
+  }
+  bool used[kMaxRank] = {};
+  for (int64_t axis : p.ints) {
+    if (axis < -rank || axis >= rank)
+      fail(ErrorKind::invalid_argument, who, ": Invalid reduction dimension (", axis, " for input with ", rank, " dimension(s)");
+    int i = int(axis < 0 ? axis + rank : axis);
+    if (used[i]) fail(ErrorKind::invalid_argument, who, ": Invalid reduction arguments: Axes contains duplicate dimension: ", i);
+    used[i] = true;
+    axes.push_back(i);
+  }
+  return axes;
+}
+
+Shape reduced_shape(const Shape& shape, const Ints& axes, bool keepdims) {
+  bool reduced[kMaxRank] = {};
+  for (int64_t a : axes) reduced[a] = true;
+  Shape result;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!reduced[i]) result.append(shape[i]);
+    else if (keepdims) result.append(1);
+  }
+  return result;
+}
+
+void infer_reduction(Call& call) {
+  const Tensor& x = call.in[0];
+  Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+  call.returns(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
+}
+
+// ---- the walk
+
+// Neighbouring dimensions that are all reduced, or all kept, count as one.
+struct Group {
+  int64_t length;
+  bool reduced;
+};
+SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
+  bool reduced[kMaxRank] = {};
+  for (int64_t a : axes) reduced[a] = true;
+  SmallVector<Group, 4> groups;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == 1) continue;
+    if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().length *= shape[i];
+    else groups.push_back({shape[i], reduced[i]});
+  }
+  return groups;
+}
+
+// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold).
+// C is the type it computes in.
+template <class C> struct Steps {
+  C start;
+  C (*row)(const C* x, int64_t n);
+  void (*fold)(const C* x, C* y, int64_t n);
+};
+
+constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
+constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
+
+template <class C> class Reducer {
+ public:
+  Reducer(const Steps<C>& steps, const SmallVector<Group, 4>& groups) : steps_(steps), groups_(groups) {}
+
+  void run(const C* x, C* y) const { run(x, y, 0); }
+
+ private:
+  int64_t input_size(size_t from) const {
+    int64_t n = 1;
+    for (size_t g = from; g < groups_.size(); ++g) n *= groups_[g].length;
+    return n;
+  }
+  int64_t output_size(size_t from) const {
+    int64_t n = 1;
+    for (size_t g = from; g < groups_.size(); ++g)
+      if (!groups_[g].reduced) n *= groups_[g].length;
+    return n;
+  }
+
+  void run(const C* x, C* y, size_t level) const {
+    if (level == groups_.size()) {
+      *y = *x;
+      return;
+    }
+    Group g = groups_[level];
+    int64_t step_in = input_size(level + 1), step_out = output_size(level + 1);
+    if (!g.reduced) {
+      int64_t work = std::max<int64_t>(1, step_in);
+      auto body = [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) run(x + i * step_in, y + i * step_out, level + 1);
+      };
+      if (level + 1 == groups_.size()) {
+        std::copy(x, x + g.length, y);
+        return;
+      }
+      return parallel_for(g.length, std::max<int64_t>(1, kChunk / work), body);
+    }
+    if (level + 1 == groups_.size()) {
+      *y = reduce_row(x, g.length);
+      return;
+    }
+    std::fill(y, y + step_out, steps_.start);
+    if (level + 2 == groups_.size()) return fold_columns(x, y, g.length, step_in);
+    auto part = std::make_unique<C[]>(size_t(step_out));
+    for (int64_t i = 0; i < g.length; ++i) {
+      run(x + i * step_in, part.get(), level + 1);
+      steps_.fold(part.get(), y, step_out);
+    }
+  }
+
+  // Partial results over fixed chunks: the same for any number of threads.
+  C reduce_row(const C* x, int64_t n) const {
+    if (n <= 2 * kChunk) return steps_.row(x, n);
+    int64_t chunks = (n + kChunk - 1) / kChunk;
+    auto parts = std::make_unique<C[]>(size_t(chunks));
+    parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c)
+        parts[size_t(c)] = steps_.row(x + c * kChunk, std::min(kChunk, n - c * kChunk));
+    });
+    return steps_.row(parts.get(), chunks);
+  }
+
+  void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
+    int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
+    parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
+      if (rows <= kFoldBlock) {
+        for (int64_t r = 0; r < rows; ++r) steps_.fold(x + r * columns + begin, y + begin, end - begin);
+        return;
+      }
+      auto part = std::make_unique<C[]>(size_t(end - begin));
+      for (int64_t first = 0; first < rows; first += kFoldBlock) {
+        std::fill(part.get(), part.get() + (end - begin), steps_.start);
+        for (int64_t r = first; r < std::min(rows, first + kFoldBlock); ++r)
+          steps_.fold(x + r * columns + begin, part.get(), end - begin);
+        steps_.fold(part.get(), y + begin, end - begin);
+      }
+    });
+  }
+
+  const Steps<C>& steps_;
+  const SmallVector<Group, 4>& groups_;
+};
+
+// Steps for any element type from a start value and a two-operand function.
+template <class C, class F> Steps<C> generic_steps(C start, F) {
+  return {start,
+          [](const C* x, int64_t n) {
+            C total = x[0];
+            for (int64_t i = 1; i < n; ++i) total = F{}(total, x[i]);
+            return total;
+          },
+          [](const C* x, C* y, int64_t n) {
+            for (int64_t i = 0; i < n; ++i) y[i] = F{}(y[i], x[i]);
+          }};
+}
+
+template <class C> Steps<C> sum_steps() {
+  if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
+    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate};
+  else
+    return generic_steps(C(0), [](C a, C b) { return C(a + b); });
+}
+template <class C> Steps<C> prod_steps() { return generic_steps(C(1), [](C a, C b) { return C(a * b); }); }
+template <class C> C lowest_of() { return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest(); }
+template <class C> C highest_of() { return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max(); }
+template <class C> Steps<C> max_steps() {
+  if constexpr (std::is_floating_point_v<C>) return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max};
+  else return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
+}
+template <class C> Steps<C> min_steps() {
+  if constexpr (std::is_floating_point_v<C>) return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min};
+  else return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
+}
+
+// Widens the small float types, reduces, and rounds once; `finish` sees the results before rounding.
+template <class T, class Finish> void reduce(const Call& call, Steps<Compute<T>> steps, Finish finish) {
+  using C = Compute<T>;
+  const Tensor &x = call.in[0], &y = call.out[0];
+  SmallVector<Group, 4> groups = groups_of(x.shape(), normalized_axes(call.name(), call.params[0], x.rank()));
+  if (x.size() == 0) {
+    std::fill(y.mutable_data<T>(), y.mutable_data<T>() + y.size(), T(finish(steps.start)));
+    return;
+  }
+  if constexpr (std::is_same_v<T, C>) {
+    Reducer<C>(steps, groups).run(x.data<T>(), y.mutable_data<T>());
+    if constexpr (!std::is_same_v<Finish, std::identity>)
+      for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = finish(y.data<T>()[i]);
+  } else {
+    std::vector<C> wide(static_cast<size_t>(x.size())), result(static_cast<size_t>(y.size()));
+    for (int64_t i = 0; i < x.size(); ++i) wide[size_t(i)] = load(x.data<T>() + i);
+    Reducer<C>(steps, groups).run(wide.data(), result.data());
+    for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, finish(result[size_t(i)]));
+  }
+}
+
+int64_t reduced_count(const Shape& x, const Param& axes, const char* who) {
+  int64_t n = 1;
+  for (int64_t a : normalized_axes(who, axes, x.rank())) n *= x[int(a)];
+  return n;
+}
+
+// dy brought back to x's rank, with ones for the reduced dimensions.
+Tensor with_kept_dims(const RuleContext& c, const Tensor& t) {
+  const Shape& x = c.shape(0);
+  return reshape(t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params[0], x.rank()), true));
+}
+
+std::vector<Argument> reduction_arguments(DTypes allowed) { return {tensor("input_tensor", allowed), axes("axis"), flag("keepdims")}; }
+
+const Op& sum_op = define(Op{
+    .name = "Sum",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            reduce<T>(call, sum_steps<Compute<T>>(), std::identity());
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, broadcast_to(with_kept_dims(c, c.dy()), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"math.reduce_sum", "reduce_sum"},
+    .doc = "Sum over the axes `axis` (all if None).\n\n>>> tf.reduce_sum([[1., 2.], [3., 4.]], axis=0)\n[4., 6.]",
+    .family = "reduction",
+});
+
+const Op& mean_op = define(Op{
+    .name = "Mean",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          int64_t n = reduced_count(call.in[0].shape(), call.params[0], call.name());
+          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using C = Compute<T>;
+            reduce<T>(call, sum_steps<C>(), [n](C total) {
+              if constexpr (std::is_integral_v<C>) return n == 0 ? C(0) : C(total / C(n));
+              else if constexpr (is_complex<C>) return total / typename C::value_type(n);
+              else return total / C(n);
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          int64_t n = reduced_count(c.shape(0), c.params[0], c.op.public_name());
+          c.set(0, broadcast_to(with_kept_dims(c, divide(c.dy(), Tensor::number(c.dtype(0), double(n)))), c.shape(0)));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"math.reduce_mean", "reduce_mean"},
+    .doc = "Mean over the axes `axis` (all if None).\n\n>>> tf.reduce_mean([[1., 2.], [3., 4.]], axis=0)\n[2., 3.]",
+    .family = "reduction",
+});
+
+// d prod / dx_i is the product of the others: products from the left and from the right, so that zeros do no harm.
+Tensor prod_vjp(const RuleContext& c) {
+  const Tensor& x = c.x(0);
+  Ints axes = normalized_axes("reduce_prod", c.params[0], x.rank());
+  bool reduced[kMaxRank] = {};
+  for (int64_t a : axes) reduced[a] = true;
+  Ints permutation, inverse;
+  int64_t count = 1;
+  for (int i = 0; i < x.rank(); ++i)
+    if (!reduced[i]) permutation.push_back(i);
+  for (int i = 0; i < x.rank(); ++i)
+    if (reduced[i]) permutation.push_back(i), count *= x.dim(i);
+  inverse.resize(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i) inverse[size_t(permutation[i])] = int64_t(i);
+  Tensor moved = transpose(x, permutation);
+  Tensor rows = reshape(moved, {count ? x.size() / count : 0, count});
+  Tensor others = multiply(cumprod(rows, 1, true, false), cumprod(rows, 1, true, true));
+  Tensor dy = broadcast_to(with_kept_dims(c, c.dy()), x.shape());
+  return multiply(dy, conj(transpose(reshape(others, moved.shape()), inverse)));
+}
+
+const Op& prod_op = define(Op{
+    .name = "Prod",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            reduce<T>(call, prod_steps<Compute<T>>(), std::identity());
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, prod_vjp(c)); },
+    .keep = keep_input(0),
+    .names = {"math.reduce_prod", "reduce_prod"},
+    .doc = "Product over the axes `axis` (all if None).\n\n>>> tf.reduce_prod([[1., 2.], [3., 4.]], axis=0)\n[3., 8.]",
+    .family = "reduction",
+});
+
+// The gradient is shared equally by the elements that attain the extremum.
+void extremum_vjp(RuleContext& c) {
+  Tensor y = with_kept_dims(c, c.y());
+  Tensor attained = cast(equal(y, c.x(0)), c.dtype(0));
+  Tensor count = reduce_sum(attained, normalized_axes(c.op.public_name(), c.params[0], c.x(0).rank()), true);
+  c.set(0, multiply(divide(attained, count), with_kept_dims(c, c.dy())));
+}
+
+const Op& max_op = define(Op{
+    .name = "Max",
+    .arguments = reduction_arguments(real_numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            reduce<T>(call, max_steps<Compute<T>>(), std::identity());
+          });
+        },
+    .vjp = extremum_vjp,
+    .keep = keep_input(0) | keep_output(0),
+    .names = {"math.reduce_max", "reduce_max"},
+    .doc = "Largest element over the axes `axis` (all if None).\n\n>>> tf.reduce_max([[1., 2.], [3., 4.]], axis=0)\n[3., 4.]",
+    .family = "reduction",
+});
+const Op& min_op = define(Op{
+    .name = "Min",
+    .arguments = reduction_arguments(real_numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            reduce<T>(call, min_steps<Compute<T>>(), std::identity());
+          });
+        },
+    .vjp = extremum_vjp,
+    .keep = keep_input(0) | keep_output(0),
+    .names = {"math.reduce_min", "reduce_min"},
+    .doc = "Smallest element over the axes `axis` (all if None).\n\n>>> tf.reduce_min([[1., 2.], [3., 4.]], axis=0)\n[1., 2.]",
+    .family = "reduction",
+});
+const Op& any_op = define(Op{
+    .name = "Any",
+    .arguments = reduction_arguments(booleans),
+    .infer = infer_reduction,
+    .kernel = [](Call& call) { reduce<bool>(call, generic_steps(false, [](bool a, bool b) { return a || b; }), std::identity()); },
+    .gradient = Gradient::none,
+    .names = {"math.reduce_any", "reduce_any"},
+    .doc = "Whether any element is true over the axes `axis` (all if None).\n\n>>> tf.reduce_any([[True, False], [False, False]], axis=0)\n[True, False]",
+    .family = "reduction",
+});
+const Op& all_op = define(Op{
+    .name = "All",
+    .arguments = reduction_arguments(booleans),
+    .infer = infer_reduction,
+    .kernel = [](Call& call) { reduce<bool>(call, generic_steps(true, [](bool a, bool b) { return a && b; }), std::identity()); },
+    .gradient = Gradient::none,
+    .names = {"math.reduce_all", "reduce_all"},
+    .doc = "Whether all elements are true over the axes `axis` (all if None).\n\n>>> tf.reduce_all([[True, False], [True, True]], axis=0)\n[True, False]",
+    .family = "reduction",
+});
+
+// ---- cumulative
+
+// Lines of `count` elements, `inner` apart, along one axis.
+struct Lines {
+  int64_t outer, count, inner;
+};
+Lines lines_of(const Shape& shape, int axis) { return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank())}; }
+
+template <class T, class F> void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive, bool reverse, Compute<T> start, F f) {
+  Lines l = lines_of(x.shape(), axis);
+  const T* from = x.data<T>();
+  T* to = y.mutable_data<T>();
+  parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o)
+      for (int64_t i = 0; i < l.inner; ++i) {
+        Compute<T> total = start;
+        for (int64_t k = 0; k < l.count; ++k) {
+          int64_t at = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner + i;
+          Compute<T> value = load(from + at);
+          if (exclusive) store(to + at, total);
+          total = f(total, value);
+          if (!exclusive) store(to + at, total);
+        }
+      }
+  });
+}
+
+std::vector<Argument> cumulative_arguments() {
+  return {tensor("x", numbers), integer("axis", 0), flag("exclusive"), flag("reverse")};
+}
+void infer_cumulative(Call& call) {
+  normalize_axis(call.name(), call.params.integer(0), call.in[0].rank());
+  call.returns(call.in[0].dtype(), call.in[0].shape());
+}
+
+const Op& cumsum_op = define(Op{
+    .name = "Cumsum",
+    .arguments = cumulative_arguments(),
+    .infer = infer_cumulative,
+    .kernel =
+        [](Call& call) {
+          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using C = Compute<T>;
+            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+                                call.params.flag(1), call.params.flag(2), C(0), [](C a, C b) { return C(a + b); });
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, cumsum(c.dy(), c.params.integer(0), c.params.flag(1), !c.params.flag(2))); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"math.cumsum", "cumsum"},
+    .doc = "Running sum along `axis`.\n\n>>> tf.cumsum([1., 2., 3.])\n[1., 3., 6.]",
+});
+
+const Op& cumprod_op = define(Op{
+    .name = "Cumprod",
+    .arguments = cumulative_arguments(),
+    .infer = infer_cumulative,
+    .kernel =
+        [](Call& call) {
+          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using C = Compute<T>;
+            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+                                call.params.flag(1), call.params.flag(2), C(1), [](C a, C b) { return C(a * b); });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          int64_t axis = c.params.integer(0);
+          bool exclusive = c.params.flag(1), backwards = c.params.flag(2);
+          Tensor products = cumprod(c.x(0), axis, exclusive, backwards);
+          Tensor flow = cumsum(multiply(conj(products), c.dy()), axis, exclusive, !backwards);
+          c.set(0, divide_no_nan(flow, conj(c.x(0))));
+        },
+    .keep = keep_input(0),
+    .names = {"math.cumprod"},
+    .doc = "Running product along `axis`.\n\n>>> tf.math.cumprod([1., 2., 3.])\n[1., 2., 6.]",
+});
+
+// ---- positions of extrema
+
+template <bool Largest> void arg_extremum(Call& call) {
+  const Tensor &x = call.in[0], &y = call.out[0];
+  int axis = normalize_axis(call.name(), call.params.integer(0), x.rank());
+  Lines l = lines_of(x.shape(), axis);
+  if (l.count == 0 && y.size() > 0) fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
+  visit<(real_numbers | booleans).bits>(x.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    const T* from = x.data<T>();
+    for (int64_t o = 0; o < l.outer; ++o)
+      for (int64_t i = 0; i < l.inner; ++i) {
+        int64_t best = 0;
+        Compute<T> value = load(from + o * l.count * l.inner + i);
+        for (int64_t k = 1; k < l.count; ++k) {
+          Compute<T> other = load(from + (o * l.count + k) * l.inner + i);
+          if (Largest ? other > value : other < value) best = k, value = other;
+        }
+        int64_t at = o * l.inner + i;
+        switch (y.dtype()) {
+          case DType::int32: y.mutable_data<int32_t>()[at] = int32_t(best); break;
+          case DType::int16: y.mutable_data<int16_t>()[at] = int16_t(best); break;
+          case DType::uint16: y.mutable_data<uint16_t>()[at] = uint16_t(best); break;
+          default: y.mutable_data<int64_t>()[at] = best;
+        }
+      }
+  });
+}
+void infer_arg_extremum(Call& call) {
+  Shape shape = call.in[0].shape();
+  shape.remove(normalize_axis(call.name(), call.params.integer(0), shape.rank()));
+  call.returns(call.params[1].is_none() ? DType::int64 : call.params.dtype(1), shape);
+}
+std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), integer("axis", 0), dtype_argument("output_type")}; }
+
+const Op& arg_max_op = define(Op{
+    .name = "ArgMax",
+    .arguments = arg_arguments(),
+    .infer = infer_arg_extremum,
+    .kernel = arg_extremum<true>,
+    .gradient = Gradient::none,
+    .names = {"math.argmax", "argmax"},
+    .doc = "Position of the largest element along `axis`; the first one of equals.\n\n>>> tf.argmax([1., 3., 2.])\n1",
+});
+const Op& arg_min_op = define(Op{
+    .name = "ArgMin",
+    .arguments = arg_arguments(),
+    .infer = infer_arg_extremum,
+    .kernel = arg_extremum<false>,
+    .gradient = Gradient::none,
+    .names = {"math.argmin", "argmin"},
+    .doc = "Position of the smallest element along `axis`; the first one of equals.\n\n>>> tf.argmin([2., 1., 3.])\n1",
+});
+
+}  // namespace
+
+Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims) { return run(sum_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
+Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims) { return run(prod_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
+Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims) { return run(max_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
+Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse) { return run(cumsum_op, {x}, {Param(axis), Param(exclusive), Param(reverse)}); }
+Tensor cumprod(const Tensor& x, int64_t axis, bool exclusive, bool reverse) { return run(cumprod_op, {x}, {Param(axis), Param(exclusive), Param(reverse)}); }
+
+}  // namespace tapeflow

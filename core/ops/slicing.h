@@ -1,0 +1,29 @@
+// A parsed index expression, and the slice it means for a given shape.
+#pragma once
+#include "ops/ops.h"
+
+namespace tapeflow {
+
+struct SlicePart {
+  enum class Kind : uint8_t { index, range, ellipsis, new_axis } kind;
+  int64_t begin = 0, end = 0, step = 1;
+  bool has_begin = false, has_end = false;  // of a range
+};
+using SliceKey = SmallVector<SlicePart, 4>;
+
+// For each dimension of x: the first position, the step and the number of positions; and the shape of the result.
+struct SlicePlan {
+  Ints begin, step, count;
+  Shape result;
+};
+SlicePlan plan_slice(const Shape&, const SliceKey&);
+
+Tensor slice_by_key(const Tensor&, const SliceKey&);
+// The positions begin + i * step, i < count, of every dimension.
+Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count);
+// Zeros of the given shape with `dy` at those positions.
+Tensor strided_spread(const Tensor& dy, const Shape&, const Ints& begin, const Ints& step);
+// Writes `value`, which must broadcast to the slice, into the positions of `target`.
+void write_slice(const Tensor& target, const SlicePlan&, const Tensor& value);
+
+}  // namespace tapeflow

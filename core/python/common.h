@@ -1,0 +1,123 @@
+// What the files of the Python layer share: wrapping tensors, converting arguments, turning errors into exceptions.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <utility>
+
+#include "autodiff/cotangent.h"
+#include "op/op.h"
+
+namespace tapeflow::python {
+
+// Owns one reference to a Python object.
+class Ref {
+ public:
+  Ref() : object_(nullptr) {}
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  static Ref share(PyObject* borrowed) {
+    Py_XINCREF(borrowed);
+    return Ref(borrowed);
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_;
+};
+
+struct TensorObject {
+  PyObject_HEAD
+  TensorBody* body;
+  PyObject* dict;
+  PyObject* weak_references;
+};
+struct VariableObject {
+  PyObject_HEAD
+  VariableBody* body;
+  PyObject* dict;
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* tensor_type;
+extern PyTypeObject* variable_type;
+
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
+inline bool is_variable(PyObject* o) { return PyType_IsSubtype(Py_TYPE(o), variable_type); }
+inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObject*>(o)->body); }
+inline VariableBody& variable_of(PyObject* o) { return *reinterpret_cast<VariableObject*>(o)->body; }
+
+PyObject* wrap(Tensor);
+PyObject* wrap_list(std::span<const Tensor>);
+PyObject* wrap_shape(const Shape&);
+PyObject* wrap_dtype(DType);  // new reference to the tf.DType
+PyObject* wrap_cotangent(const Cotangent&, const Shape&);  // a tensor, an IndexedSlices, or None
+
+// Anything that TensorFlow accepts as a dtype.
+DType dtype_from(PyObject*);
+
+// Converts anything that TensorFlow accepts as a tensor. `wanted` is the dtype it must have; `preferred` the one that
+// numbers and lists take if they can (DType::invalid: none). `who` names the function for messages.
+Tensor to_tensor(PyObject*, DType wanted, DType preferred, const char* who);
+// The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
+DType known_dtype(PyObject*);
+Ints to_ints(PyObject*, const char* who, const char* argument);
+int64_t to_integer(PyObject*, const char* who, const char* argument);
+
+PyObject* to_numpy(const Tensor&, bool writable);
+PyObject* to_numpy_scalar(const Tensor&);
+void import_numpy();
+
+// Nested structures (lists, tuples, dicts by sorted key, namedtuples). None counts as a leaf.
+void flatten(PyObject* structure, SmallVector<PyObject*, 8>& leaves);  // borrowed; alive while `structure` is
+PyObject* pack_like(PyObject* structure, std::span<Ref> leaves);
+
+// Objects that the Python side hands over at import, by name: "IndexedSlices", "TensorShape", "warn_integer_target", ...
+PyObject* registered(const char* name);
+
+[[noreturn]] void throw_python_error();  // a Python exception is set
+void set_python_error(const Error&);
+
+// Runs body, turning C++ exceptions into Python ones; returns `failure` then.
+template <class Body, class Result = decltype(std::declval<Body>()())> Result guarded(Body&& body, Result failure = {}) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    set_python_error(e);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return failure;
+}
+
+inline Ref checked(PyObject* owned) {
+  if (!owned) throw_python_error();
+  return Ref(owned);
+}
+
+// Each file adds its types and functions to the module.
+void add_tensor_type(PyObject* module);
+void add_variable_type(PyObject* module);
+void add_tape_types(PyObject* module);
+void add_op_functions(PyObject* module);
+void add_shape_type(PyObject* module);
+void add_location(PyObject* module);
+
+// Operators: the table of number slots, shared by tensors and variables. See operators.cc.
+extern PyType_Slot operator_slots[];
+extern const int operator_slot_count;
+PyObject* subscript(PyObject* self, PyObject* key);
+PyObject* rich_compare(PyObject* a, PyObject* b, int operation);
+Tensor operand(PyObject*);  // the tensor behind a tensor or a variable
+
+}  // namespace tapeflow::python

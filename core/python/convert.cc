@@ -1,0 +1,519 @@
+// Converting Python values to tensors and tensors to NumPy arrays. The only file that uses NumPy's C interface.
+#include "python/common.h"
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <cmath>
+#include <vector>
+
+#include "ops/ops.h"
+
+namespace tapeflow::python {
+namespace {
+
+PyArray_Descr* bfloat16_descr = nullptr;
+
+int numpy_type_of(DType d) {
+  switch (d) {
+    case DType::float32: return NPY_FLOAT32;
+    case DType::float64: return NPY_FLOAT64;
+    case DType::float16: return NPY_FLOAT16;
+    case DType::int8: return NPY_INT8;
+    case DType::int16: return NPY_INT16;
+    case DType::int32: return NPY_INT32;
+    case DType::int64: return NPY_INT64;
+    case DType::uint8: return NPY_UINT8;
+    case DType::uint16: return NPY_UINT16;
+    case DType::uint32: return NPY_UINT32;
+    case DType::uint64: return NPY_UINT64;
+    case DType::boolean: return NPY_BOOL;
+    case DType::complex64: return NPY_COMPLEX64;
+    case DType::complex128: return NPY_COMPLEX128;
+    case DType::bfloat16: return bfloat16_descr ? bfloat16_descr->type_num : NPY_VOID;
+    default: return NPY_OBJECT;
+  }
+}
+
+DType dtype_of_numpy(PyArray_Descr* descr) {
+  switch (descr->type_num) {
+    case NPY_FLOAT32: return DType::float32;
+    case NPY_FLOAT64: return DType::float64;
+    case NPY_FLOAT16: return DType::float16;
+    case NPY_INT8: return DType::int8;
+    case NPY_INT16: return DType::int16;
+    case NPY_UINT8: return DType::uint8;
+    case NPY_UINT16: return DType::uint16;
+    case NPY_BOOL: return DType::boolean;
+    case NPY_COMPLEX64: return DType::complex64;
+    case NPY_COMPLEX128: return DType::complex128;
+    case NPY_UNICODE:
+    case NPY_STRING: return DType::string;
+    // C has five signed integer types for four sizes: go by size.
+    case NPY_INT:
+    case NPY_LONG:
+    case NPY_LONGLONG: return PyDataType_ELSIZE(descr) == 4 ? DType::int32 : DType::int64;
+    case NPY_UINT:
+    case NPY_ULONG:
+    case NPY_ULONGLONG: return PyDataType_ELSIZE(descr) == 4 ? DType::uint32 : DType::uint64;
+    default: break;
+  }
+  if (bfloat16_descr && descr->type_num == bfloat16_descr->type_num) return DType::bfloat16;
+  return DType::invalid;
+}
+
+[[noreturn]] void fail_conversion(PyObject* o, DType wanted) {
+  Ref text = checked(PyObject_Repr(o));
+  const char* words = PyUnicode_AsUTF8(text.get());
+  if (!words) throw_python_error();
+  fail(ErrorKind::type, "Cannot convert ", words, " to EagerTensor of dtype ", legacy_name_of(wanted),
+       wanted == DType::float32 ? " (float32)" : "", ".");
+}
+
+[[noreturn]] void fail_unsupported(PyObject* o) {
+  Ref text = checked(PyObject_Repr(o)), type = checked(PyObject_Repr(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+  fail(ErrorKind::value, "Attempt to convert a value (", PyUnicode_AsUTF8(text.get()), ") with an unsupported type (",
+       PyUnicode_AsUTF8(type.get()), ") to a Tensor.");
+}
+
+// ---- one Python number
+
+template <class T> void put(void* at, int64_t i, T value) { static_cast<T*>(at)[i] = value; }
+
+void put_real(void* at, int64_t i, DType d, double v) {
+  switch (d) {
+    case DType::float32: return put(at, i, float(v));
+    case DType::float64: return put(at, i, v);
+    case DType::float16: return put(at, i, half(float(v)));
+    case DType::bfloat16: return put(at, i, bfloat16(float(v)));
+    case DType::complex64: return put(at, i, std::complex<float>(float(v)));
+    case DType::complex128: return put(at, i, std::complex<double>(v));
+    default: break;
+  }
+}
+
+template <class T> bool put_integer_as(void* at, int64_t i, PyObject* o) {
+  int overflow = 0;
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    unsigned long long v = PyLong_AsUnsignedLongLong(o);
+    if (v == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    put(at, i, T(v));
+    return true;
+  }
+  long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow || v < (long long)(std::numeric_limits<T>::min()) ||
+      (sizeof(T) < 8 && v > (long long)(std::numeric_limits<T>::max())))
+    return false;
+  put(at, i, T(v));
+  return true;
+}
+
+// Writes a Python scalar as element i; false if it cannot have this dtype.
+bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
+  if (PyBool_Check(o)) {
+    if (d != DType::boolean) return false;
+    put(at, i, o == Py_True);
+    return true;
+  }
+  if (PyFloat_Check(o)) {
+    if (!differentiable.has(d)) return false;
+    put_real(at, i, d, PyFloat_AS_DOUBLE(o));
+    return true;
+  }
+  if (PyLong_Check(o)) {
+    if (differentiable.has(d)) {
+      double v = PyLong_AsDouble(o);
+      if (v == -1.0 && PyErr_Occurred()) throw_python_error();
+      put_real(at, i, d, v);
+      return true;
+    }
+    switch (d) {
+      case DType::int8: return put_integer_as<int8_t>(at, i, o);
+      case DType::int16: return put_integer_as<int16_t>(at, i, o);
+      case DType::int32: return put_integer_as<int32_t>(at, i, o);
+      case DType::int64: return put_integer_as<int64_t>(at, i, o);
+      case DType::uint8: return put_integer_as<uint8_t>(at, i, o);
+      case DType::uint16: return put_integer_as<uint16_t>(at, i, o);
+      case DType::uint32: return put_integer_as<uint32_t>(at, i, o);
+      case DType::uint64: return put_integer_as<uint64_t>(at, i, o);
+      default: return false;
+    }
+  }
+  if (PyComplex_Check(o)) {
+    Py_complex v = PyComplex_AsCComplex(o);
+    if (d == DType::complex64) put(at, i, std::complex<float>(float(v.real), float(v.imag)));
+    else if (d == DType::complex128) put(at, i, std::complex<double>(v.real, v.imag));
+    else return false;
+    return true;
+  }
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) {
+    if (d != DType::string) return false;
+    Py_ssize_t n;
+    const char* text;
+    if (PyUnicode_Check(o)) {
+      text = PyUnicode_AsUTF8AndSize(o, &n);
+      if (!text) throw_python_error();
+    } else {
+      text = PyBytes_AS_STRING(o);
+      n = PyBytes_GET_SIZE(o);
+    }
+    static_cast<std::string*>(at)[i].assign(text, size_t(n));
+    return true;
+  }
+  return false;
+}
+
+bool is_python_scalar(PyObject* o) {
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
+}
+
+DType natural_dtype(PyObject* o) {
+  if (PyBool_Check(o)) return DType::boolean;
+  if (PyFloat_Check(o)) return DType::float32;
+  if (PyComplex_Check(o)) return DType::complex128;
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) return DType::string;
+  int overflow = 0;
+  long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow > 0) return DType::uint64;
+  return v >= INT32_MIN && v <= INT32_MAX && !overflow ? DType::int32 : DType::int64;
+}
+
+Tensor scalar_tensor(PyObject* o, DType wanted, DType preferred) {
+  DType d = wanted != DType::invalid ? wanted : preferred != DType::invalid ? preferred : natural_dtype(o);
+  Tensor t = Tensor::allocate(d, Shape());
+  if (put_scalar(t.mutable_raw(), 0, d, o)) return t;
+  if (wanted == DType::invalid && preferred != DType::invalid) return scalar_tensor(o, DType::invalid, DType::invalid);
+  fail_conversion(o, d);
+}
+
+// ---- NumPy
+
+Tensor string_array(PyArrayObject* array) {
+  Ref list = checked(PyArray_ToList(reinterpret_cast<PyArrayObject*>(checked(PyArray_Flatten(array, NPY_CORDER)).get())));
+  Tensor t = Tensor::allocate(DType::string, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
+    if (!put_scalar(t.mutable_raw(), i, DType::string, PyList_GET_ITEM(list.get(), i)))
+      fail_unsupported(PyList_GET_ITEM(list.get(), i));
+  return t;
+}
+
+bool keeps_its_kind(DType from, DType to) {
+  if (from == to) return true;
+  if (complexes.has(to)) return numbers.has(from);
+  if (floating.has(to)) return real_numbers.has(from);
+  return integers.has(to) && integers.has(from);
+}
+
+Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const char* who) {
+  PyArray_Descr* descr = PyArray_DESCR(array);
+  if (PyArray_NDIM(array) > kMaxRank) fail(ErrorKind::value, who, ": at most ", kMaxRank, " dimensions; got ", PyArray_NDIM(array));
+  if (descr->type_num == NPY_OBJECT) {
+    Ref list = checked(PyArray_ToList(array));
+    if (PyArray_SIZE(array) == 0) return Tensor::allocate(wanted == DType::invalid ? DType::float32 : wanted, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
+    return to_tensor(list.get(), wanted, preferred, who);
+  }
+  DType own = dtype_of_numpy(descr);
+  if (own == DType::string) {
+    if (wanted != DType::invalid && wanted != DType::string) fail_conversion(reinterpret_cast<PyObject*>(array), wanted);
+    return string_array(array);
+  }
+  if (own == DType::invalid) {
+    Ref text = checked(PyObject_Str(reinterpret_cast<PyObject*>(descr)));
+    fail(ErrorKind::value, "Failed to convert a NumPy array to a Tensor (Unsupported numpy type: ", PyUnicode_AsUTF8(text.get()), ").");
+  }
+  DType d = own;
+  if (wanted != DType::invalid) d = wanted;
+  else if (preferred != DType::invalid && keeps_its_kind(own, preferred)) d = preferred;
+  if (d == DType::string) fail_conversion(reinterpret_cast<PyObject*>(array), d);
+  Tensor t = Tensor::allocate(own, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
+  if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array)) {
+    if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(array), t.bytes());
+  } else {
+    PyArray_Descr* target = PyArray_DescrFromType(numpy_type_of(own));
+    Ref plain = checked(PyArray_FromArray(array, target, NPY_ARRAY_CARRAY_RO));
+    if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain.get())), t.bytes());
+  }
+  if (d == own) return t;
+  PauseRecording paused;
+  return cast(t, d);
+}
+
+// ---- lists
+
+struct Leaves {
+  Shape shape;
+  std::vector<PyObject*> items;  // borrowed
+  bool packs_tensors = false;    // some item is a tensor, a variable or an array
+};
+
+bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
+Py_ssize_t sequence_size(PyObject* o) { return PyList_Check(o) ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o); }
+PyObject* sequence_item(PyObject* o, Py_ssize_t i) { return PyList_Check(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i); }
+
+[[noreturn]] void fail_ragged() { fail(ErrorKind::value, "Can't convert non-rectangular Python sequence to Tensor."); }
+
+void collect(PyObject* o, int depth, Leaves& leaves) {
+  if (is_sequence(o)) {
+    if (depth == kMaxRank) fail(ErrorKind::value, "at most ", kMaxRank, " levels of lists can become a Tensor");
+    Py_ssize_t n = sequence_size(o);
+    if (depth == leaves.shape.rank()) {
+      if (!leaves.items.empty()) fail_ragged();
+      leaves.shape.append(n);
+    } else if (leaves.shape[depth] != n) {
+      fail_ragged();
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) collect(sequence_item(o, i), depth + 1, leaves);
+    return;
+  }
+  if (!is_python_scalar(o)) leaves.packs_tensors = true;
+  if (depth != leaves.shape.rank()) {
+    if (leaves.packs_tensors) return;
+    fail_ragged();
+  }
+  leaves.items.push_back(o);
+}
+
+bool holds_tensors(PyObject* o) {
+  if (!is_sequence(o)) return !is_python_scalar(o);
+  for (Py_ssize_t i = 0; i < sequence_size(o); ++i)
+    if (holds_tensors(sequence_item(o, i))) return true;
+  return false;
+}
+
+DType common_dtype(const std::vector<PyObject*>& items) {
+  DType result = DType::invalid;
+  for (PyObject* o : items) {
+    DType d = natural_dtype(o);
+    if (result == DType::invalid || result == d) result = d;
+    else if (result == DType::int32 && integers.has(d)) result = d;
+    else if (integers.has(result) && d == DType::int32) continue;
+    else if (integers.has(result) && (d == DType::float32 || d == DType::complex128)) result = d;
+    else if (result == DType::float32 && integers.has(d)) continue;
+    else if (result == DType::float32 && d == DType::complex128) result = d;
+    else if (result == DType::complex128 && (integers.has(d) || d == DType::float32)) continue;
+    else fail_conversion(o, result);
+  }
+  return result == DType::invalid ? DType::float32 : result;
+}
+
+DType dtype_inside(PyObject* o) {
+  if (!is_sequence(o)) return known_dtype(o);
+  for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
+    DType d = dtype_inside(sequence_item(o, i));
+    if (d != DType::invalid) return d;
+  }
+  return DType::invalid;
+}
+
+Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
+  DType inside = wanted != DType::invalid ? wanted : dtype_inside(o);
+  SmallVector<Tensor, 8> parts;
+  for (Py_ssize_t i = 0; i < sequence_size(o); ++i)
+    parts.push_back(to_tensor(sequence_item(o, i), inside, preferred, who));
+  for (const Tensor& t : parts)
+    if (!(t.shape() == parts[0].shape()) )
+      fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(), " != values[i].shape = ", t.shape());
+  return stack(parts, 0);
+}
+
+Tensor from_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
+  if (holds_tensors(o)) return pack_sequence(o, wanted, preferred, who);
+  Leaves leaves;
+  collect(o, 0, leaves);
+  DType d = wanted;
+  if (d == DType::invalid) {
+    d = leaves.items.empty() && preferred != DType::invalid ? preferred : common_dtype(leaves.items);
+    if (preferred != DType::invalid && keeps_its_kind(d, preferred)) d = preferred;
+  }
+  if (leaves.shape.elements() != int64_t(leaves.items.size())) fail_ragged();
+  Tensor t = Tensor::allocate(d, leaves.shape);
+  for (size_t i = 0; i < leaves.items.size(); ++i)
+    if (!put_scalar(t.mutable_raw(), int64_t(i), d, leaves.items[i])) fail_conversion(leaves.items[i], d);
+  return t;
+}
+
+void check_dtype(const Tensor& t, DType wanted, const char* who) {
+  if (wanted != DType::invalid && t.dtype() != wanted)
+    fail(ErrorKind::value, who, ": Tensor conversion requested dtype ", name_of(wanted), " for Tensor with dtype ", name_of(t.dtype()));
+}
+
+Tensor from_other(PyObject* o, DType wanted, DType preferred, const char* who) {
+  if (PyObject_HasAttrString(o, "__tf_tensor__")) {
+    Ref d = Ref(wanted == DType::invalid ? Py_NewRef(Py_None) : wrap_dtype(wanted));
+    Ref converted = checked(PyObject_CallMethod(o, "__tf_tensor__", "O", d.get()));
+    if (!is_tensor(converted.get()) && !is_variable(converted.get())) fail_unsupported(o);
+    return to_tensor(converted.get(), wanted, preferred, who);
+  }
+  if (PyObject* convert = registered("convert_other")) {
+    Ref d = Ref(wanted == DType::invalid ? Py_NewRef(Py_None) : wrap_dtype(wanted));
+    Ref converted = checked(PyObject_CallFunctionObjArgs(convert, o, d.get(), nullptr));
+    if (converted.get() != Py_NotImplemented) return to_tensor(converted.get(), wanted, preferred, who);
+  }
+  if (!PyType_Check(o) &&
+      (PyObject_HasAttrString(o, "__array__") || PyObject_HasAttrString(o, "__array_interface__") || PyObject_CheckBuffer(o))) {
+    Ref array = checked(PyArray_FromAny(o, nullptr, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
+    return from_array(reinterpret_cast<PyArrayObject*>(array.get()), wanted, preferred, who);
+  }
+  if (PyRange_Check(o)) {
+    Ref list = checked(PySequence_List(o));
+    return from_sequence(list.get(), wanted, preferred, who);
+  }
+  fail_unsupported(o);
+}
+
+}  // namespace
+
+DType known_dtype(PyObject* o) {
+  if (is_tensor(o)) return reinterpret_cast<TensorObject*>(o)->body->dtype;
+  if (is_variable(o)) return variable_of(o).dtype;
+  if (PyFloat_CheckExact(o) || PyLong_CheckExact(o) || is_sequence(o)) return DType::invalid;
+  if (PyArray_Check(o)) return dtype_of_numpy(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o)));
+  if (PyArray_CheckScalar(o)) {
+    PyArray_Descr* descr = PyArray_DescrFromScalar(o);
+    DType d = dtype_of_numpy(descr);
+    Py_DECREF(descr);
+    return d;
+  }
+  if (is_python_scalar(o) || o == Py_None) return DType::invalid;
+  Ref dtype(PyObject_GetAttrString(o, "dtype"));
+  if (!dtype) {
+    PyErr_Clear();
+    return DType::invalid;
+  }
+  try {
+    return dtype_from(dtype.get());
+  } catch (const Error&) {
+    PyErr_Clear();
+    return DType::invalid;
+  }
+}
+
+Tensor to_tensor(PyObject* o, DType wanted, DType preferred, const char* who) {
+  if (is_tensor(o)) {
+    Tensor t = tensor_of(o);
+    check_dtype(t, wanted, who);
+    return t;
+  }
+  if (is_variable(o)) {
+    const Tensor& t = read_variable(variable_of(o));
+    check_dtype(t, wanted, who);
+    return t;
+  }
+  if (PyFloat_CheckExact(o) || PyLong_CheckExact(o)) return scalar_tensor(o, wanted, preferred);
+  if (is_sequence(o)) return from_sequence(o, wanted, preferred, who);
+  if (PyArray_Check(o)) return from_array(reinterpret_cast<PyArrayObject*>(o), wanted, preferred, who);
+  if (PyArray_CheckScalar(o)) {
+    Ref array = checked(PyArray_FromAny(o, nullptr, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
+    return from_array(reinterpret_cast<PyArrayObject*>(array.get()), wanted, preferred, who);
+  }
+  if (is_python_scalar(o)) return scalar_tensor(o, wanted, preferred);
+  return from_other(o, wanted, preferred, who);
+}
+
+Ints to_ints(PyObject* o, const char* who, const char* argument) {
+  Ints result;
+  if (is_sequence(o)) {
+    bool plain = true;
+    for (Py_ssize_t i = 0; i < sequence_size(o) && plain; ++i) plain = PyLong_CheckExact(sequence_item(o, i));
+    if (plain) {
+      for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
+        long long v = PyLong_AsLongLong(sequence_item(o, i));
+        if (v == -1 && PyErr_Occurred()) throw_python_error();
+        result.push_back(v);
+      }
+      return result;
+    }
+  } else if (PyLong_CheckExact(o)) {
+    result.push_back(to_integer(o, who, argument));
+    return result;
+  }
+  Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
+  if (t.size() == 0) return result;
+  if (!integers.has(t.dtype()))
+    fail(ErrorKind::type, who, ": ", argument, " must be integers; got dtype ", name_of(t.dtype()));
+  return read_ints(t);
+}
+
+int64_t to_integer(PyObject* o, const char* who, const char* argument) {
+  if (PyLong_Check(o)) {
+    long long v = PyLong_AsLongLong(o);
+    if (v == -1 && PyErr_Occurred()) throw_python_error();
+    return v;
+  }
+  if (PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None)
+    fail(ErrorKind::type, who, ": ", argument, " must be an integer; got a ", Py_TYPE(o)->tp_name);
+  Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
+  if (t.size() != 1 || !integers.has(t.dtype()))
+    fail(ErrorKind::type, who, ": ", argument, " must be one integer; got shape ", t.shape(), " and dtype ", name_of(t.dtype()));
+  return read_ints(t)[0];
+}
+
+// ---- tensors to NumPy
+
+namespace {
+void release_buffer(PyObject* capsule) { static_cast<Buffer*>(PyCapsule_GetPointer(capsule, "tapeflow.buffer"))->drop(); }
+
+PyArray_Descr* descr_of(DType d) {
+  if (d == DType::bfloat16) return reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(bfloat16_descr)));
+  return PyArray_DescrFromType(numpy_type_of(d));
+}
+
+PyObject* string_objects(const Tensor& t) {
+  npy_intp dims[kMaxRank];
+  std::copy(t.shape().begin(), t.shape().end(), dims);
+  Ref array = checked(PyArray_SimpleNew(t.rank(), dims, NPY_OBJECT));
+  auto** items = static_cast<PyObject**>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.get())));
+  for (int64_t i = 0; i < t.size(); ++i) {
+    const std::string& s = t.data<std::string>()[i];
+    Py_XSETREF(items[i], checked(PyBytes_FromStringAndSize(s.data(), Py_ssize_t(s.size()))).release());
+  }
+  return array.release();
+}
+}  // namespace
+
+PyObject* to_numpy(const Tensor& t, bool writable) {
+  if (t.dtype() == DType::string) return string_objects(t);
+  npy_intp dims[kMaxRank];
+  std::copy(t.shape().begin(), t.shape().end(), dims);
+  Buffer* buffer = t.body()->buffer;
+  bool share = buffer && (!writable || (t.unique() && !buffer->release));
+  if (!share) {
+    Ref array = checked(PyArray_NewFromDescr(&PyArray_Type, descr_of(t.dtype()), t.rank(), dims, nullptr, nullptr, 0, nullptr));
+    auto* a = reinterpret_cast<PyArrayObject*>(array.get());
+    if (t.size()) std::memcpy(PyArray_DATA(a), t.raw(), t.bytes());
+    if (!writable) PyArray_CLEARFLAGS(a, NPY_ARRAY_WRITEABLE);
+    return array.release();
+  }
+  Ref array = checked(PyArray_NewFromDescr(&PyArray_Type, descr_of(t.dtype()), t.rank(), dims, nullptr, t.mutable_raw(),
+                                           writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
+  PyObject* capsule = PyCapsule_New(buffer, "tapeflow.buffer", release_buffer);
+  if (!capsule) throw_python_error();
+  buffer->retain();
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.get()), capsule) < 0) throw_python_error();
+  return array.release();
+}
+
+PyObject* to_numpy_scalar(const Tensor& t) {
+  if (t.dtype() == DType::string) {
+    const std::string& s = *t.data<std::string>();
+    return PyBytes_FromStringAndSize(s.data(), Py_ssize_t(s.size()));
+  }
+  PyArray_Descr* descr = descr_of(t.dtype());
+  PyObject* scalar = PyArray_Scalar(t.mutable_raw(), descr, nullptr);
+  Py_DECREF(descr);
+  return scalar;
+}
+
+void import_numpy() {
+  if (_import_array() < 0) throw_python_error();
+  Ref ml_dtypes = checked(PyImport_ImportModule("ml_dtypes"));
+  Ref type = checked(PyObject_GetAttrString(ml_dtypes.get(), "bfloat16"));
+  PyArray_Descr* descr = nullptr;
+  if (!PyArray_DescrConverter(type.get(), &descr)) throw_python_error();
+  bfloat16_descr = descr;
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,31 @@
+// Maps kinds of errors to Python exception classes; the only place that knows both.
+#include "python/common.h"
+
+namespace tapeflow::python {
+
+void throw_python_error() { throw Error(ErrorKind::python, "a Python exception is set"); }
+
+namespace {
+// tf.errors.InvalidArgumentError(node_def, op, message) and its siblings.
+void set_op_error(const char* name, const char* message) {
+  PyObject* type = registered(name);
+  Ref error(type ? PyObject_CallFunction(type, "OOs", Py_None, Py_None, message) : nullptr);
+  if (error) PyErr_SetObject(type, error.get());
+}
+}  // namespace
+
+void set_python_error(const Error& e) {
+  switch (e.kind) {
+    case ErrorKind::python: return;
+    case ErrorKind::invalid_argument: return set_op_error("InvalidArgumentError", e.what());
+    case ErrorKind::unimplemented: return set_op_error("UnimplementedError", e.what());
+    case ErrorKind::failed_precondition: return set_op_error("FailedPreconditionError", e.what());
+    case ErrorKind::value: return PyErr_SetString(PyExc_ValueError, e.what());
+    case ErrorKind::type: return PyErr_SetString(PyExc_TypeError, e.what());
+    case ErrorKind::lookup: return PyErr_SetString(PyExc_LookupError, e.what());
+    case ErrorKind::index: return PyErr_SetString(PyExc_IndexError, e.what());
+    case ErrorKind::runtime: return PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,130 @@
+// The extension module: registers what Python hands over, and small functions about the core as a whole.
+#include "base/parallel.h"
+#include "kernels/blas.h"
+#include "kernels/vector.h"
+#include "ops/ops.h"
+#include "python/common.h"
+
+namespace tapeflow::python {
+namespace {
+
+PyObject* registered_objects = nullptr;           // dict by name
+PyObject* dtype_objects[kDTypeLimit] = {};        // tf.DType by number
+
+PyObject* register_objects(PyObject*, PyObject* dict) {
+  if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "register_objects takes a dict");
+  if (PyDict_Update(registered_objects, dict) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* register_dtypes(PyObject*, PyObject* dict) {
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &key, &value)) {
+    long i = PyLong_AsLong(key);
+    if (i < 0 || i >= kDTypeLimit) continue;
+    Py_INCREF(value);
+    Py_XSETREF(dtype_objects[i], value);
+  }
+  Py_RETURN_NONE;
+}
+
+// convert_to_tensor(value, dtype or None, dtype_hint or None, name of the function)
+PyObject* convert_to_tensor(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 4) fail(ErrorKind::type, "convert_to_tensor takes 4 arguments");
+    DType wanted = args[1] == Py_None ? DType::invalid : dtype_from(args[1]);
+    DType hint = args[2] == Py_None ? DType::invalid : dtype_from(args[2]);
+    const char* who = PyUnicode_AsUTF8(args[3]);
+    if (!who) throw_python_error();
+    Tensor t = to_tensor(args[0], wanted, hint, who);
+    // A variable gives a tensor of its own, so that a gradient by it means by this reading alone.
+    return wrap(is_variable(args[0]) ? identity(t) : t);
+  });
+}
+
+PyObject* is_tensor_object(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) || is_variable(o)); }
+
+PyObject* memory(PyObject*, PyObject*) {
+  MemoryInfo m = memory_info();
+  return Py_BuildValue("{s:L,s:L,s:L}", "current", (long long)m.current, "peak", (long long)m.peak, "cached", (long long)m.cached);
+}
+PyObject* reset_peak(PyObject*, PyObject*) {
+  reset_memory_peak();
+  Py_RETURN_NONE;
+}
+PyObject* trim(PyObject*, PyObject*) {
+  trim_memory();
+  Py_RETURN_NONE;
+}
+PyObject* set_limit(PyObject*, PyObject* bytes) {
+  long long n = PyLong_AsLongLong(bytes);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  set_cache_limit(n);
+  Py_RETURN_NONE;
+}
+PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(thread_count()); }
+PyObject* set_threads(PyObject*, PyObject* count) {
+  long n = PyLong_AsLong(count);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  set_thread_count(int(n));
+  Py_RETURN_NONE;
+}
+PyObject* instruction_set(PyObject*, PyObject*) { return PyUnicode_FromString(vector_isa()); }
+
+PyMethodDef functions[] = {
+    {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
+    {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},
+    {"convert_to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(convert_to_tensor)), METH_FASTCALL, nullptr},
+    {"is_tensor", is_tensor_object, METH_O, "Whether the object is a tensor or a variable."},
+    {"memory_info", memory, METH_NOARGS, "Bytes in use, their peak, and bytes kept for reuse."},
+    {"reset_memory_peak", reset_peak, METH_NOARGS, nullptr},
+    {"trim_memory", trim, METH_NOARGS, "Gives unused memory back to the system."},
+    {"set_cache_limit", set_limit, METH_O, "Most bytes kept for reuse."},
+    {"thread_count", get_threads, METH_NOARGS, nullptr},
+    {"set_thread_count", set_threads, METH_O, nullptr},
+    {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tapeflow._core", "The core of Tapeflow.", -1, functions, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyObject* registered(const char* name) { return PyDict_GetItemString(registered_objects, name); }
+
+PyObject* wrap_dtype(DType d) {
+  PyObject* o = dtype_objects[int(d)];
+  if (!o) fail(ErrorKind::runtime, "tapeflow is not imported completely");
+  return Py_NewRef(o);
+}
+
+DType dtype_from(PyObject* o) {
+  for (int i = 0; i < kDTypeLimit; ++i)
+    if (dtype_objects[i] == o && o) return DType(i);
+  PyObject* as_dtype = registered("as_dtype");
+  Ref dtype = checked(PyObject_CallOneArg(as_dtype, o));
+  for (int i = 0; i < kDTypeLimit; ++i)
+    if (dtype_objects[i] == dtype.get()) return DType(i);
+  Ref text = checked(PyObject_Repr(o));
+  fail(ErrorKind::type, "the dtype ", PyUnicode_AsUTF8(text.get()), " is not supported");
+}
+
+}  // namespace tapeflow::python
+
+PyMODINIT_FUNC PyInit__core() {
+  using namespace tapeflow::python;
+  Ref module(PyModule_Create(&definition));
+  if (!module) return nullptr;
+  return guarded([&]() -> PyObject* {
+    registered_objects = checked(PyDict_New()).release();
+    import_numpy();
+    add_shape_type(module.get());
+    add_tensor_type(module.get());
+    add_variable_type(module.get());
+    add_tape_types(module.get());
+    add_op_functions(module.get());
+    add_location(module.get());
+    return module.release();
+  });
+}

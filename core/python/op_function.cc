@@ -1,0 +1,295 @@
+// Operations as Python callables: parses the arguments by the entry's signature and goes to the door.
+
+#include <cstring>
+
+#include "python/common.h"
+
+namespace tapeflow::python {
+namespace {
+
+struct OpFunctionObject {
+  PyObject_HEAD
+  vectorcallfunc call;
+  const Op* op;
+  PyObject* names;  // interned argument names, then "name"
+  bool keywords_only;  // as tf.raw_ops
+};
+PyTypeObject* op_function_type = nullptr;
+
+constexpr int kMaxArguments = 24;
+
+// Sorts positional and keyword arguments into slots in the order of the signature; the last slot is `name`.
+void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords, PyObject** slot) {
+  Py_ssize_t count = PyTuple_GET_SIZE(f.names);
+  const char* who = f.op->public_name();
+  if (n > count) fail(ErrorKind::type, who, "() takes ", count, " positional arguments but ", n, " were given");
+  for (Py_ssize_t i = 0; i < n; ++i) slot[i] = args[i];
+  if (!keywords) return;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
+    PyObject* key = PyTuple_GET_ITEM(keywords, k);
+    Py_ssize_t at = 0;
+    while (at < count && PyTuple_GET_ITEM(f.names, at) != key) ++at;
+    if (at == count) {
+      at = 0;
+      while (at < count && PyUnicode_Compare(PyTuple_GET_ITEM(f.names, at), key) != 0) ++at;
+    }
+    if (at == count) fail(ErrorKind::type, who, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    if (slot[at]) fail(ErrorKind::type, who, "() got multiple values for argument '", PyUnicode_AsUTF8(key), "'");
+    slot[at] = args[n + k];
+  }
+}
+
+[[noreturn]] void fail_dtype(const Op& op, const Argument& a, DType d) {
+  std::string allowed;
+  for (int i = 0; i < kDTypeLimit; ++i)
+    if (a.dtypes.has(DType(i))) allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(DType(i)));
+  fail(ErrorKind::invalid_argument, op.public_name(), ": Value for attr 'T' of ", legacy_name_of(d),
+       " is not in the list of allowed values: ", allowed, "; argument '", a.name, "' has dtype ", name_of(d));
+}
+
+DType dtype_inside_list(PyObject* list) {
+  Ref items = checked(PySequence_Fast(list, "a list of tensors is expected"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    DType d = known_dtype(PySequence_Fast_GET_ITEM(items.get(), i));
+    if (d != DType::invalid) return d;
+  }
+  return DType::invalid;
+}
+
+Param parse_param(const Op& op, const Argument& a, PyObject* o) {
+  const char* who = op.public_name();
+  switch (a.kind) {
+    case Argument::Kind::flag: {
+      int yes = PyObject_IsTrue(o);
+      if (yes < 0) throw_python_error();
+      return Param(yes == 1);
+    }
+    case Argument::Kind::integer: return Param(to_integer(o, who, a.name));
+    case Argument::Kind::real: {
+      double v = PyFloat_AsDouble(o);
+      if (v == -1.0 && PyErr_Occurred()) throw_python_error();
+      return Param(v);
+    }
+    case Argument::Kind::dtype: return o == Py_None ? Param() : Param(dtype_from(o));
+    case Argument::Kind::axes:
+    case Argument::Kind::ints:
+      if (o == Py_None) {
+        if (a.required) fail(ErrorKind::type, who, ": argument '", a.name, "' must not be None");
+        return Param();
+      }
+      return Param(to_ints(o, who, a.name));
+    case Argument::Kind::text: {
+      if (!PyUnicode_Check(o)) fail(ErrorKind::type, who, ": argument '", a.name, "' must be a string; got a ", Py_TYPE(o)->tp_name);
+      const char* words = PyUnicode_AsUTF8(o);
+      if (!words) throw_python_error();
+      return Param(words);
+    }
+    default: return Param();
+  }
+}
+
+PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+  const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
+  const Op& op = *f.op;
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t n = PyVectorcall_NARGS(flagged);
+    PyObject* slot[kMaxArguments] = {};
+    if (f.keywords_only && n > 0) fail(ErrorKind::type, op.name, "() takes keyword arguments only");
+    collect_arguments(f, args, n, keywords, slot);
+
+    SmallVector<Tensor, 4> in;
+    size_t tensors = 0, count = op.arguments.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Argument& a = op.arguments[i];
+      bool is_tensor_argument = a.kind == Argument::Kind::tensor || a.kind == Argument::Kind::tensors;
+      if (!slot[i] && a.required)
+        fail(ErrorKind::type, op.public_name(), "() missing required argument '", a.name, "'");
+      if (is_tensor_argument) ++tensors;
+    }
+    // The dtype that the members of a group share: the first one that is known.
+    DType group_dtype[4] = {};
+    for (size_t i = 0; i < count; ++i) {
+      const Argument& a = op.arguments[i];
+      if (a.group < 0 || group_dtype[a.group] != DType::invalid || !slot[i]) continue;
+      if (a.kind == Argument::Kind::tensor) group_dtype[a.group] = known_dtype(slot[i]);
+      if (a.kind == Argument::Kind::tensors && PySequence_Check(slot[i]) && !is_tensor(slot[i])) group_dtype[a.group] = dtype_inside_list(slot[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const Argument& a = op.arguments[i];
+      DType preferred = a.group >= 0 && group_dtype[a.group] != DType::invalid ? group_dtype[a.group] : a.preferred;
+      if (a.kind == Argument::Kind::tensor) {
+        in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
+        if (!a.dtypes.has(in.back().dtype())) fail_dtype(op, a, in.back().dtype());
+        if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
+      } else if (a.kind == Argument::Kind::tensors) {
+        if (is_tensor(slot[i]) || is_variable(slot[i])) {
+          in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
+        } else {
+          Ref items = checked(PySequence_Fast(slot[i], "a list of tensors is expected"));
+          for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
+            in.push_back(to_tensor(PySequence_Fast_GET_ITEM(items.get(), k), DType::invalid, preferred, op.public_name()));
+            if (preferred == DType::invalid) preferred = in.back().dtype();
+          }
+        }
+        for (const Tensor& t : in)
+          if (!a.dtypes.has(t.dtype())) fail_dtype(op, a, t.dtype());
+      }
+    }
+    Params params;
+    if (tensors != count) {
+      params = Params::sized(count - tensors);
+      int next = 0;
+      for (size_t i = 0; i < count; ++i) {
+        const Argument& a = op.arguments[i];
+        if (a.kind == Argument::Kind::tensor || a.kind == Argument::Kind::tensors) continue;
+        params.mutable_at(next++) = slot[i] ? parse_param(op, a, slot[i]) : a.fallback;
+      }
+    }
+    Call call(op, in, params);
+    dispatch(call);
+    if (op.returns_list) return wrap_list(call.out);
+    return wrap(std::move(call.out[0]));
+  });
+}
+
+void op_function_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Py_CLEAR(reinterpret_cast<OpFunctionObject*>(self)->names);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* op_function_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<tf.%s>", reinterpret_cast<OpFunctionObject*>(self)->op->public_name());
+}
+
+const char* last_part(const char* path) {
+  const char* dot = std::strrchr(path, '.');
+  return dot ? dot + 1 : path;
+}
+
+PyObject* get_name(PyObject* self, void*) {
+  return PyUnicode_FromString(last_part(reinterpret_cast<OpFunctionObject*>(self)->op->public_name()));
+}
+PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tapeflow"); }
+PyObject* get_doc(PyObject* self, void*) { return PyUnicode_FromString(reinterpret_cast<OpFunctionObject*>(self)->op->doc); }
+
+std::string default_text(const Argument& a) {
+  switch (a.fallback.kind) {
+    case Param::Kind::flag: return a.fallback.flag ? "True" : "False";
+    case Param::Kind::integer: return std::to_string(a.fallback.integer);
+    case Param::Kind::real: {
+      Ref number(PyFloat_FromDouble(a.fallback.real));
+      Ref text(PyObject_Repr(number.get()));
+      return PyUnicode_AsUTF8(text.get());
+    }
+    case Param::Kind::text: return "'" + a.fallback.text + "'";
+    default: return "None";
+  }
+}
+PyObject* get_text_signature(PyObject* self, void*) {
+  const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
+  std::string text = f.keywords_only ? "(*, " : "(";
+  for (const Argument& a : f.op->arguments) text += std::string(a.name) + (a.required ? "" : "=" + default_text(a)) + ", ";
+  text += "name=None)";
+  return PyUnicode_FromString(text.c_str());
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
+  PyObject* find = registered("find_public");
+  if (!find) return nullptr;
+  std::string path = f.keywords_only ? std::string("raw_ops.") + f.op->name : f.op->public_name();
+  return Py_BuildValue("O(s)", find, path.c_str());
+}
+
+PyGetSetDef properties[] = {
+    {"__name__", get_name, nullptr, nullptr, nullptr},
+    {"__qualname__", get_name, nullptr, nullptr, nullptr},
+    {"__module__", get_module, nullptr, nullptr, nullptr},
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {"__text_signature__", get_text_signature, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunctionObject, call), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(op_function_dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(op_function_repr)},
+    {Py_tp_getset, properties},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+PyType_Spec spec = {"tapeflow._core.OpFunction", sizeof(OpFunctionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+PyObject* make_function(const Op& op, bool keywords_only) {
+  Ref self = checked(op_function_type->tp_alloc(op_function_type, 0));
+  auto* f = reinterpret_cast<OpFunctionObject*>(self.get());
+  f->call = call_op;
+  f->op = &op;
+  f->keywords_only = keywords_only;
+  if (op.arguments.size() >= kMaxArguments) fail(ErrorKind::runtime, op.name, " has too many arguments");
+  f->names = checked(PyTuple_New(Py_ssize_t(op.arguments.size()) + 1)).release();
+  for (size_t i = 0; i <= op.arguments.size(); ++i) {
+    const char* name = i < op.arguments.size() ? op.arguments[i].name : "name";
+    PyTuple_SET_ITEM(f->names, Py_ssize_t(i), PyUnicode_InternFromString(name));
+  }
+  return self.release();
+}
+
+const char* gradient_word(Gradient g) {
+  return g == Gradient::rule ? "rule" : g == Gradient::none ? "none" : "missing";
+}
+
+// One row per entry: (name, function, function for raw_ops, public paths, facts for tests).
+PyObject* op_functions(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    for (const Op* op : registry()) {
+      Ref function = checked(make_function(*op, false)), raw = checked(make_function(*op, true));
+      Ref paths = checked(PyList_New(0));
+      for (const char* path : op->names) {
+        Ref text = checked(PyUnicode_FromString(path));
+        PyList_Append(paths.get(), text.get());
+      }
+      Ref dtypes = checked(PyList_New(0));
+      for (const Argument& a : op->arguments) {
+        if (a.kind != Argument::Kind::tensor && a.kind != Argument::Kind::tensors) continue;
+        Ref set = checked(PyList_New(0));
+        for (int d = 0; d < kDTypeLimit; ++d)
+          if (a.dtypes.has(DType(d))) {
+            Ref text = checked(PyUnicode_FromString(name_of(DType(d))));
+            PyList_Append(set.get(), text.get());
+          }
+        PyList_Append(dtypes.get(), set.get());
+      }
+      Ref facts = checked(Py_BuildValue("{s:s,s:s,s:O,s:O}", "gradient", gradient_word(op->gradient), "family",
+                                        op->family ? op->family : "", "has_jvp",
+                                        op->jvp ? Py_True : Py_False, "dtypes", dtypes.get()));
+      Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
+      PyList_Append(list.get(), row.get());
+    }
+    return list.release();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"op_functions", op_functions, METH_NOARGS, "All primitives, one row each."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_op_functions(PyObject* module) {
+  Ref type = checked(PyType_FromSpec(&spec));
+  op_function_type = reinterpret_cast<PyTypeObject*>(type.get());
+  if (PyModule_AddObjectRef(module, "OpFunction", type.get()) < 0) throw_python_error();
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,174 @@
+// Python's operators on tensors and variables: one table, since the set of operators is closed.
+#include "ops/ops.h"
+#include "python/common.h"
+
+namespace tapeflow::python {
+
+Tensor operand(PyObject* o) { return is_tensor(o) ? tensor_of(o) : read_variable(variable_of(o)); }
+
+namespace {
+
+bool is_operand(PyObject* o) { return is_tensor(o) || is_variable(o); }
+
+const Op& entry(const char* name) {
+  const Op* op = find_op(name);
+  if (!op) fail(ErrorKind::runtime, "no operation ", name);
+  return *op;
+}
+
+// Types that know better than us what an operator means with one of our tensors: they have no way to become one.
+bool stranger(PyObject* o) {
+  if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return false;
+  if (known_dtype(o) != DType::invalid || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
+  return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
+}
+
+struct Operands {
+  Tensor a, b;
+};
+// Python numbers, lists and arrays take the dtype of the tensor beside them.
+Operands convert_operands(PyObject* a, PyObject* b, const char* who) {
+  if (is_operand(a)) {
+    Tensor x = operand(a);
+    return {x, is_operand(b) ? operand(b) : to_tensor(b, DType::invalid, x.dtype(), who)};
+  }
+  Tensor y = operand(b);
+  return {to_tensor(a, DType::invalid, y.dtype(), who), y};
+}
+void require_same_dtype(const Operands& o, PyObject* a, PyObject* b, const char* who) {
+  if (o.a.dtype() == o.b.dtype() || (is_operand(a) && is_operand(b))) return;
+  PyObject* given = is_operand(a) ? b : a;
+  DType wanted = is_operand(a) ? o.a.dtype() : o.b.dtype();
+  if (known_dtype(given) != DType::invalid) return;
+  Ref text = checked(PyObject_Repr(given));
+  fail(ErrorKind::type, who, ": Cannot convert ", PyUnicode_AsUTF8(text.get()), " (", Py_TYPE(given)->tp_name,
+       ") to EagerTensor of dtype ", name_of(wanted), ". Use tf.cast on the tensor, or a number of its kind.");
+}
+
+template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, Compute compute) {
+  if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&] {
+    Operands o = convert_operands(a, b, who);
+    require_same_dtype(o, a, b, who);
+    return wrap(compute(o.a, o.b));
+  });
+}
+
+PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", add); }
+PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", subtract); }
+PyObject* nb_multiply(PyObject* a, PyObject* b) { return binary(a, b, "multiply", multiply); }
+PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", floor_div); }
+PyObject* nb_remainder(PyObject* a, PyObject* b) {
+  return binary(a, b, "floormod", [](const Tensor& x, const Tensor& y) {
+    static const Op& op = entry("FloorMod");
+    return run(op, {x, y});
+  });
+}
+
+// Whole numbers divide as floats: float32 for the 8 and 16 bit types, float64 for the others.
+Tensor true_divide(const Tensor& x, const Tensor& y) {
+  if (!integers.has(x.dtype()) || x.dtype() != y.dtype()) return divide(x, y);
+  DType d = size_of(x.dtype()) <= 2 ? DType::float32 : DType::float64;
+  return divide(cast(x, d), cast(y, d));
+}
+PyObject* nb_true_divide(PyObject* a, PyObject* b) { return binary(a, b, "truediv", true_divide); }
+
+PyObject* nb_power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary(a, b, "pow", power);
+}
+PyObject* nb_matrix_multiply(PyObject* a, PyObject* b) {
+  return binary(a, b, "matmul", [](const Tensor& x, const Tensor& y) { return matmul(x, y, false, false); });
+}
+
+template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) {
+  static const Op &logical = entry(Names::logical), &bitwise = entry(Names::bitwise);
+  return run(x.dtype() == DType::boolean ? logical : bitwise, {x, y});
+}
+struct AndNames { static constexpr const char *logical = "LogicalAnd", *bitwise = "BitwiseAnd"; };
+struct OrNames { static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr"; };
+struct XorNames { static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor"; };
+PyObject* nb_and(PyObject* a, PyObject* b) {
+  return binary(a, b, "logical_and", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
+}
+PyObject* nb_or(PyObject* a, PyObject* b) {
+  return binary(a, b, "logical_or", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, OrNames{}); });
+}
+PyObject* nb_xor(PyObject* a, PyObject* b) {
+  return binary(a, b, "logical_xor", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
+}
+
+PyObject* nb_negative(PyObject* a) {
+  return guarded([&] { return wrap(negative(operand(a))); });
+}
+PyObject* nb_positive(PyObject* a) {
+  return guarded([&] { return wrap(identity(operand(a))); });
+}
+PyObject* nb_absolute(PyObject* a) {
+  return guarded([&] {
+    static const Op &real = entry("Abs"), &complex = entry("ComplexAbs");
+    Tensor x = operand(a);
+    return wrap(run(complexes.has(x.dtype()) ? complex : real, {x}));
+  });
+}
+PyObject* nb_invert(PyObject* a) {
+  return guarded([&] {
+    static const Op &logical = entry("LogicalNot"), &bitwise = entry("Invert");
+    Tensor x = operand(a);
+    return wrap(run(x.dtype() == DType::boolean ? logical : bitwise, {x}));
+  });
+}
+
+}  // namespace
+
+PyType_Slot operator_slots[] = {
+    {Py_nb_add, reinterpret_cast<void*>(nb_add)},
+    {Py_nb_subtract, reinterpret_cast<void*>(nb_subtract)},
+    {Py_nb_multiply, reinterpret_cast<void*>(nb_multiply)},
+    {Py_nb_true_divide, reinterpret_cast<void*>(nb_true_divide)},
+    {Py_nb_floor_divide, reinterpret_cast<void*>(nb_floor_divide)},
+    {Py_nb_remainder, reinterpret_cast<void*>(nb_remainder)},
+    {Py_nb_power, reinterpret_cast<void*>(nb_power)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(nb_matrix_multiply)},
+    {Py_nb_and, reinterpret_cast<void*>(nb_and)},
+    {Py_nb_or, reinterpret_cast<void*>(nb_or)},
+    {Py_nb_xor, reinterpret_cast<void*>(nb_xor)},
+    {Py_nb_negative, reinterpret_cast<void*>(nb_negative)},
+    {Py_nb_positive, reinterpret_cast<void*>(nb_positive)},
+    {Py_nb_absolute, reinterpret_cast<void*>(nb_absolute)},
+    {Py_nb_invert, reinterpret_cast<void*>(nb_invert)},
+};
+const int operator_slot_count = int(sizeof operator_slots / sizeof operator_slots[0]);
+
+PyObject* rich_compare(PyObject* a, PyObject* b, int operation) {
+  bool equality = operation == Py_EQ || operation == Py_NE;
+  // == never raises: what cannot be compared is different.
+  auto different = [&] { return PyBool_FromLong(operation == Py_NE); };
+  if (equality && b == Py_None) return different();
+  if (stranger(b)) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&]() -> PyObject* {
+    Operands o;
+    try {
+      o = convert_operands(a, b, "equal");
+    } catch (const Error&) {
+      if (!equality) throw;
+      PyErr_Clear();
+      return different();
+    }
+    if (equality) {
+      Shape ignored;
+      if (o.a.dtype() != o.b.dtype() && !(is_operand(a) && is_operand(b))) return different();
+      if (!broadcast(o.a.shape(), o.b.shape(), &ignored)) return different();
+    }
+    switch (operation) {
+      case Py_EQ: return wrap(equal(o.a, o.b));
+      case Py_NE: return wrap(not_equal(o.a, o.b));
+      case Py_LT: return wrap(less(o.a, o.b));
+      case Py_LE: return wrap(less_equal(o.a, o.b));
+      case Py_GT: return wrap(greater(o.a, o.b));
+      default: return wrap(greater_equal(o.a, o.b));
+    }
+  });
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,472 @@
+// GradientTape and ForwardAccumulator as Python sees them, and rules written in Python (tf.custom_gradient).
+#include "autodiff/tape.h"
+
+#include <memory>
+#include <new>
+
+#include "autodiff/forward.h"
+#include "ops/ops.h"
+#include "python/common.h"
+
+namespace tapeflow::python {
+namespace {
+
+// ---- what may be watched or differentiated
+
+// A tensor or a variable, possibly behind an object (such as a Keras variable) that shows one as its `handle`.
+Ref resolve(PyObject* o) {
+  if (is_tensor(o) || is_variable(o)) return Ref::share(o);
+  Ref handle(PyObject_GetAttrString(o, "handle"));
+  if (handle && is_variable(handle.get())) return handle;
+  PyErr_Clear();
+  return Ref();
+}
+
+[[noreturn]] void fail_not_tensor(PyObject* o, const char* who) {
+  Ref text = checked(PyObject_Repr(o));
+  fail(ErrorKind::value, who, ": Passed in object ", PyUnicode_AsUTF8(text.get()), " of type '", Py_TYPE(o)->tp_name,
+       "', not tf.Tensor or tf.Variable or ExtensionType.");
+}
+
+// IndexedSlices and other structures of tensors stand for the tensor they give when converted.
+Ref resolve_or_fail(PyObject* o, const char* who) {
+  Ref found = resolve(o);
+  if (found) return found;
+  PyObject* slices = registered("IndexedSlices");
+  if (slices && PyObject_IsInstance(o, slices) == 1) return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
+  fail_not_tensor(o, who);
+}
+
+DType dtype_of_resolved(PyObject* o) { return is_tensor(o) ? tensor_of(o).dtype() : variable_of(o).dtype; }
+Spec spec_of_resolved(PyObject* o) {
+  if (is_tensor(o)) return {tensor_of(o).dtype(), tensor_of(o).shape()};
+  VariableBody& v = variable_of(o);
+  return {v.dtype, v.value ? v.value.shape() : v.shape};
+}
+
+void warn(const char* helper, DType d) {
+  PyObject* function = registered(helper);
+  if (!function) return;
+  Ref dtype = checked(wrap_dtype(d));
+  checked(PyObject_CallOneArg(function, dtype.get()));
+}
+
+// ---- GradientTape
+
+struct TapeObject {
+  PyObject_HEAD
+  Tape* tape;
+};
+Tape& tape_of(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
+
+PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  int persistent = 0, watch_accessed = 1;
+  if (PyTuple_GET_SIZE(args) || kwargs) {
+    static const char* names[] = {"persistent", "watch_accessed_variables", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp:GradientTape", const_cast<char**>(names), &persistent, &watch_accessed))
+      return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<TapeObject*>(self)->tape = new Tape(persistent, watch_accessed);
+  return self;
+}
+
+void tape_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete reinterpret_cast<TapeObject*>(self)->tape;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* tape_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    tape_of(self).start();
+    return Py_NewRef(self);
+  });
+}
+PyObject* tape_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  tape_of(self).stop();
+  Py_RETURN_NONE;
+}
+PyObject* tape_pause(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (!tape_of(self).recording()) fail(ErrorKind::value, "GradientTape.stop_recording: Tape is not recording.");
+    tape_of(self).stop();
+    Py_RETURN_NONE;
+  });
+}
+PyObject* tape_resume(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    tape_of(self).start();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* tape_watch(PyObject* self, PyObject* structure) {
+  return guarded([&]() -> PyObject* {
+    SmallVector<PyObject*, 8> leaves;
+    flatten(structure, leaves);
+    for (PyObject* o : leaves) {
+      Ref x = resolve_or_fail(o, "GradientTape.watch");
+      if (!differentiable.has(dtype_of_resolved(x.get()))) warn("warn_watched_dtype", dtype_of_resolved(x.get()));
+      if (is_variable(x.get()))
+        tape_of(self).watch(variable_of(x.get()));
+      else
+        tape_of(self).watch(tensor_of(x.get()));
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* tape_watched_variables(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    for (VariableBody* v : tape_of(self).watched_variables())
+      if (v->wrapper && PyList_Append(list.get(), static_cast<PyObject*>(v->wrapper)) < 0) throw_python_error();
+    return PyList_AsTuple(list.get());
+  });
+}
+
+PyObject* tape_reset(PyObject* self, PyObject*) {
+  tape_of(self).reset();
+  Py_RETURN_NONE;
+}
+
+struct GradientArguments {
+  PyObject *target = nullptr, *sources = nullptr, *output_gradients = Py_None, *unconnected = nullptr;
+};
+
+GradientArguments parse_gradient_arguments(PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  static const char* names[] = {"target", "sources", "output_gradients", "unconnected_gradients"};
+  PyObject* slot[4] = {};
+  if (n > 4) fail(ErrorKind::type, "GradientTape.gradient() takes at most 4 arguments; got ", n);
+  for (Py_ssize_t i = 0; i < n; ++i) slot[i] = args[i];
+  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k) {
+    PyObject* key = PyTuple_GET_ITEM(keywords, k);
+    int at = 0;
+    while (at < 4 && PyUnicode_CompareWithASCIIString(key, names[at]) != 0) ++at;
+    if (at == 4) fail(ErrorKind::type, "GradientTape.gradient() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    slot[at] = args[n + k];
+  }
+  if (!slot[0] || !slot[1]) fail(ErrorKind::type, "GradientTape.gradient() needs `target` and `sources`");
+  return {slot[0], slot[1], slot[2] ? slot[2] : Py_None, slot[3]};
+}
+
+bool wants_zeros(PyObject* unconnected) {
+  if (!unconnected) return false;
+  Ref value(PyObject_GetAttrString(unconnected, "value"));
+  if (!value) {
+    PyErr_Clear();
+    value = Ref::share(unconnected);
+  }
+  if (PyUnicode_Check(value.get())) {
+    if (PyUnicode_CompareWithASCIIString(value.get(), "none") == 0) return false;
+    if (PyUnicode_CompareWithASCIIString(value.get(), "zero") == 0) return true;
+  }
+  Ref text = checked(PyObject_Repr(unconnected));
+  fail(ErrorKind::value, "GradientTape.gradient: Unknown value for unconnected_gradients: ", PyUnicode_AsUTF8(text.get()),
+       "; it must be 'none', 'zero' or a tf.UnconnectedGradients.");
+}
+
+constexpr const char* kUsedUp =
+    "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). Make the tape with "
+    "persistent=True to ask it more than once.";
+
+PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    Tape& tape = tape_of(self);
+    GradientArguments a = parse_gradient_arguments(args, n, keywords);
+    if (tape.used_up()) fail(ErrorKind::runtime, kUsedUp);
+    bool zeros_for_none = wants_zeros(a.unconnected);
+    if (a.target == Py_None)
+      fail(ErrorKind::type,
+           "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
+           "differentiated, but received None.");
+    if (a.sources == Py_None) fail(ErrorKind::type, "Argument `sources` should be a list or nested structure of Tensors or Variables, but received None.");
+
+    SmallVector<PyObject*, 8> target_leaves, source_leaves, cotangent_leaves;
+    flatten(a.target, target_leaves);
+    flatten(a.sources, source_leaves);
+    if (a.output_gradients != Py_None) {
+      flatten(a.output_gradients, cotangent_leaves);
+      if (cotangent_leaves.size() != target_leaves.size())
+        fail(ErrorKind::value, "GradientTape.gradient: output_gradients must have the structure of target; got ",
+             cotangent_leaves.size(), " for ", target_leaves.size(), " targets");
+    }
+
+    SmallVector<ValueIndex, 8> targets, sources;
+    SmallVector<Spec, 4> target_specs;
+    SmallVector<Tensor, 8> cotangents;
+    SmallVector<Ref, 8> resolved_sources;
+    for (size_t i = 0; i < source_leaves.size(); ++i) {
+      resolved_sources.push_back(resolve_or_fail(source_leaves[i], "GradientTape.gradient"));
+      PyObject* s = resolved_sources.back().get();
+      if (!differentiable.has(dtype_of_resolved(s))) warn("warn_source_dtype", dtype_of_resolved(s));
+      sources.push_back(is_tensor(s) ? tape.find(tensor_of(s)) : tape.find(variable_of(s)));
+    }
+    for (size_t i = 0; i < target_leaves.size(); ++i) {
+      if (target_leaves[i] == Py_None) continue;
+      Ref t = resolve_or_fail(target_leaves[i], "GradientTape.gradient");
+      Spec spec = spec_of_resolved(t.get());
+      if (!differentiable.has(spec.dtype)) {
+        warn("warn_target_dtype", spec.dtype);
+        continue;
+      }
+      targets.push_back(is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get())));
+      Tensor dy;
+      if (!cotangent_leaves.empty() && cotangent_leaves[i] != Py_None) {
+        dy = to_tensor(cotangent_leaves[i], spec.dtype, DType::invalid, "GradientTape.gradient");
+        if (!(dy.shape() == spec.shape)) {
+          Shape both;
+          if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
+            fail(ErrorKind::invalid_argument, "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
+                 dy.shape(), " vs. ", spec.shape);
+          dy = broadcast_to(dy, spec.shape);
+        }
+      }
+      target_specs.push_back(spec);
+      cotangents.push_back(std::move(dy));
+    }
+    if (tape.recording() && !tape.persistent()) tape.stop();
+    std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
+
+    SmallVector<Ref, 8> results;
+    for (size_t i = 0; i < flow.size(); ++i) {
+      Spec spec = spec_of_resolved(resolved_sources[i].get());
+      if (!flow[i] && zeros_for_none) flow[i].values = zeros(spec.dtype, spec.shape);
+      results.push_back(checked(wrap_cotangent(flow[i], spec.shape)));
+    }
+    return pack_like(a.sources, results);
+  });
+}
+
+PyObject* get_persistent(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).persistent()); }
+PyObject* get_recording(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).recording()); }
+PyObject* get_used_up(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).used_up()); }
+PyObject* get_record_count(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).records().size()); }
+PyObject* get_kept_bytes(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).kept_bytes()); }
+
+template <class F> PyCFunction method(F function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
+
+PyMethodDef tape_methods[] = {
+    {"__enter__", tape_enter, METH_NOARGS, nullptr},
+    {"__exit__", method(tape_exit), METH_FASTCALL, nullptr},
+    {"_pause", tape_pause, METH_NOARGS, nullptr},
+    {"_resume", tape_resume, METH_NOARGS, nullptr},
+    {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
+    {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
+    {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
+    {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
+     "Derivatives of `target` by each of `sources`, in the structure of `sources`.\n\n"
+     "Several targets, and the elements of one, are added up. `output_gradients` weighs the elements of the targets.\n"
+     "A source that the target does not depend on gives None, or zeros with unconnected_gradients='zero'."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef tape_properties[] = {
+    {"_persistent", get_persistent, nullptr, nullptr, nullptr},
+    {"_recording", get_recording, nullptr, nullptr, nullptr},
+    {"_used_up", get_used_up, nullptr, nullptr, nullptr},
+    {"_record_count", get_record_count, nullptr, nullptr, nullptr},
+    {"_kept_bytes", get_kept_bytes, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot tape_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(tape_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(tape_dealloc)},
+    {Py_tp_methods, tape_methods},
+    {Py_tp_getset, tape_properties},
+    {0, nullptr},
+};
+PyType_Spec tape_spec = {"tapeflow._core.GradientTape", sizeof(TapeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tape_slots};
+
+// ---- ForwardAccumulator
+
+struct AccumulatorObject {
+  PyObject_HEAD
+  ForwardAccumulator* accumulator;
+};
+ForwardAccumulator& accumulator_of(PyObject* self) { return *reinterpret_cast<AccumulatorObject*>(self)->accumulator; }
+
+PyObject* accumulator_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<AccumulatorObject*>(self)->accumulator = new ForwardAccumulator;
+  return self;
+}
+void accumulator_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete reinterpret_cast<AccumulatorObject*>(self)->accumulator;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* accumulator_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    accumulator_of(self).start();
+    return Py_NewRef(self);
+  });
+}
+PyObject* accumulator_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  accumulator_of(self).stop();
+  Py_RETURN_NONE;
+}
+PyObject* accumulator_watch(PyObject* self, PyObject* args) {
+  PyObject *primal, *tangent;
+  if (!PyArg_ParseTuple(args, "OO:_watch", &primal, &tangent)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(primal, "ForwardAccumulator");
+    Spec spec = spec_of_resolved(x.get());
+    Tensor t = to_tensor(tangent, spec.dtype, DType::invalid, "ForwardAccumulator");
+    if (!(t.shape() == spec.shape))
+      fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal; got ", t.shape(), " for ", spec.shape);
+    if (!differentiable.has(spec.dtype)) warn("warn_watched_dtype", spec.dtype);
+    if (is_variable(x.get()))
+      accumulator_of(self).watch(variable_of(x.get()), t);
+    else
+      accumulator_of(self).watch(tensor_of(x.get()), t);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* accumulator_jvp(PyObject* self, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "ForwardAccumulator.jvp");
+    Tensor t = is_variable(x.get()) ? accumulator_of(self).tangent(variable_of(x.get())) : accumulator_of(self).tangent(tensor_of(x.get()));
+    if (!t) Py_RETURN_NONE;
+    return wrap(t);
+  });
+}
+PyObject* accumulator_recording(PyObject* self, void*) { return PyBool_FromLong(accumulator_of(self).recording()); }
+
+PyMethodDef accumulator_methods[] = {
+    {"__enter__", accumulator_enter, METH_NOARGS, nullptr},
+    {"__exit__", method(accumulator_exit), METH_FASTCALL, nullptr},
+    {"_watch", accumulator_watch, METH_VARARGS, nullptr},
+    {"_tangent", accumulator_jvp, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef accumulator_properties[] = {
+    {"_recording", accumulator_recording, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot accumulator_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(accumulator_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(accumulator_dealloc)},
+    {Py_tp_methods, accumulator_methods},
+    {Py_tp_getset, accumulator_properties},
+    {0, nullptr},
+};
+PyType_Spec accumulator_spec = {"tapeflow._core.ForwardAccumulator", sizeof(AccumulatorObject), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, accumulator_slots};
+
+// ---- rules written in Python
+
+// The rule of a custom operation: a callable from the list of dy to the list of dx, one per input, None for no gradient.
+void call_python_rule(RuleContext& c) {
+  auto* rule = static_cast<PyObject*>(c.params[0].object.get());
+  Ref dy = checked(PyList_New(0));
+  for (const Tensor& t : c.given) {
+    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+    if (PyList_Append(dy.get(), item.get()) < 0) throw_python_error();
+  }
+  Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
+  Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
+  PyObject* slices = registered("IndexedSlices");
+  for (int i = 0; i < c.inputs(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (item == Py_None || !c.wants(i)) continue;
+    if (slices && PyObject_IsInstance(item, slices) == 1) {
+      Ref values = checked(PyObject_GetAttrString(item, "values")), indices = checked(PyObject_GetAttrString(item, "indices"));
+      c.set_rows(i, to_tensor(values.get(), c.dtype(i), DType::invalid, "custom_gradient"),
+                 to_tensor(indices.get(), DType::invalid, DType::int32, "custom_gradient"));
+    } else {
+      c.set(i, to_tensor(item, c.dtype(i), DType::invalid, "custom_gradient"));
+    }
+  }
+}
+
+const Op& custom_op() {
+  static const Op op{.name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .names = {"custom_gradient"}};
+  return op;
+}
+
+// record_operation(outputs, inputs, rule): tells the open recorders that `outputs` came from `inputs` by an operation
+// with this rule. Gives new tensors with the outputs' elements; those are what is recorded.
+PyObject* record_operation(PyObject*, PyObject* args) {
+  PyObject *outputs, *inputs, *rule;
+  if (!PyArg_ParseTuple(args, "O!O!O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    SmallVector<Tensor, 4> in;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
+    Py_INCREF(rule);
+    Params params{Param(std::shared_ptr<void>(rule, [](void* o) { Py_DECREF(static_cast<PyObject*>(o)); }))};
+    Call call(custom_op(), in, params);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
+      Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
+      call.out.push_back(t.view(t.shape()));
+    }
+    auto& recorders = thread_state().recorders;
+    for (size_t i = recorders.size(); i-- > 0;) recorders[i]->record(call);
+    return wrap_list(call.out);
+  });
+}
+
+// A context in which nothing on this thread records.
+struct StopObject {
+  PyObject_HEAD
+  PauseRecording* pause;
+};
+PyObject* stop_enter(PyObject* self, PyObject*) {
+  auto* o = reinterpret_cast<StopObject*>(self);
+  if (!o->pause) o->pause = new PauseRecording;
+  return Py_NewRef(self);
+}
+PyObject* stop_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  auto* o = reinterpret_cast<StopObject*>(self);
+  delete std::exchange(o->pause, nullptr);
+  Py_RETURN_NONE;
+}
+void stop_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete reinterpret_cast<StopObject*>(self)->pause;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyMethodDef stop_methods[] = {
+    {"__enter__", stop_enter, METH_NOARGS, nullptr},
+    {"__exit__", method(stop_exit), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot stop_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(stop_dealloc)},
+    {Py_tp_methods, stop_methods},
+    {0, nullptr},
+};
+PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, Py_TPFLAGS_DEFAULT, stop_slots};
+
+PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(!thread_state().recorders.empty()); }
+
+PyMethodDef functions[] = {
+    {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},
+    {"is_recording", is_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* wrap_cotangent(const Cotangent& c, const Shape& shape) {
+  if (!c) return Py_NewRef(Py_None);
+  if (!c.indices) return wrap(c.values);
+  PyObject* slices = registered("IndexedSlices");
+  Ref values = checked(wrap(c.values)), indices = checked(wrap(c.indices));
+  Ref dense_shape = checked(wrap(int_tensor(shape.dims())));
+  return PyObject_CallFunctionObjArgs(slices, values.get(), indices.get(), dense_shape.get(), nullptr);
+}
+
+void add_tape_types(PyObject* module) {
+  for (auto [name, spec] : {std::pair{"GradientTape", &tape_spec}, {"ForwardAccumulator", &accumulator_spec}, {"StopRecording", &stop_spec}}) {
+    Ref type = checked(PyType_FromSpec(spec));
+    if (PyModule_AddObjectRef(module, name, type.get()) < 0) throw_python_error();
+  }
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,235 @@
+// The Python variable type: the cell itself, reading and assigning. Its other methods are in types/variable.py.
+
+#include "kernels/elementwise.h"
+#include "kernels/vector.h"
+#include "ops/ops.h"
+#include "ops/slicing.h"
+#include "python/common.h"
+#include "base/parallel.h"
+
+namespace tapeflow::python {
+
+PyTypeObject* variable_type = nullptr;
+SliceKey parse_key(PyObject* key);
+
+namespace {
+
+Py_hash_t refuse_hash(PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "Variable is unhashable. Instead, use variable.ref() as the key. (Variables are not hashable.)");
+  return -1;
+}
+
+PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  return guarded([&] {
+    auto* body = new VariableBody;
+    body->wrapper = self;
+    reinterpret_cast<VariableObject*>(self)->body = body;
+    return self;
+  });
+}
+
+void variable_dealloc(PyObject* self) {
+  auto* o = reinterpret_cast<VariableObject*>(self);
+  PyObject_GC_UnTrack(self);
+  if (o->weak_references) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(o->dict);
+  o->body->wrapper = nullptr;
+  o->body->drop();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+int variable_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<VariableObject*>(self)->dict);
+  return 0;
+}
+int variable_clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<VariableObject*>(self)->dict);
+  return 0;
+}
+
+// _set_up(value, shape or None, trainable, name): the declared shape defaults to the value's.
+PyObject* set_up(PyObject* self, PyObject* args) {
+  PyObject *value, *shape;
+  int trainable;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOps:_set_up", &value, &shape, &trainable, &name)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    VariableBody& v = variable_of(self);
+    Tensor t = to_tensor(value, DType::invalid, DType::invalid, "Variable");
+    v.dtype = t.dtype();
+    v.trainable = trainable;
+    v.name = name;
+    v.shape = t.shape();
+    if (shape != Py_None) {
+      Ref dims = checked(PyObject_GetAttrString(shape, "_dims"));
+      if (dims.get() == Py_None) {
+        v.shape = Shape::unknown();
+      } else {
+        Shape s;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dims.get()); ++i) {
+          PyObject* d = PyTuple_GET_ITEM(dims.get(), i);
+          s.append(d == Py_None ? -1 : PyLong_AsLongLong(d));
+        }
+        v.shape = s;
+      }
+    }
+    check_assignable(v, t, "Variable");
+    v.value = t.view(t.shape());
+    Py_RETURN_NONE;
+  });
+}
+
+enum class Update { assign, add, subtract };
+
+template <class T> void update_in_place(const Tensor& target, const Tensor& delta, Update update) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  auto kernel = update == Update::add ? v.add.vv : v.subtract.vv;
+  T* y = target.mutable_data<T>();
+  const T* x = delta.data<T>();
+  if (target.size() <= kCheapGrain) return kernel(y, x, y, target.size());
+  parallel_for(target.size(), kCheapGrain,
+               [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
+}
+
+const char* names[] = {"assign", "assign_add", "assign_sub"};
+
+void update_variable(VariableBody& v, PyObject* value, Update update) {
+  const char* who = names[int(update)];
+  // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
+  Tensor t = to_tensor(value, DType::invalid, v.dtype, who);
+  check_assignable(v, t, who);
+  if (update == Update::assign) {
+    v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
+    return;
+  }
+  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
+  if (!(v.value.shape() == t.shape()))
+    fail(ErrorKind::value, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+  if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
+  if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
+  PauseRecording paused;
+  v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+}
+
+// assign(value, use_locking=None, name=None, read_value=True) and its two siblings. `self` is returned either way, as
+// TensorFlow does in eager mode, but for read_value=False, which gives None.
+template <Update update>
+PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  PyObject* value = n > 0 ? args[0] : nullptr;
+  PyObject* read_value = n > 3 ? args[3] : Py_True;
+  static const char* allowed[] = {"use_locking", "name", "read_value", update == Update::assign ? "value" : "delta"};
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
+    const char* key = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i));
+    int which = -1;
+    for (int k = 0; k < 4; ++k)
+      if (std::strcmp(key, allowed[k]) == 0) which = k;
+    if (which < 0) return PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", names[int(update)], key);
+    if (which == 2) read_value = args[n + i];
+    if (which == 3) value = args[n + i];
+  }
+  if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
+  return guarded([&]() -> PyObject* {
+    update_variable(variable_of(self), value, update);
+    int read = PyObject_IsTrue(read_value);
+    if (read < 0) return nullptr;
+    return Py_NewRef(read ? self : Py_None);
+  });
+}
+
+// A tensor of its own for each read, so that a gradient by it means by this reading alone.
+PyObject* read_value(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(identity(read_variable(variable_of(self)))); });
+}
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&] {
+    VariableBody& v = variable_of(self);
+    if (!v.value) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
+    return v.value.rank() == 0 ? to_numpy_scalar(v.value) : to_numpy(v.value.view(v.value.shape()), true);
+  });
+}
+
+// _assign_slice(key, value): v[key].assign(value).
+PyObject* assign_slice(PyObject* self, PyObject* args) {
+  PyObject *key, *value;
+  if (!PyArg_ParseTuple(args, "OO:_assign_slice", &key, &value)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    VariableBody& v = variable_of(self);
+    Tensor t = to_tensor(value, v.dtype, DType::invalid, "assign");
+    SlicePlan plan = plan_slice(v.value.shape(), parse_key(key));
+    Shape ignored;
+    if (!broadcast(plan.result, t.shape(), &ignored) || !(ignored == plan.result))
+      fail(ErrorKind::value, "assign: the value must have the shape of the slice ", plan.result, "; got ", t.shape());
+    write_slice(writable_value(v), plan, t);
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] { return wrap_shape(variable_of(self).shape); });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guarded([&] { return wrap_dtype(variable_of(self).dtype); });
+}
+PyObject* get_trainable(PyObject* self, void*) { return PyBool_FromLong(variable_of(self).trainable); }
+int set_trainable(PyObject* self, PyObject* value, void*) {
+  int yes = value ? PyObject_IsTrue(value) : -1;
+  if (yes < 0) return -1;
+  variable_of(self).trainable = yes;
+  return 0;
+}
+
+PyMethodDef methods[] = {
+    {"_set_up", set_up, METH_VARARGS, nullptr},
+    {"assign", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::assign>)),
+     METH_FASTCALL | METH_KEYWORDS, "Puts a new value into the variable."},
+    {"assign_add", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::add>)),
+     METH_FASTCALL | METH_KEYWORDS, "Adds to the variable's value."},
+    {"assign_sub", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::subtract>)),
+     METH_FASTCALL | METH_KEYWORDS, "Subtracts from the variable's value."},
+    {"value", read_value, METH_NOARGS, "The value, as a tensor."},
+    {"read_value", read_value, METH_NOARGS, "The value, as a tensor."},
+    {"numpy", numpy, METH_NOARGS, "The value, as a NumPy array (a scalar for a variable of rank 0)."},
+    {"_assign_slice", assign_slice, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef properties[] = {
+    {"shape", get_shape, nullptr, "The declared shape, a tf.TensorShape.", nullptr},
+    {"dtype", get_dtype, nullptr, "The type of the elements, a tf.DType.", nullptr},
+    {"trainable", get_trainable, set_trainable, "Whether tapes watch this variable by themselves.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(VariableObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(VariableObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+}  // namespace
+
+void add_variable_type(PyObject* module) {
+  std::vector<PyType_Slot> slots(operator_slots, operator_slots + operator_slot_count);
+  auto slot = [&](int id, void* function) { slots.push_back({id, function}); };
+  slot(Py_tp_new, reinterpret_cast<void*>(variable_new));
+  slot(Py_tp_dealloc, reinterpret_cast<void*>(variable_dealloc));
+  slot(Py_tp_traverse, reinterpret_cast<void*>(variable_traverse));
+  slot(Py_tp_clear, reinterpret_cast<void*>(variable_clear));
+  slot(Py_tp_hash, reinterpret_cast<void*>(refuse_hash));
+  slot(Py_tp_richcompare, reinterpret_cast<void*>(rich_compare));
+  slot(Py_mp_subscript, reinterpret_cast<void*>(subscript));
+  slot(Py_tp_methods, methods);
+  slot(Py_tp_getset, properties);
+  slot(Py_tp_members, members);
+  slot(0, nullptr);
+  PyType_Spec spec = {"tapeflow._core.Variable", sizeof(VariableObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
+  Ref type = checked(PyType_FromSpec(&spec));
+  variable_type = reinterpret_cast<PyTypeObject*>(type.get());
+  if (PyModule_AddObjectRef(module, "Variable", type.get()) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

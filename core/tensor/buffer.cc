@@ -1,0 +1,137 @@
+// The caching allocator. Blocks come in size classes (four to each power of two) and wait in a stack per class.
+// Blocks of a page or more start at staggered offsets: equal-sized buffers whose addresses agree in the low twelve
+// bits fight for the same cache sets, which halves the speed of loops over several of them.
+#include "tensor/buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace tapeflow {
+namespace {
+
+constexpr size_t kLine = 64, kPage = 4096, kHugePage = size_t(2) << 20;
+constexpr size_t kHeader = (sizeof(Buffer) + kLine - 1) / kLine * kLine;
+constexpr int kClasses = 256;
+constexpr int64_t kDefaultCacheLimit = int64_t(1) << 30;
+
+struct Pool {
+  std::vector<void*> free_blocks[kClasses];  // start of the raw block
+  int64_t current = 0, peak = 0, cached = 0, limit = kDefaultCacheLimit;
+  uint32_t stagger = 0;
+};
+Pool& pool() {
+  static Pool* p = new Pool;  // never destroyed: tensors may outlive static destructors
+  return *p;
+}
+
+// Class c holds sizes up to class_bytes(c): 64, 80, 96, 112, 128, 160, ...
+uint32_t class_of(size_t bytes) {
+  if (bytes <= kLine) return 0;
+  uint32_t power = uint32_t(std::bit_width(bytes - 1)) - 1;  // 2^power < bytes <= 2^(power+1)
+  size_t step = size_t(1) << (power - 2);
+  uint32_t quarter = uint32_t((bytes - (size_t(1) << power) + step - 1) / step);
+  return (power - 6) * 4 + quarter;
+}
+size_t class_bytes(uint32_t c) {
+  uint32_t power = c / 4 + 6, quarter = c % 4;
+  return (size_t(1) << power) + quarter * (size_t(1) << (power - 2));
+}
+
+size_t raw_bytes(size_t usable) { return kHeader + usable + (usable >= kPage ? kPage : 0); }
+
+void* raw_allocate(size_t usable) {
+  size_t bytes = raw_bytes(usable);
+  size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
+  void* block = nullptr;
+  if (posix_memalign(&block, alignment, bytes) != 0) {
+    trim_memory();
+    if (posix_memalign(&block, alignment, bytes) != 0) throw std::bad_alloc();
+  }
+  if (alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+void* raw_of(Buffer* b) {
+  // The staggered start is kept in `owner`, unused by our own blocks.
+  return b->owner;
+}
+
+}  // namespace
+
+Buffer* allocate_buffer(size_t bytes) {
+  Pool& p = pool();
+  uint32_t c = class_of(bytes);
+  size_t usable = class_bytes(c);
+  std::vector<void*>& blocks = p.free_blocks[c];
+  void* raw;
+  Buffer* b;
+  if (!blocks.empty()) {
+    b = static_cast<Buffer*>(blocks.back());
+    blocks.pop_back();
+    p.cached -= int64_t(usable);
+  } else {
+    raw = raw_allocate(usable);
+    size_t offset = usable >= kPage ? kLine * ((p.stagger++ * 13) % (kPage / kLine)) : 0;
+    b = reinterpret_cast<Buffer*>(static_cast<char*>(raw) + offset);
+    b->owner = raw;
+    b->data = reinterpret_cast<char*>(b) + kHeader;
+    b->bytes = usable;
+    b->size_class = c;
+    b->release = nullptr;
+  }
+  b->references = 1;
+  b->strings = false;
+  b->writable = true;
+  p.current += int64_t(usable);
+  p.peak = std::max(p.peak, p.current);
+  return b;
+}
+
+Buffer* wrap_foreign_memory(void* data, size_t bytes, void* owner, void (*release)(void*)) {
+  return new Buffer{1, bytes, data, owner, release, 0, false, false};
+}
+
+void Buffer::destroy() {
+  if (release) {
+    release(owner);
+    delete this;
+    return;
+  }
+  if (strings) {
+    auto* text = static_cast<std::string*>(data);
+    for (size_t i = 0; i < bytes / sizeof(std::string); ++i) text[i].~basic_string();
+    bytes = class_bytes(size_class);
+  }
+  Pool& p = pool();
+  p.current -= int64_t(bytes);
+  if (p.cached + int64_t(bytes) > p.limit) {
+    std::free(raw_of(this));
+    return;
+  }
+  p.cached += int64_t(bytes);
+  p.free_blocks[size_class].push_back(this);
+}
+
+MemoryInfo memory_info() { return {pool().current, pool().peak, pool().cached}; }
+void reset_memory_peak() { pool().peak = pool().current; }
+
+void trim_memory() {
+  for (std::vector<void*>& blocks : pool().free_blocks) {
+    for (void* b : blocks) std::free(raw_of(static_cast<Buffer*>(b)));
+    blocks.clear();
+  }
+  pool().cached = 0;
+}
+
+void set_cache_limit(int64_t bytes) {
+  pool().limit = bytes;
+  if (pool().cached > bytes) trim_memory();
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,88 @@
+// Creating and destroying tensor bodies; a free list keeps the last few hundred.
+#include "tensor/tensor.h"
+
+#include <new>
+#include <string>
+
+namespace tapeflow {
+namespace {
+constexpr int kFreeLimit = 1024;
+TensorBody* free_bodies[kFreeLimit];
+int free_count = 0;
+}  // namespace
+
+TensorBody* TensorBody::create() {
+  TensorBody* body = free_count ? free_bodies[--free_count] : new TensorBody;
+  body->references = 1;
+  body->buffer = nullptr;
+  body->marks = Marks();
+  body->wrapper = nullptr;
+  return body;
+}
+
+void TensorBody::destroy() {
+  if (buffer) buffer->drop();
+  if (free_count < kFreeLimit)
+    free_bodies[free_count++] = this;
+  else
+    delete this;
+}
+
+Tensor Tensor::allocate(DType dtype, const Shape& shape) {
+  TensorBody* body = TensorBody::create();
+  body->dtype = dtype;
+  body->shape = shape;
+  body->size = shape.elements();
+  size_t bytes = size_t(body->size) * size_of(dtype);
+  if (bytes <= sizeof body->small && dtype != DType::string) {
+    body->data = body->small;
+    return Tensor(body);
+  }
+  try {
+    body->buffer = allocate_buffer(bytes);
+  } catch (...) {
+    body->destroy();
+    throw;
+  }
+  body->data = body->buffer->data;
+  if (dtype == DType::string) {
+    body->buffer->strings = true;
+    body->buffer->bytes = bytes;
+    auto* text = static_cast<std::string*>(body->data);
+    for (int64_t i = 0; i < body->size; ++i) new (text + i) std::string;
+  }
+  return Tensor(body);
+}
+
+Tensor Tensor::number(DType dtype, double value) {
+  Tensor t = allocate(dtype, Shape());
+  visit<fixed_size.bits>(dtype, [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    if constexpr (is_small_float<T>)
+      *t.mutable_data<T>() = T(float(value));
+    else if constexpr (is_complex<T>)
+      *t.mutable_data<T>() = T(typename T::value_type(value));
+    else
+      *t.mutable_data<T>() = T(value);
+  });
+  return t;
+}
+
+Tensor Tensor::view(const Shape& shape, int64_t offset) const {
+  TensorBody* body = TensorBody::create();
+  body->dtype = body_->dtype;
+  body->shape = shape;
+  body->size = shape.elements();
+  const char* start = static_cast<const char*>(body_->data) + size_t(offset) * size_of(body_->dtype);
+  if (body_->buffer) {
+    body->buffer = body_->buffer;
+    body->buffer->retain();
+    body->data = const_cast<char*>(start);
+  } else {
+    body->data = body->small;
+    std::memcpy(body->small, start, size_t(body->size) * size_of(body->dtype));
+  }
+  return Tensor(body);
+}
+
+}  // namespace tapeflow

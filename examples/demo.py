@@ -1,0 +1,112 @@
+"""Trains a small network on two moons with a tape and hand-written Adam, then explains a gradient that is None.
+
+python examples/demo.py
+"""
+
+import itertools
+import time
+
+import numpy as np
+
+import tapeflow as tf
+
+STEPS = 400
+RATE = 0.01
+
+
+def two_moons(count: int, rng: np.random.Generator):
+    """Points on two interleaved half circles, with noise, and the moon each belongs to."""
+    angle = rng.uniform(0, np.pi, count)
+    label = rng.integers(0, 2, count)
+    x = np.where(label, 1 - np.cos(angle), np.cos(angle))
+    y = np.where(label, 0.5 - np.sin(angle), np.sin(angle))
+    points = np.stack([x, y], axis=1) + rng.normal(0, 0.15, (count, 2))
+    return tf.constant(points.astype("float32")), tf.constant(label.astype("int32"))
+
+
+class Network:
+    """2 inputs, two hidden layers of 32, 2 classes."""
+
+    def __init__(self, rng: np.random.Generator, sizes=(2, 32, 32, 2)):
+        pairs = list(itertools.pairwise(sizes))
+        self.weights = [tf.Variable((rng.normal(0, 1, p) / np.sqrt(p[0])).astype("float32")) for p in pairs]
+        self.biases = [tf.Variable(tf.zeros([outputs])) for _, outputs in pairs]
+        self.variables = self.weights + self.biases
+
+    def __call__(self, points):
+        hidden = points
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1]):
+            hidden = tf.tanh(tf.matmul(hidden, weight) + bias)
+        return tf.matmul(hidden, self.weights[-1]) + self.biases[-1]
+
+
+class Adam:
+    def __init__(self, variables, rate: float):
+        self.variables, self.rate, self.step = variables, rate, 0
+        self.means = [tf.Variable(tf.zeros_like(v)) for v in variables]
+        self.squares = [tf.Variable(tf.zeros_like(v)) for v in variables]
+
+    def apply(self, gradients):
+        self.step += 1
+        rate = self.rate * (1 - 0.999**self.step) ** 0.5 / (1 - 0.9**self.step)
+        for variable, mean, square, gradient in zip(self.variables, self.means, self.squares, gradients):
+            mean.assign(0.9 * mean + 0.1 * gradient)
+            square.assign(0.999 * square + 0.001 * tf.square(gradient))
+            variable.assign_sub(rate * mean / (tf.sqrt(square) + 1e-7))
+
+
+def loss_and_accuracy(network, points, labels):
+    logits = network(points)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    accuracy = (np.argmax(logits.numpy(), axis=1) == labels.numpy()).mean()
+    return loss, float(accuracy)
+
+
+def train():
+    rng = np.random.default_rng(0)
+    points, labels = two_moons(512, rng)
+    network = Network(rng)
+    adam = Adam(network.variables, RATE)
+
+    print("Two moons, 512 points, a 2-32-32-2 network, Adam\n")
+    start = time.perf_counter()
+    for step in range(1, STEPS + 1):
+        with tf.GradientTape() as tape:
+            loss, accuracy = loss_and_accuracy(network, points, labels)
+        adam.apply(tape.gradient(loss, network.variables))
+        if step == 1 or step % (STEPS // 8) == 0:
+            bar = "#" * round(40 * min(1.0, float(loss)))
+            print(f"  step {step:4d}   loss {float(loss):.4f}   accuracy {accuracy:6.1%}   {bar}")
+    seconds = time.perf_counter() - start
+
+    loss, accuracy = loss_and_accuracy(network, *two_moons(2048, rng))
+    print(f"\n{STEPS} steps in {seconds:.2f} s. On 2,048 new points: loss {float(loss):.4f}, accuracy {accuracy:.1%}\n")
+
+
+def explain(tape, target, source) -> str:
+    """Why the gradient of this example is None."""
+    watched = any(source is variable for variable in tape.watched_variables())
+    return (
+        f"x is a variable and the tape watches it: {watched}. But target was computed from x // 2, and floor division\n"
+        "  is a staircase: flat between the steps, without slope at them. It has no gradient, so no path is left from\n"
+        "  target back to x, and None says so (0 would claim a path with slope zero).\n"
+        "  What to do: use x / 2, or ask for zeros with unconnected_gradients='zero'."
+    )
+
+
+def show_none():
+    x = tf.Variable(7.0)
+    with tf.GradientTape(persistent=True) as tape:
+        target = tf.square(x // 2.0)
+        smooth = tf.square(x / 2.0)
+    print("A gradient that is None\n")
+    print("  target = tf.square(x // 2.0)      d target / dx =", tape.gradient(target, x))
+    print("  smooth = tf.square(x / 2.0)       d smooth / dx =", tape.gradient(smooth, x).numpy())
+    zeros = tape.gradient(target, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    print("  target, unconnected_gradients=ZERO              =", zeros.numpy())
+    print(f"\n  {explain(tape, target, x)}")
+
+
+if __name__ == "__main__":
+    train()
+    show_none()

@@ -1,0 +1,25 @@
+"""Tapeflow: TensorFlow 2's gradient system, made anew. `import tapeflow as tf`."""
+
+import os
+import sys
+
+from tapeflow import _core, namespace, primitives
+from tapeflow import types as _types
+from tapeflow.types import dtypes, errors, indexed_slices, tensor, tensor_shape
+
+__version__ = "2.21.0"
+
+_core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_core.register_dtypes(dtypes.dtype_by_enum)
+_core.register_objects({name: getattr(errors, name) for name in vars(errors) if name.endswith("Error")})
+_core.register_objects(
+    {
+        "TensorShape": tensor_shape.TensorShape,
+        "IndexedSlices": indexed_slices.IndexedSlices,
+        "as_dtype": dtypes.as_dtype,
+    }
+)
+
+from tapeflow import autodiff, config, module, ops, tensorflow_alias, variables  # noqa: E402
+
+namespace.install(sys.modules[__name__], primitives.definitions)

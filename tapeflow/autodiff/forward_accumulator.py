@@ -1,0 +1,50 @@
+"""`tf.autodiff.ForwardAccumulator`: derivatives along a direction, computed beside the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros
+from tapeflow.types import nest
+from tapeflow.types.enums import UnconnectedGradients
+
+
+@public("autodiff.ForwardAccumulator")
+class ForwardAccumulator(_core.ForwardAccumulator):
+    """Computes Jacobian-vector products while operations run.
+
+    >>> x = tf.constant([2., 3.])
+    >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1., 0.])) as acc:
+    ...     y = x * x
+    >>> acc.jvp(y)
+    [4., 0.]
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        nest.assert_same_structure(primals, tangents)
+        seen: set[int] = set()
+        for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents)):
+            if id(primal) in seen:
+                raise ValueError(
+                    f"Tensor {primal!r} was specified as a primal multiple times. This may indicate an error. If it "
+                    "was intended, please sum the corresponding tangents."
+                )
+            seen.add(id(primal))
+            self._watch(primal, tangent)
+
+    def __new__(cls, primals: Any, tangents: Any) -> ForwardAccumulator:
+        return super().__new__(cls)
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+        """The product of the Jacobian of `primals` and the tangents; None (or zeros) where there is no path."""
+        wants_zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
+
+        def tangent_of(primal: Any) -> Any:
+            tangent = self._tangent(primal)
+            return zeros(primal.shape, primal.dtype) if tangent is None and wants_zeros else tangent
+
+        return nest.map_structure(tangent_of, primals)

@@ -1,0 +1,136 @@
+"""How every name reaches `tf.*`: definitions name their paths with `public`, `install` sets them; it defines none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+Definition = TypeVar("Definition")
+
+_definitions: list[tuple[str, object]] = []
+_module_by_path: dict[str, ModuleType] = {}
+
+
+def public(*paths: str) -> Callable[[Definition], Definition]:
+    """Names the paths under `tf` at which the decorated function, class or constant is reached.
+
+    >>> @public("math.twice", "twice")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(4)
+    8
+    """
+
+    def register(definition: Definition) -> Definition:
+        _definitions.extend((path, definition) for path in paths)
+        if isinstance(definition, FunctionType):
+            _show_public_name(definition, paths[0])
+        return definition
+
+    return register
+
+
+def _show_public_name(function: FunctionType, path: str) -> None:
+    """Lets a function such as `abs_`, renamed to spare a builtin, print and pickle as the public `tapeflow.abs`."""
+    namespace, _, name = path.rpartition(".")
+    if function.__name__ != name and "<locals>" not in function.__qualname__:
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = f"tapeflow.{namespace}" if namespace else "tapeflow"
+
+
+def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) -> None:
+    """Sets every public definition, and the given ones, on `root` and on the namespace modules below it.
+
+    >>> from types import ModuleType
+    >>> install(house := ModuleType("house"), [("kitchen.table", 4)])
+    >>> house.kitchen.table
+    4
+    """
+    own = _definitions if root.__name__ == __name__.partition(".")[0] else []
+    object_by_path: dict[str, object] = {}
+    for path, definition in (*own, *definitions):
+        if object_by_path.setdefault(path, definition) is not definition:
+            first, second = _describe(object_by_path[path]), _describe(definition)
+            raise ImportError(f"tf.{path} has two definitions: {first} and {second}. Rename one of them.")
+    modules = {"": root}
+    _answer_missing_names(root)
+    for path, definition in object_by_path.items():
+        namespace, _, name = path.rpartition(".")
+        module = modules.get(namespace)
+        if module is None:
+            module = _open_namespace(namespace, modules, object_by_path)
+        _set_name(module, name, definition)
+    if root.__name__ == __name__.partition(".")[0]:
+        _module_by_path.update(modules)
+
+
+def installed_namespaces() -> dict[str, ModuleType]:
+    """The namespace modules by path, as `{"math": <module 'tapeflow.math'>, ...}`; the empty path is the package."""
+    return dict(_module_by_path)
+
+
+def missing_name(module: ModuleType, name: str) -> AttributeError:
+    """The error for a name that `module` does not have, with the nearest name that it has.
+
+    >>> from types import ModuleType
+    >>> kitchen = ModuleType("kitchen")
+    >>> kitchen.table = 4
+    >>> missing_name(kitchen, "tabel").args[0]
+    "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
+    """
+    message = f"module {module.__name__!r} has no attribute {name!r}"
+    if not name.startswith("_"):
+        from difflib import get_close_matches  # a slow import that only a mistake pays for
+
+        names = (known for known in vars(module) if not known.startswith("_"))
+        nearest = get_close_matches(name, names, n=1)
+        if nearest:
+            message += f". Did you mean {nearest[0]!r}?"
+    # With `name` given and `obj` not, the interpreter adds no second suggestion of its own to the traceback.
+    return AttributeError(message, name=name)
+
+
+def _open_namespace(path: str, modules: dict[str, ModuleType], object_by_path: dict[str, object]) -> ModuleType:
+    """The module at `path`: one that exists (`tapeflow/config.py` holds `tf.config`), else a new one."""
+    if path in object_by_path:
+        raise ImportError(f"tf.{path} is both a namespace and a definition: {_describe(object_by_path[path])}.")
+    above, _, name = path.rpartition(".")
+    parent = modules.get(above)
+    if parent is None:
+        parent = _open_namespace(above, modules, object_by_path)
+    full_name = f"{modules[''].__name__}.{path}"
+    module = sys.modules.get(full_name)
+    if module is None:
+        module = ModuleType(full_name, f"Public names of `tf.{path}`.")
+        module.__package__ = full_name
+        sys.modules[full_name] = module
+    if not hasattr(module, "__path__"):
+        module.__path__ = []  # a package without files: `import tensorflow.compat.v1` asks each parent for a path
+    modules[path] = module
+    _answer_missing_names(module)
+    setattr(parent, name, module)
+    return module
+
+
+def _set_name(module: ModuleType, name: str, definition: object) -> None:
+    """Sets one name; it may hide a submodule (`tf.function` hides the folder `function`), but nothing else."""
+    present = vars(module).get(name, definition)
+    if present is not definition and not isinstance(present, ModuleType):
+        raise ImportError(f"{module.__name__}.{name} is {_describe(present)} already, and {_describe(definition)} too.")
+    setattr(module, name, definition)
+
+
+def _answer_missing_names(module: ModuleType) -> None:
+    if "__getattr__" not in vars(module):
+
+        def answer(name: str) -> Any:
+            raise missing_name(module, name)
+
+        module.__getattr__ = answer
+
+
+def _describe(definition: object) -> str:
+    place = getattr(definition, "__module__", None)
+    return f"{definition!r} of {place}" if isinstance(place, str) else repr(definition)

@@ -1,0 +1,123 @@
+"""Making tensors from Python values, and changing their element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow import _core, primitives
+from tapeflow.namespace import public
+from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.tensor_shape import Dimension, TensorShape
+
+
+@public("convert_to_tensor")
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:
+    """The given value as a tensor: numbers, nested lists, NumPy arrays, variables.
+
+    >>> tf.convert_to_tensor([1, 2], dtype=tf.float32)
+    [1., 2.]
+    """
+    return _core.convert_to_tensor(value, dtype, dtype_hint, "convert_to_tensor")
+
+
+@public("constant")
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+    """A tensor with the given elements; with `shape`, one element may fill it all.
+
+    >>> tf.constant(0., shape=[2])
+    [0., 0.]
+    """
+    if _core.is_tensor(value) and dtype is not None and as_dtype(dtype) != value.dtype:
+        value = cast(value, dtype)
+    tensor = _core.convert_to_tensor(value, dtype, None, "constant")
+    if shape is None:
+        return tensor
+    size, wanted = int(np.prod(tensor.shape.as_list(), dtype=np.int64)), TensorShape(shape).num_elements()
+    if size == wanted:
+        return primitives.Reshape(tensor, TensorShape(shape).as_list())
+    if size == 1:
+        return primitives.BroadcastTo(primitives.Reshape(tensor, []), TensorShape(shape).as_list())
+    raise TypeError(
+        f"constant: Eager execution of tf.constant with unsupported shape. Tensor {value!r} (converted from it) has "
+        f"{size} elements, but got `shape` {TensorShape(shape)} with {wanted} elements)."
+    )
+
+
+@public("cast", "dtypes.cast")
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """The elements as another type; floats are truncated to integers. Gradients pass between float types.
+
+    >>> tf.cast([1.7, -1.2], tf.int32)
+    [1, -1]
+    """
+    wanted = as_dtype(dtype).base_dtype
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, wanted), x.indices, x.dense_shape)
+    if not _core.is_tensor(x):
+        x = convert_to_tensor(x)
+    elif not isinstance(x, _core.Tensor):
+        x = x.read_value()
+    if x.dtype == wanted:
+        return x
+    return primitives.Cast(x, wanted)
+
+
+@public("is_tensor")
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a variable, or built of tensors (`tf.IndexedSlices`).
+
+    >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
+    (True, False)
+    """
+    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, IndexedSlices)
+
+
+@public("get_static_value")
+def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
+    """The elements as a NumPy array, if they are known.
+
+    >>> tf.get_static_value(tf.constant([1, 2]))
+    array([1, 2], dtype=int32)
+    """
+    return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+
+
+@public("executing_eagerly")
+def executing_eagerly() -> bool:
+    """Whether operations run as they are called.
+
+    >>> tf.executing_eagerly()
+    True
+    """
+    return True
+
+
+def densify(slices: IndexedSlices) -> Any:
+    """The dense tensor that an IndexedSlices stands for; repeated rows add up."""
+    if slices.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
+        )
+    rows = int(np.asarray(slices.dense_shape)[0])
+    return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
+
+
+def _convert_other(value: Any, dtype: Any) -> Any:
+    """What the core asks about objects it does not know."""
+    if isinstance(value, IndexedSlices):
+        return densify(value)
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
+        dims = value.as_list()
+        large = any(d > np.iinfo(np.int32).max for d in dims)
+        return _core.convert_to_tensor(dims, dtype or ("int64" if large else "int32"), None, "convert_to_tensor")
+    if isinstance(value, Dimension):
+        return _core.convert_to_tensor(value.value, dtype, None, "convert_to_tensor")
+    return NotImplemented
+
+
+_core.register_objects({"convert_other": _convert_other})

@@ -1,0 +1,226 @@
+"""Arithmetic that is made of other operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tapeflow import _core, primitives
+from tapeflow.namespace import public
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.indexed_slices import IndexedSlices
+
+
+def as_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands as tensors; a number or list takes the dtype of the tensor beside it."""
+    if _core.is_tensor(x):
+        x = convert_to_tensor(x)
+        return x, convert_to_tensor(y, dtype_hint=x.dtype)
+    if _core.is_tensor(y):
+        y = convert_to_tensor(y)
+        return convert_to_tensor(x, dtype_hint=y.dtype), y
+    x = convert_to_tensor(x)
+    return x, convert_to_tensor(y, dtype_hint=x.dtype)
+
+
+@public("math.divide", "divide")
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """`x / y`, as Python divides: whole numbers give floats.
+
+    >>> tf.divide([1, 2], 2)
+    [0.5, 1.]
+    """
+    if not _core.is_tensor(x) and not _core.is_tensor(y):
+        x, y = as_pair(x, y)
+    return x / y
+
+
+@public("math.truediv", "truediv")
+def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """`x / y`, as Python divides: whole numbers give floats (float64 for 32 and 64 bits, float32 for fewer).
+
+    >>> tf.truediv([3, 4], 2)
+    [1.5, 2.]
+    """
+    x, y = as_pair(x, y)
+    if x.dtype != y.dtype:
+        raise TypeError(f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    return x / y
+
+
+@public("math.abs", "abs")
+def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001
+    """The absolute value; of a complex number, its length.
+
+    >>> tf.abs([-1., 2.])
+    [1., 2.]
+    """
+    x = convert_to_tensor(x)
+    return primitives.ComplexAbs(x) if x.dtype.is_complex else primitives.Abs(x)
+
+
+@public("math.real")
+def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
+    """The real part.
+
+    >>> tf.math.real(tf.constant([1+2j]))
+    [1.]
+    """
+    x = convert_to_tensor(input)
+    return primitives.Real(x) if x.dtype.is_complex else x
+
+
+@public("math.imag")
+def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
+    """The imaginary part.
+
+    >>> tf.math.imag(tf.constant([1+2j]))
+    [2.]
+    """
+    x = convert_to_tensor(input)
+    return primitives.Imag(x) if x.dtype.is_complex else x - x
+
+
+@public("math.conj")
+def conj(x: Any, name: str | None = None) -> Any:
+    """The complex conjugate; real numbers stay as they are.
+
+    >>> tf.math.conj(tf.constant([1+2j]))
+    [1.-2.j]
+    """
+    x = convert_to_tensor(x)
+    return primitives.Conj(x) if x.dtype.is_complex else x
+
+
+@public("math.add_n")
+def add_n(inputs: Any, name: str | None = None) -> Any:
+    """The sum of a list of equally shaped tensors.
+
+    >>> tf.add_n([[1., 2.], [3., 4.]])
+    [4., 6.]
+    """
+    if not isinstance(inputs, Sequence) and not hasattr(inputs, "__iter__"):
+        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+    inputs = list(inputs)
+    if not inputs:
+        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+    return primitives.AddN([convert_to_tensor(x) for x in inputs])
+
+
+public("add_n")(add_n)
+
+
+@public("math.accumulate_n")
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+    """The sum of a list of equally shaped tensors.
+
+    >>> tf.math.accumulate_n([[1., 2.], [3., 4.]])
+    [4., 6.]
+    """
+    return add_n(inputs)
+
+
+@public("math.scalar_mul", "scalar_mul")
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A scalar times a tensor or an IndexedSlices, which stays sparse.
+
+    >>> tf.math.scalar_mul(2., [1., 2.])
+    [2., 4.]
+    """
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
+    x = convert_to_tensor(x)
+    scalar = convert_to_tensor(scalar, dtype_hint=x.dtype)
+    if scalar.shape.rank != 0:
+        raise ValueError(f"scalar_mul: The input scalar must be a 0-D value. Received shape {scalar.shape}.")
+    return primitives.Mul(scalar, x)
+
+
+@public("math.polyval")
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
+    """The polynomial with the given coefficients (highest first) at `x`.
+
+    >>> tf.math.polyval([1., 2., 3.], 2.)
+    11.0
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    x = convert_to_tensor(x)
+    if not coeffs:
+        return x - x
+    value = convert_to_tensor(coeffs[0], dtype_hint=x.dtype)
+    for coefficient in coeffs[1:]:
+        value = convert_to_tensor(coefficient, dtype_hint=x.dtype) + value * x
+    return value
+
+
+@public("math.logical_xor")
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
+    """Whether exactly one of the two is true.
+
+    >>> tf.math.logical_xor([True, True], [True, False])
+    [False, True]
+    """
+    return primitives.LogicalAnd(
+        primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y))
+    )
+
+
+@public("math.reduce_logsumexp", "reduce_logsumexp")
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """`log(sum(exp(x)))` over the axes, without overflow.
+
+    >>> tf.reduce_logsumexp([0., 0.])
+    0.6931472
+    """
+    x = convert_to_tensor(input_tensor)
+    largest = primitives.Max(x, axis, True)
+    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
+    result = primitives.Log(primitives.Sum(primitives.Exp(x - shift), axis, keepdims))
+    return result + (shift if keepdims else primitives.Reshape(shift, result.shape.as_list()))
+
+
+@public("math.reduce_variance")
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The variance over the axes; of complex numbers, the mean squared distance from the mean.
+
+    >>> tf.math.reduce_variance([1., 3.])
+    1.0
+    """
+    x = convert_to_tensor(input_tensor)
+    if x.dtype.is_integer:
+        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
+    distance = x - primitives.Mean(x, axis, True)
+    if x.dtype.is_complex:
+        return primitives.Mean(primitives.Real(distance * primitives.Conj(distance)), axis, keepdims)
+    return primitives.Mean(primitives.Square(distance), axis, keepdims)
+
+
+@public("math.reduce_std")
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The standard deviation over the axes.
+
+    >>> tf.math.reduce_std([1., 3.])
+    1.0
+    """
+    return primitives.Sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+@public("clip_by_value")
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Values below the minimum or above the maximum replaced by it. An IndexedSlices stays sparse.
+
+    >>> tf.clip_by_value([-3., 0.5, 7.], -1., 1.)
+    [-1., 0.5, 1.]
+    """
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(clip_by_value(t.values, clip_value_min, clip_value_max), t.indices, t.dense_shape)
+    values = convert_to_tensor(t)
+    low = convert_to_tensor(clip_value_min, dtype=None if _core.is_tensor(clip_value_min) else values.dtype)
+    high = convert_to_tensor(clip_value_max, dtype=None if _core.is_tensor(clip_value_max) else values.dtype)
+    clipped = primitives.Maximum(primitives.Minimum(values, high), low)
+    if clipped.shape != values.shape:
+        raise ValueError(
+            f"clip_by_value: the bounds must not change the shape; got {low.shape} and {high.shape} for {values.shape}."
+        )
+    return clipped

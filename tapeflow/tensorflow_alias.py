@@ -1,0 +1,98 @@
+"""Lets `import tensorflow` mean Tapeflow in this process, once a program asks for it; it changes no installed file."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from tapeflow.namespace import installed_namespaces, public
+
+_PACKAGE = __name__.partition(".")[0]
+_ALIAS = "tensorflow"
+
+
+class _AliasLoader:
+    """Hands out a module that exists; it must not run again, and must keep the spec that it was loaded by."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._own_spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own_spec
+
+
+class _AliasFinder:
+    """Answers `tensorflow` and everything below it, so that no other finder looks for `tensorflow.x` in our folder."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != _ALIAS and not fullname.startswith(f"{_ALIAS}."):
+            return None
+        module = _find_module(fullname)
+        if module is None:
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: 'tensorflow' means Tapeflow in this program, which has no public "
+                f"module of that name. (TensorFlow's inner modules, such as tensorflow.python, are not offered.)",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+
+
+_finder = _AliasFinder()
+
+
+def _find_module(fullname: str) -> ModuleType | None:
+    """The module of Tapeflow that answers to TensorFlow's name, or None."""
+    path = fullname[len(_ALIAS) + 1 :]
+    if not path:
+        return sys.modules[_PACKAGE]
+    namespace = installed_namespaces().get(path)
+    if namespace is not None:
+        return namespace
+    above, _, name = path.rpartition(".")
+    parent = _find_module(f"{_ALIAS}.{above}" if above else _ALIAS)
+    if parent is None:
+        return None
+    module = getattr(parent, name, None)
+    if module is None and not _is_ours(parent):  # `tensorflow.keras.layers` below a package of others
+        module = import_module(f"{parent.__name__}.{name}")
+    return module if isinstance(module, ModuleType) and not _is_ours(module) else None
+
+
+def _is_ours(module: ModuleType) -> bool:
+    """Whether a module is part of this package; of those, only the installed namespaces are public."""
+    return module.__name__.partition(".")[0] == _PACKAGE
+
+
+@public("install_as_tensorflow")
+def install_as_tensorflow() -> None:
+    """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
+
+    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError.
+    """
+    present = sys.modules.get(_ALIAS)
+    if present is not None and present is not sys.modules[_PACKAGE]:
+        place = getattr(present, "__file__", None) or "an unknown place"
+        raise ImportError(
+            f"install_as_tensorflow: TensorFlow itself is imported already, from {place}, and parts of the program may "
+            f"hold it. Call tapeflow.install_as_tensorflow() before the first `import tensorflow`, or start the "
+            f"program with `tapeflow run`.",
+            name=_ALIAS,
+        )
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def withdraw() -> None:
+    """Takes the alias back: later imports of `tensorflow` find TensorFlow again, if it is there."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    if sys.modules.get(_ALIAS) is sys.modules[_PACKAGE]:
+        for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
+            del sys.modules[name]

@@ -1,0 +1,12 @@
+"""The types of Tapeflow's values and of what is known about them; none of them computes."""
+
+from tapeflow.types import (
+    dtypes,
+    enums,
+    errors,
+    indexed_slices,
+    logging,
+    nest,
+    tensor_shape,
+    tensor_spec,
+)

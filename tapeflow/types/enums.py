@@ -1,0 +1,69 @@
+"""The enumerations among TensorFlow's public names."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tapeflow.namespace import public
+
+
+@public("UnconnectedGradients")
+class UnconnectedGradients(Enum):
+    """What `tape.gradient` returns for a source that the target does not depend on: None, or zeros.
+
+    >>> UnconnectedGradients("zero")
+    <UnconnectedGradients.ZERO: 'zero'>
+    """
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+@public("VariableSynchronization", "compat.v1.VariableSynchronization")
+class VariableSynchronization(Enum):
+    """When the copies of a distributed variable become equal."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class _Aggregation(Enum):
+    """Members of TensorFlow 1's and 2's classes are equal when their values are."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Aggregation) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+@public("VariableAggregation")
+class VariableAggregationV2(_Aggregation):
+    """How the copies of a distributed variable are made one."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+@public("compat.v1.VariableAggregation")
+class VariableAggregation(_Aggregation):
+    """TensorFlow 1's class of the same members."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+@public("AggregationMethod", "compat.v1.AggregationMethod")
+class AggregationMethod:
+    """How `tf.gradients` adds the parts of a gradient; every choice gives the same sum here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2

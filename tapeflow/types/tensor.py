@@ -1,0 +1,139 @@
+"""`tf.Tensor`: the methods of the core's tensor type that are not on the path of an operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow import _core
+from tapeflow.namespace import public
+from tapeflow.types.dtypes import DType
+from tapeflow.types.tensor_shape import TensorShape, as_shape
+
+Tensor = _core.Tensor
+
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+class Reference:
+    """A hashable stand-in for a tensor or a variable, equal to itself by identity."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The object that is referred to."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
+def element_text(tensor: Any) -> str:
+    """The elements as NumPy prints them: in full for a scalar, shortened for a large array."""
+    if tensor.dtype.name == "string" and tensor.shape.rank == 0:
+        return repr(tensor.numpy())
+    values = tensor.numpy()
+    if isinstance(values, np.ndarray):
+        return np.array2string(values, separator=" ") if values.dtype != object else str(values)
+    return str(values)
+
+
+def _repr(tensor: Any) -> str:
+    values = tensor.numpy()
+    text = repr(values) if isinstance(values, np.ndarray | bytes) else str(values)
+    return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={text}>"
+
+
+def _str(tensor: Any) -> str:
+    return f"tf.Tensor({element_text(tensor)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
+
+
+def _ref(self: Any) -> Reference:
+    """A hashable reference, for dictionaries and sets.
+
+    >>> x = tf.constant(1.)
+    >>> {x.ref(): "one"}[x.ref()]
+    'one'
+    """
+    return Reference(self)
+
+
+def _get_shape(self: Any) -> TensorShape:
+    """The shape; the same as `.shape`."""
+    return self.shape
+
+
+def _set_shape(self: Any, shape: Any) -> None:
+    """Checks that the shape is compatible with `shape`."""
+    if not self.shape.is_compatible_with(as_shape(shape)):
+        raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {as_shape(shape)}.")
+
+
+def _format(self: Any, specification: str) -> str:
+    return format(self.numpy(), specification) if specification else str(self)
+
+
+def _copy(self: Any, memo: Any = None) -> Any:
+    return self
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return _restore, (np.asarray(self), self.dtype)
+
+
+def _restore(values: np.ndarray, dtype: DType) -> Any:
+    return _core.convert_to_tensor(values, dtype, None, "constant")
+
+
+def _dlpack(self: Any, **options: Any) -> Any:
+    return self.numpy().__dlpack__(**options)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    return (1, 0)
+
+
+def _complex(self: Any) -> complex:
+    return complex(self.numpy().item() if self.shape.rank else self.numpy())
+
+
+def _refuse_item_assignment(self: Any, key: Any, value: Any) -> None:
+    raise TypeError(
+        f"'{type(self).__name__}' object does not support item assignment. "
+        "Use tf.tensor_scatter_nd_update for a tensor, or v[i].assign(value) for a variable."
+    )
+
+
+def add_array_behaviour(cls: type) -> None:
+    """Gives a class with `.numpy()` the members that tensors and variables share."""
+    cls.ref = _ref
+    cls.get_shape = _get_shape
+    cls.device = property(lambda self: DEVICE)
+    cls.__array_priority__ = 100
+    cls.__dlpack__ = _dlpack
+    cls.__dlpack_device__ = _dlpack_device
+    cls.__complex__ = _complex
+
+
+add_array_behaviour(Tensor)
+Tensor.set_shape = _set_shape
+Tensor.backing_device = Tensor.device
+Tensor.__format__ = _format
+Tensor.__copy__ = Tensor.__deepcopy__ = _copy
+Tensor.__reduce__ = _reduce
+Tensor.__setitem__ = _refuse_item_assignment
+Tensor.cpu = _copy
+Tensor.is_tensor_like = True
+public("Tensor")(Tensor)
+
+_core.register_objects({"tensor_repr": _repr, "tensor_str": _str})

@@ -1,0 +1,348 @@
+"""`tf.Variable`: construction, sparse updates, printing. The cell itself is in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
+from typing import Any
+
+import numpy as np
+
+from tapeflow import _core, primitives
+from tapeflow.module import variable_name_prefix
+from tapeflow.namespace import public
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.enums import VariableAggregationV2 as VariableAggregation
+from tapeflow.types.enums import VariableSynchronization
+from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.tensor import add_array_behaviour
+from tapeflow.types.tensor_shape import TensorShape, as_shape
+
+
+class _Creators(local):
+    """The functions of open `variable_creator_scope`s, outermost first."""
+
+    def __init__(self) -> None:
+        self.stack: list[Callable[..., Any]] = []
+
+
+_creators = _Creators()
+
+
+class _VariableType(type):
+    """Lets the open creator scopes take part when `tf.Variable` itself is called."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable or not _creators.stack:
+            return super().__call__(*args, **kwargs)
+        arguments = dict(zip(_CONSTRUCTOR_ARGUMENTS, args)) | kwargs
+        create: Callable[..., Any] = super().__call__
+        for creator in _creators.stack:
+            create = _wrap_creator(creator, create)
+        return create(**arguments)
+
+
+def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **kwargs: creator(next_creator, **kwargs)
+
+
+_CONSTRUCTOR_ARGUMENTS = (
+    "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype", "import_scope",
+    "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
+)  # fmt: skip
+
+
+@public("Variable")
+class Variable(_core.Variable, metaclass=_VariableType):
+    """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
+
+    >>> v = tf.Variable([1., 2.])
+    >>> v.assign_add([10., 10.])
+    <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("Variable: `initial_value` must be given; got None.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("Variable: the `constraint` argument must be a callable.")
+        if trainable is None:
+            trainable = synchronization != VariableSynchronization.ON_READ
+        with _core.StopRecording():
+            value = initial_value() if callable(initial_value) else initial_value
+            if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
+                raise ValueError(
+                    f"Variable: the initial value has dtype {value.dtype.name}, which is not the given {as_dtype(dtype).name}"
+                )
+            tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
+        self._name = variable_name_prefix() + (name or "Variable")
+        self._set_up(tensor, None if shape is None else as_shape(shape), bool(trainable), f"{self._name}:0")
+        self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint
+        self._unique_id = f"{self._name}_{id(self)}"
+
+    name = property(lambda self: f"{self._name}:0", doc="The name, with the scopes it was made in.")
+    synchronization = property(lambda self: self._synchronization)
+    aggregation = property(lambda self: self._aggregation)
+    constraint = property(lambda self: self._constraint)
+    handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
+    op = property(lambda self: self)
+    graph = property(lambda self: None)
+    _shared_name = property(lambda self: self._name)
+    is_tensor_like = True
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions."""
+        return self.shape.rank
+
+    def initialized_value(self) -> Any:
+        """The value, as a tensor."""
+        return self.read_value()
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """Whether the variable has a value."""
+        return convert_to_tensor(True)
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`."""
+        if not self.shape.is_compatible_with(as_shape(shape)):
+            raise ValueError(f"Shapes {self.shape} and {as_shape(shape)} are incompatible")
+
+    # ---- sparse updates: rows of `values` go to the rows `indices`
+
+    def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
+        if not isinstance(slices, IndexedSlices):
+            raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
+        with _core.StopRecording():
+            values = np.array(self.numpy())
+            indices = np.asarray(slices.indices).reshape(-1)
+            if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
+                bad = int(np.argmax((indices < 0) | (indices >= values.shape[0])))
+                _fail_index(who, bad, int(indices[bad]), values.shape[0])
+            updates = np.asarray(convert_to_tensor(slices.values, dtype=self.dtype))
+            updates = np.broadcast_to(updates, (indices.size, *values.shape[1:]))
+            if combine is None:
+                values[indices] = updates
+            else:
+                combine(values, indices, updates)
+        return self.assign(values)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Adds rows; repeated ones add up."""
+        return self._scatter(sparse_delta, np.add.at, "scatter_add")
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Subtracts rows; repeated ones add up."""
+        return self._scatter(sparse_delta, np.subtract.at, "scatter_sub")
+
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Multiplies by rows."""
+        return self._scatter(sparse_delta, np.multiply.at, "scatter_mul")
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Divides by rows."""
+        divide = np.true_divide if self.dtype.is_floating or self.dtype.is_complex else np.floor_divide
+        return self._scatter(sparse_delta, divide.at, "scatter_div")
+
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Takes the larger of each element and the row's."""
+        return self._scatter(sparse_delta, np.maximum.at, "scatter_max")
+
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Takes the smaller of each element and the row's."""
+        return self._scatter(sparse_delta, np.minimum.at, "scatter_min")
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Puts rows in place of the old ones."""
+        return self._scatter(sparse_delta, None, "scatter_update")
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
+        values = np.array(self.numpy())
+        indices = np.asarray(sparse_delta.indices)
+        flat = values.reshape(-1, *values.shape[indices.ndim - 1 :])
+        rows = indices.reshape(-1, indices.shape[-1])
+        updates = np.asarray(sparse_delta.values).reshape(-1, rows.shape[-1], *flat.shape[2:])
+        for batch, row, update in zip(flat, rows, updates):
+            batch[row] = update
+        return self.assign(flat.reshape(values.shape))
+
+    def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
+        values = np.array(self.numpy())
+        index = tuple(np.moveaxis(np.asarray(indices), -1, 0))
+        updates = np.asarray(convert_to_tensor(updates, dtype=self.dtype))
+        if combine is None:
+            values[index] = updates
+        else:
+            combine(values, index, updates)
+        return self.assign(values)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Adds at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.add.at)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtracts at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.subtract.at)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Puts new values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, None)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Takes the larger values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.maximum.at)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Takes the smaller values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.minimum.at)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows with the given numbers; the gradient is an IndexedSlices."""
+        return primitives.GatherV2(self, indices, 0, 0)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The slices at the positions in the last dimension of `indices`."""
+        return primitives.GatherNd(self, indices, 0)
+
+    # ---- Python's protocols
+
+    def __getitem__(self, key: Any) -> Any:
+        tensor = super().__getitem__(key)
+        tensor._variable_slice = (self, key)
+        tensor.assign = _SliceAssignment(self, key)
+        return tensor
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("'Variable' object does not support item assignment. Use v[key].assign(value).")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read_value())
+
+    def __len__(self) -> int:
+        return len(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
+    def __index__(self) -> int:
+        return self.read_value().__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = np.asarray(self.numpy())
+        return values if dtype is None else values.astype(dtype)
+
+    def __format__(self, specification: str) -> str:
+        return format(self.numpy(), specification) if specification else str(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        copy = Variable(
+            self.numpy(), trainable=self.trainable, name=self._name, dtype=self.dtype, shape=self.shape,
+            constraint=self._constraint, synchronization=self._synchronization, aggregation=self._aggregation,
+        )  # fmt: skip
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
+
+    def __repr__(self) -> str:
+        text = repr(self.numpy()) if self.read_value().shape.rank else str(self.numpy())
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={text}>"
+
+
+add_array_behaviour(Variable)
+
+
+class _SliceAssignment:
+    """`v[key].assign(value)`: writes into a part of a variable."""
+
+    __slots__ = ("_key", "_variable")
+
+    def __init__(self, variable: Variable, key: Any) -> None:
+        self._variable, self._key = variable, key
+
+    def __call__(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+        return self._variable._assign_slice(self._key, value)
+
+
+def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorShape) -> Variable:
+    return Variable(values, trainable=trainable, name=name, dtype=dtype, shape=shape)
+
+
+def _fail_index(who: str, position: int, index: int, limit: int) -> None:
+    from tapeflow.types.errors import InvalidArgumentError
+
+    raise InvalidArgumentError(None, None, f"{who}: indices[{position}] = {index} is not in [0, {limit})")
+
+
+@public("variable_creator_scope")
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """While open, `variable_creator(next_creator, **kwargs)` is called for every new `tf.Variable`.
+
+    >>> with tf.variable_creator_scope(lambda make, **kwargs: make(**kwargs)):
+    ...     tf.Variable(1.).name
+    'Variable:0'
+    """
+    _creators.stack.append(variable_creator)
+    try:
+        yield
+    finally:
+        _creators.stack.remove(variable_creator)
+
+
+@public("zeros_initializer")
+class ZerosInitializer:
+    """Makes zeros: `tf.zeros_initializer()([2])`."""
+
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+        return primitives.BroadcastTo(cast(0, dtype), list(as_shape(shape)))
+
+
+@public("ones_initializer")
+class OnesInitializer:
+    """Makes ones: `tf.ones_initializer()([2])`."""
+
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+        return primitives.BroadcastTo(cast(1, dtype), list(as_shape(shape)))
+
+
+@public("constant_initializer")
+class ConstantInitializer:
+    """Makes a tensor of the given value or values: `tf.constant_initializer(3.)([2])`."""
+
+    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
+        self.value = value
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        tensor = _core.convert_to_tensor(self.value, dtype, None, "constant_initializer")
+        dims = list(as_shape(shape))
+        if tensor.shape.rank == 0:
+            return primitives.BroadcastTo(tensor, dims)
+        return primitives.Reshape(tensor, dims)

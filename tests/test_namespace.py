@@ -1,0 +1,102 @@
+"""`public` collects and `install` sets: aliases, modules, conflicts and the error for a missing name."""
+
+import importlib
+import pickle
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import tapeflow as tf
+from tapeflow import namespace
+
+
+@pytest.fixture
+def house():
+    yield ModuleType("house")
+    for name in [name for name in sys.modules if name.startswith("house.")]:
+        del sys.modules[name]
+
+
+def test_paths_become_modules(house):
+    table, lamp = object(), object()
+    namespace.install(house, [("kitchen.table", table), ("kitchen.shelf.lamp", lamp), ("table", table)])
+    assert house.table is house.kitchen.table is table
+    assert house.kitchen.shelf.lamp is lamp
+    assert sys.modules["house.kitchen.shelf"] is house.kitchen.shelf
+    assert house.kitchen.shelf.__name__ == "house.kitchen.shelf"
+    assert house.kitchen.__doc__
+
+
+def test_one_path_has_one_definition(house):
+    with pytest.raises(ImportError, match=r"tf.kitchen.table has two definitions"):
+        namespace.install(house, [("kitchen.table", object()), ("kitchen.table", object())])
+
+
+def test_the_same_definition_twice_is_one(house):
+    namespace.install(house, [("table", 4), ("table", 4)])
+    namespace.install(house, [("table", 4)])
+    assert house.table == 4
+
+
+def test_a_definition_is_no_namespace(house):
+    with pytest.raises(ImportError, match=r"tf.kitchen is both a namespace and a definition"):
+        namespace.install(house, [("kitchen", object()), ("kitchen.table", object())])
+
+
+def test_a_definition_may_hide_a_module_but_nothing_else(house):
+    house.kitchen = ModuleType("house.kitchen")
+    namespace.install(house, [("kitchen", len)])
+    assert house.kitchen is len
+    house.cellar = 5
+    with pytest.raises(ImportError, match=r"house.cellar is 5 already"):
+        namespace.install(house, [("cellar", len)])
+
+
+def test_existing_modules_become_namespaces(house):
+    sys.modules["house.kitchen"] = kitchen = ModuleType("house.kitchen")
+    namespace.install(house, [("kitchen.table", 4)])
+    assert house.kitchen is kitchen
+    assert kitchen.table == 4
+
+
+def test_missing_names(house):
+    namespace.install(house, [("kitchen.table", 4)])
+    with pytest.raises(AttributeError) as error:
+        _ = house.kitchen.tabel
+    assert str(error.value) == "module 'house.kitchen' has no attribute 'tabel'. Did you mean 'table'?"
+    with pytest.raises(AttributeError) as error:
+        _ = house.kitchen.quartz
+    assert str(error.value) == "module 'house.kitchen' has no attribute 'quartz'"
+    with pytest.raises(AttributeError, match=r"module 'house' has no attribute 'kitchn'. Did you mean 'kitchen'?"):
+        _ = house.kitchn
+    assert not hasattr(house.kitchen, "__wrapped__")
+
+
+def test_the_traceback_has_one_suggestion():
+    program = "import tapeflow as tf; tf.nest.flaten"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "AttributeError: module 'tapeflow.nest' has no attribute 'flaten'. Did you mean 'flatten'?"
+    )
+
+
+def test_public_returns_what_it_is_given():
+    assert namespace.public()(5) == 5
+
+
+def test_namespaces_of_the_package():
+    assert tf.nest.flatten is importlib.import_module("tapeflow.nest").flatten
+    assert namespace.installed_namespaces()["nest"] is tf.nest
+    assert namespace.installed_namespaces()[""] is tf
+    from tapeflow.compat import v1
+
+    assert v1 is tf.compat.v1
+
+
+def test_functions_keep_or_show_their_public_name():
+    assert tf.get_current_name_scope.__name__ == "get_current_name_scope"
+    assert tf.nest.flatten.__module__ == "tapeflow.types.nest"
+    for function in (tf.get_current_name_scope, tf.nest.flatten):
+        assert pickle.loads(pickle.dumps(function)) is function
