@@ -17,7 +17,7 @@ from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow.types.enums import VariableSynchronization
 from tapeflow.types.indexed_slices import IndexedSlices
-from tapeflow.types.tensor import add_array_behaviour
+from tapeflow.types.tensor import add_array_behaviour, element_repr
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 
 
@@ -80,12 +80,12 @@ class Variable(_core.Variable, metaclass=_VariableType):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise ValueError("Variable: `initial_value` must be given; got None.")
+            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified; got None.")
         if constraint is not None and not callable(constraint):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
-        with _core.StopRecording():
+        with _core.StopRecording(True):
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
                 raise ValueError(
@@ -130,7 +130,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
     def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
-        with _core.StopRecording():
+        with _core.StopRecording(True):
             values = np.array(self.numpy())
             indices = np.asarray(slices.indices).reshape(-1)
             if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
@@ -228,7 +228,6 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
     def __getitem__(self, key: Any) -> Any:
         tensor = super().__getitem__(key)
-        tensor._variable_slice = (self, key)
         tensor.assign = _SliceAssignment(self, key)
         return tensor
 
@@ -272,8 +271,9 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
 
     def __repr__(self) -> str:
-        text = repr(self.numpy()) if self.read_value().shape.rank else str(self.numpy())
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={text}>"
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={element_repr(self.numpy())}>"
+        )
 
 
 add_array_behaviour(Variable)

@@ -120,7 +120,7 @@ void ForwardAccumulator::record(const Call& call) {
     y_dot = transpose_vjp(call, x_dot, specs);
   }
   for (size_t j = 0; j < call.out.size(); ++j)
-    if (y_dot[j]) watch(call.out[j], y_dot[j]);
+    if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }
 
 }  // namespace tapeflow

@@ -209,7 +209,9 @@ void Tape::record(const Call& call) {
 }
 
 std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
-                                      std::span<const Tensor> cotangents, std::span<const ValueIndex> sources) {
+                                      std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
+                                      bool keep) {
+  keep |= persistent_;
   // Which values lie on a path from a source.
   constexpr uint8_t kUseful = 1, kSource = 2;
   const ValueIndex values = next_value_;
@@ -233,7 +235,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
     accumulate(flow[targets[t]], {std::move(start), Tensor()}, spec.shape);
   }
 
-  if (!persistent_) used_up_ = true;
+  if (!keep) used_up_ = true;
   for (size_t i = count; i-- > 0;) {
     Record& r = *records_[i];
     run_rule(r, flow, useful);
@@ -241,20 +243,22 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
       ValueIndex y = r.first_output + ValueIndex(j);
       if (!(useful[y] & kSource)) flow[y] = Cotangent();
     }
-    if (!persistent_) r.release_kept();
+    if (!keep) r.release_kept();
   }
 
   std::vector<Cotangent> result;
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
-  if (!persistent_) {
-    // Variables stay known, for watched_variables(); everything else is gone.
-    std::vector<VariableBody*> watched;
-    watched.swap(watched_);
-    clear();
-    forget_all();
-    watched_.swap(watched);
-  }
+  if (!keep) use_up();
   return result;
+}
+
+void Tape::use_up() {
+  used_up_ = true;
+  std::vector<VariableBody*> watched;
+  watched.swap(watched_);
+  clear();
+  forget_all();
+  watched_.swap(watched);
 }
 
 void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<uint8_t>& useful) {

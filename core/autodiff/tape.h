@@ -46,9 +46,11 @@ class Tape final : public Recorder, public Watcher {
   void read(VariableBody&) override;
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
-  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent.
+  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.
   std::vector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
-                                  std::span<const Tensor> cotangents, std::span<const ValueIndex> sources);
+                                  std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
+                                  bool keep = false);
+  void use_up();  // lets go of all records; only the list of watched variables stays
 
   const std::vector<Record*>& records() const { return records_; }
   size_t kept_bytes() const;

@@ -166,7 +166,8 @@ void multiply_product(const Product<T>& p) {
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
         if (const auto library = blas_gemm<T>()) {
-          return multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
+          const int64_t tasks = threads == 1 ? 1 : 2 * threads;
+          return multiply_blocks(p, tasks, [&](const Product<T>& part) { multiply_with_library(library, part); });
         }
       }
     }
@@ -216,6 +217,7 @@ void gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, 
   }
 }
 
+// Explicit instantiation of this struct instantiates both functions for T.
 template <class T>
 struct Instances {
   static constexpr auto single = &gemm<T>;

@@ -46,16 +46,14 @@ const Tensor& read_variable(VariableBody& v) {
   return v.value;
 }
 
-PauseRecording::PauseRecording(size_t first) : first_(first) {
+PauseRecording::PauseRecording(size_t first) : saved_(thread_state().recorders) { thread_state().recorders.resize(first); }
+PauseRecording::PauseRecording(TapesOnly) : saved_(thread_state().recorders) {
   auto& recorders = thread_state().recorders;
-  for (size_t i = first; i < recorders.size(); ++i) hidden_.push_back(recorders[i]);
-  recorders.resize(first);
+  recorders.clear();
+  for (Recorder* r : saved_)
+    if (r->forward()) recorders.push_back(r);
 }
-PauseRecording::~PauseRecording() {
-  auto& recorders = thread_state().recorders;
-  recorders.resize(first_);
-  for (Recorder* r : hidden_) recorders.push_back(r);
-}
+PauseRecording::~PauseRecording() { thread_state().recorders = std::move(saved_); }
 
 const Tensor& RuleContext::x(int i) const {
   const Tensor& t = kept_inputs[size_t(i)];

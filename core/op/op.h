@@ -104,6 +104,7 @@ struct RuleContext {
 struct Recorder {
   virtual void record(const Call&) = 0;
   virtual void read(VariableBody&) = 0;  // before its value takes part in an operation
+  virtual bool forward() const { return false; }  // works beside the operation (forward mode), not after it
 
  protected:
   ~Recorder() = default;
@@ -115,16 +116,18 @@ struct ThreadState {
 ThreadState& thread_state();
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
 
-// Hides recorders while it lives: all of them, or those from `first` on.
+// Hides recorders while it lives: all of them, those from `first` on, or those that do not work in forward mode.
 class PauseRecording {
  public:
   explicit PauseRecording(size_t first = 0);
+  static PauseRecording tapes() { return PauseRecording(TapesOnly()); }
   ~PauseRecording();
   PauseRecording(const PauseRecording&) = delete;
 
  private:
-  SmallVector<Recorder*, 4> hidden_;
-  size_t first_;
+  struct TapesOnly {};
+  explicit PauseRecording(TapesOnly);
+  SmallVector<Recorder*, 4> saved_;
 };
 
 // The value of a variable, for an operation; the recorders hear of it.
