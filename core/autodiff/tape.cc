@@ -21,15 +21,9 @@ struct Record {
   uint16_t inputs, outputs;
   uint32_t kept_count, dims_count;
 
-  static constexpr int8_t kLikeOutput = -1;  // in place of a rank: dtype and shape are those of output 0
-
   struct Kept {
     TensorBody* body;
     uint32_t which;  // input, or 2^16 + output
-  };
-  struct Form {
-    DType dtype;
-    int8_t rank;
   };
 
   static size_t bytes(size_t inputs, size_t outputs, size_t kept, size_t dims) {
@@ -166,11 +160,11 @@ void Tape::record(const Call& call) {
     keep = (input[0] != kNotFollowed ? op.keep_for[0] : 0) | (input[1] != kNotFollowed ? op.keep_for[1] : 0);
   const Tensor& y = call.out[0];
   size_t dims = 0, kept = 0;
-  SmallVector<Record::Form, 4> form;
+  SmallVector<Form, 4> form;
   for (size_t i = 0; i < call.in.size(); ++i) {
     const Tensor& t = call.in[i];
     bool like_output = t.dtype() == y.dtype() && t.shape() == y.shape();
-    form.push_back({t.dtype(), like_output ? Record::kLikeOutput : int8_t(t.rank())});
+    form.push_back({t.dtype(), like_output ? kLikeOutput : int8_t(t.rank())});
     if (!like_output) dims += size_t(t.rank());
     kept += keep == keep_all_inputs || (i < 16 && (keep >> i & 1));
   }
@@ -194,7 +188,7 @@ void Tape::record(const Call& call) {
   for (size_t i = 0; i < call.in.size(); ++i) {
     const Tensor& t = call.in[i];
     if (keep == keep_all_inputs || (i < 16 && (keep >> i & 1))) *k++ = {Tensor(t).release(), uint32_t(i)};
-    if (form[i].rank != Record::kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
+    if (form[i].rank != kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
     r->input()[i] = input[i];
   }
   for (size_t i = 0; i < call.out.size(); ++i) {
@@ -269,58 +263,44 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
     fail(ErrorKind::lookup, r.op->public_name(), ": gradient registry has no entry for: ", r.op->name,
          ". The operation has no gradient.");
 
-  // Unpack the record.
-  SmallVector<Spec, 4> specs;
-  SmallVector<Spec, 2> output_specs;
   SmallVector<Tensor, 4> kept_inputs, dy;
   SmallVector<Tensor, 2> kept_outputs;
   SmallVector<bool, 8> wanted;
+  bool any_wanted = false;
+  for (int i = 0; i < r.inputs; ++i) {
+    ValueIndex x = r.input()[i];
+    wanted.push_back(x != kNotFollowed && useful[x]);
+    any_wanted |= wanted.back();
+  }
+  if (!any_wanted) return;
   kept_inputs.resize(r.inputs);
   kept_outputs.resize(r.outputs);
   for (uint32_t i = 0; i < r.kept_count; ++i) {
     Record::Kept k = r.kept()[i];
     (k.which < 0x10000 ? kept_inputs[k.which] : kept_outputs[k.which - 0x10000]) = Tensor::borrow(k.body);
   }
-  const int64_t* input_dims = r.dims();
-  const int64_t* output_dims = input_dims + r.dims_count;
-  for (int j = r.outputs - 1; j >= 0; --j) output_dims -= r.form()[r.inputs + j].rank;
+  RuleContext context{*r.op,  r.params, kept_inputs, kept_outputs, std::span<const Form>(r.form(), size_t(r.inputs + r.outputs)),
+                      r.dims(), {},       wanted,      {},           {}};
   for (int j = 0; j < r.outputs; ++j) {
-    Record::Form f = r.form()[r.inputs + j];
-    output_specs.push_back({f.dtype, Shape(output_dims, f.rank)});
-    output_dims += f.rank;
-  }
-  bool any_wanted = false;
-  for (int i = 0; i < r.inputs; ++i) {
-    Record::Form f = r.form()[i];
-    if (f.rank == Record::kLikeOutput) {
-      specs.push_back(output_specs[0]);
-    } else {
-      specs.push_back({f.dtype, Shape(input_dims, f.rank)});
-      input_dims += f.rank;
-    }
-    ValueIndex x = r.input()[i];
-    wanted.push_back(x != kNotFollowed && useful[x]);
-    any_wanted |= wanted.back();
-  }
-  if (!any_wanted) return;
-  for (int j = 0; j < r.outputs; ++j) {
-    const Spec& spec = output_specs[size_t(j)];
-    const Cotangent& c = flow[r.first_output + ValueIndex(j)];
-    dy.push_back(c ? densified(c, spec.shape) : Tensor());
-  }
-  for (int j = 0; j < r.outputs; ++j) {  // the rule's dy is then the only holder of what is not needed any more
     ValueIndex y = r.first_output + ValueIndex(j);
-    if (useful[y] == 1) flow[y] = Cotangent();
+    Cotangent& c = flow[y];
+    dy.push_back(c.indices ? densified(c, context.output_spec(j).shape) : c.values);
+    if (useful[y] == 1) c = Cotangent();  // the rule's dy is then the only holder of what is not needed any more
   }
-
-  RuleContext context{*r.op, r.params, specs, kept_inputs, kept_outputs, output_specs, dy, wanted, {}, {}};
+  context.given = dy;
   context.result.resize(r.inputs);
   r.op->vjp(context);
+  context.given = {};
   dy.clear();
   for (int i = 0; i < r.inputs; ++i) {
-    if (!wanted[size_t(i)] || !context.result[size_t(i)]) continue;
+    Tensor& dx = context.result[size_t(i)];
+    if (!wanted[size_t(i)] || !dx) continue;
+    Cotangent& total = flow[r.input()[i]];
     Tensor indices = size_t(i) < context.sparse_indices.size() ? context.sparse_indices[size_t(i)] : Tensor();
-    accumulate(flow[r.input()[i]], {std::move(context.result[size_t(i)]), std::move(indices)}, specs[size_t(i)].shape);
+    if (!total)
+      total = {std::move(dx), std::move(indices)};
+    else
+      accumulate(total, {std::move(dx), std::move(indices)}, context.shape(i));
   }
 }
 

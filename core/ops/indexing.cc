@@ -271,7 +271,7 @@ const Op& gather_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           if (!c.wants(0)) return;
-          const Shape& x = c.shape(0);
+          const Shape x = c.shape(0);
           int axis = normalize_axis("gather", c.params.integer(0), x.rank());
           const Tensor& indices = c.x(1);
           if (axis == 0 && c.params.integer(1) == 0) {

@@ -10,6 +10,7 @@
 namespace tapeflow::python {
 
 PyTypeObject* variable_type = nullptr;
+PyTypeObject* variable_class = nullptr;
 SliceKey parse_key(PyObject* key);
 
 namespace {
@@ -23,6 +24,7 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   return guarded([&] {
+    if (!variable_class && type != variable_type) variable_class = type;
     auto* body = new VariableBody;
     body->wrapper = self;
     reinterpret_cast<VariableObject*>(self)->body = body;
