@@ -16,6 +16,7 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow.types.enums import VariableSynchronization
+from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor import add_array_behaviour, element_repr
 from tapeflow.types.tensor_shape import TensorShape, as_shape
@@ -89,7 +90,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
                 raise ValueError(
-                    f"Variable: the initial value has dtype {value.dtype.name}, which is not the given {as_dtype(dtype).name}"
+                    f"Variable: the initial value has dtype {value.dtype.name}, not the given {as_dtype(dtype).name}"
                 )
             tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
         self._name = variable_name_prefix() + (name or "Variable")
@@ -169,7 +170,9 @@ class Variable(_core.Variable, metaclass=_VariableType):
         """Takes the smaller of each element and the row's."""
         return self._scatter(sparse_delta, np.minimum.at, "scatter_min")
 
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
         """Puts rows in place of the old ones."""
         return self._scatter(sparse_delta, None, "scatter_update")
 
@@ -271,9 +274,8 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={element_repr(self.numpy())}>"
-        )
+        values = element_repr(self.numpy())
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values}>"
 
 
 add_array_behaviour(Variable)
@@ -287,7 +289,9 @@ class _SliceAssignment:
     def __init__(self, variable: Variable, key: Any) -> None:
         self._variable, self._key = variable, key
 
-    def __call__(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+    def __call__(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
         return self._variable._assign_slice(self._key, value)
 
 
@@ -296,8 +300,6 @@ def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorS
 
 
 def _fail_index(who: str, position: int, index: int, limit: int) -> None:
-    from tapeflow.types.errors import InvalidArgumentError
-
     raise InvalidArgumentError(None, None, f"{who}: indices[{position}] = {index} is not in [0, {limit})")
 
 

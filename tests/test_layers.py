@@ -11,9 +11,11 @@ ROOT = Path(__file__).parents[1]
 CPP_LAYERS = [{"base"}, {"tensor", "kernels"}, {"op"}, {"ops"}, {"autodiff"}, {"graph"}, {"python"}]
 PYTHON_LAYERS = [
     {"_core"},
-    {"namespace", "advice"},
+    {"namespace", "advice", "primitives"},
     {"types"},
+    {"module", "config"},
     {"ops"},
+    {"variables"},
     {"autodiff"},
     {"function"},
     {"v1", "data", "train"},

@@ -50,14 +50,32 @@ namespace {
 constexpr size_t kChunkBytes = 1 << 15;
 constexpr size_t kFreeChunks = 64;
 std::vector<char*> free_chunks;
+
+// Vectors of the last tape that ended, so that the next one need not grow its own. Not larger than kSpareLimit.
+constexpr size_t kSpareLimit = 1 << 12;
+struct Spare {
+  std::vector<Record*> records;
+  std::vector<VariableBody*> watched;
+  std::vector<uint8_t> useful;
+  std::vector<Cotangent> flow;
+} spare;
+template <class T> std::vector<T> take(std::vector<T>& from) { return std::exchange(from, {}); }
+template <class T> void give_back(std::vector<T>& to, std::vector<T>& used) {
+  if (used.capacity() > kSpareLimit || used.capacity() <= to.capacity()) return;
+  used.clear();
+  to.swap(used);
+}
 }  // namespace
 
 Tape::Tape(bool persistent, bool watch_accessed_variables)
-    : persistent_(persistent), watch_accessed_variables_(watch_accessed_variables) {}
+    : records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
+      watch_accessed_variables_(watch_accessed_variables) {}
 
 Tape::~Tape() {
   stop();
   clear();
+  give_back(spare.records, records_);
+  give_back(spare.watched, watched_);
 }
 
 void Tape::start() {
@@ -210,7 +228,8 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   constexpr uint8_t kUseful = 1, kSource = 2;
   const ValueIndex values = next_value_;
   const size_t count = records_.size();
-  std::vector<uint8_t> useful(values);
+  std::vector<uint8_t> useful = take(spare.useful);
+  useful.assign(values, 0);
   for (ValueIndex s : sources)
     if (s != kNotFollowed) useful[s] = kUseful | kSource;
   for (Record* r : records_)
@@ -221,7 +240,8 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
       break;
     }
 
-  std::vector<Cotangent> flow(values);
+  std::vector<Cotangent> flow = take(spare.flow);
+  flow.resize(values);
   for (size_t t = 0; t < targets.size(); ++t) {
     if (targets[t] == kNotFollowed || !useful[targets[t]]) continue;
     const Spec& spec = target_specs[t];
@@ -242,6 +262,8 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
 
   std::vector<Cotangent> result;
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
+  give_back(spare.useful, useful);
+  give_back(spare.flow, flow);
   if (!keep) use_up();
   return result;
 }
@@ -304,15 +326,13 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
 }
 
-size_t Tape::kept_bytes() const {
-  size_t total = 0;
-  for (Record* r : records_)
-    for (uint32_t i = 0; i < r->kept_count; ++i) {
-      if (!r->kept()[i].body) continue;
-      const TensorBody& body = *r->kept()[i].body;
-      total += size_t(body.size) * size_of(body.dtype);
-    }
-  return total;
+void Tape::visit_records(FunctionRef<void(const Op&, Location, size_t)> see) const {
+  for (Record* r : records_) {
+    size_t kept = 0;
+    for (uint32_t i = 0; i < r->kept_count; ++i)
+      if (const TensorBody* body = r->kept()[i].body) kept += size_t(body->size) * size_of(body->dtype);
+    see(*r->op, r->location, kept);
+  }
 }
 
 }  // namespace tapeflow

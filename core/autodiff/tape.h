@@ -8,6 +8,7 @@
 
 #include "autodiff/cotangent.h"
 #include "autodiff/watcher.h"
+#include "base/parallel.h"
 
 namespace tapeflow {
 
@@ -52,8 +53,8 @@ class Tape final : public Recorder, public Watcher {
                                   bool keep = false);
   void use_up();  // lets go of all records; only the list of watched variables stays
 
-  const std::vector<Record*>& records() const { return records_; }
-  size_t kept_bytes() const;
+  // Calls see(op, location, bytes of the tensors it keeps) for every record, oldest first.
+  void visit_records(FunctionRef<void(const Op&, Location, size_t)> see) const;
 
  private:
   void clear();

@@ -109,7 +109,7 @@ int64_t cost(const Product<T>& p) {
 }
 
 constexpr int64_t cost_of_a_task = int64_t{1} << 18;  // about two microseconds
-constexpr int64_t cost_worth_threads = 4 * cost_of_a_task;
+constexpr int64_t cost_worth_threads = 8 * cost_of_a_task;  // waking a sleeping thread costs about ten
 
 int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }

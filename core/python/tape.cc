@@ -293,11 +293,23 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
   });
 }
 
+// _records(): for each record, the operation's public name, the code object and instruction it came from, and the bytes
+// of the tensors it keeps.
+PyObject* tape_records(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    tape_of(self).visit_records([&](const Op& op, Location location, size_t kept) {
+      PyObject* code = location.code ? static_cast<PyObject*>(location.code) : Py_None;
+      Ref row = checked(Py_BuildValue("(sOin)", op.public_name(), code, location.instruction, Py_ssize_t(kept)));
+      if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
+    });
+    return list.release();
+  });
+}
+
 PyObject* get_persistent(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).persistent()); }
 PyObject* get_recording(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).recording()); }
 PyObject* get_used_up(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).used_up()); }
-PyObject* get_record_count(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).records().size()); }
-PyObject* get_kept_bytes(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).kept_bytes()); }
 
 template <class F> PyCFunction method(F function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
 
@@ -308,6 +320,7 @@ PyMethodDef tape_methods[] = {
     {"_resume", tape_resume, METH_NOARGS, nullptr},
     {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
     {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
+    {"_records", tape_records, METH_NOARGS, nullptr},
     {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},
     {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
@@ -320,8 +333,6 @@ PyGetSetDef tape_properties[] = {
     {"_persistent", get_persistent, nullptr, nullptr, nullptr},
     {"_recording", get_recording, nullptr, nullptr, nullptr},
     {"_used_up", get_used_up, nullptr, nullptr, nullptr},
-    {"_record_count", get_record_count, nullptr, nullptr, nullptr},
-    {"_kept_bytes", get_kept_bytes, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot tape_slots[] = {

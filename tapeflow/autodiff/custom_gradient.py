@@ -99,7 +99,7 @@ def _check_shapes(gradients: list[Any], inputs: list[Any]) -> None:
 
 @public("custom_gradient")
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Decorates a function that returns its value and a function from the upstream gradient to the gradient by its inputs.
+    """Decorates a function that returns its value and a rule: from the upstream gradient to the gradient by its inputs.
 
     >>> @tf.custom_gradient
     ... def double_gradient(x):

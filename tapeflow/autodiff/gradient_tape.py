@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core, primitives
+from tapeflow.autodiff.source_line import source_line
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.types import nest
@@ -39,6 +40,34 @@ class GradientTape(_core.GradientTape):
             yield
         finally:
             self._resume()
+
+    def summary(self) -> str:
+        """What the tape holds, by line of the program: records, and the bytes of the tensors they keep.
+
+        >>> x = tf.Variable([1., 2.])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> print(tape.summary().splitlines()[0])
+        1 record, 8 bytes kept
+        """
+        rows: dict[tuple[str, int], list[Any]] = {}
+        records = self._records()
+        for operation, code, instruction, kept in records:
+            row = rows.setdefault(source_line(code, instruction), [0, 0, []])
+            row[0] += 1
+            row[1] += kept
+            if operation not in row[2]:
+                row[2].append(operation)
+        total = sum(kept for *_, kept in records)
+        lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
+        for (file, line), (count, kept, operations) in rows.items():
+            lines.append(f"  {file}:{line}  {count} x {', '.join(operations)}, {kept} bytes")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        state = "recording" if self._recording else "used up" if self._used_up else "closed"
+        kind = "persistent, " if self._persistent else ""
+        return f"<tf.GradientTape: {kind}{state}, {len(self._records())} records>"
 
     def jacobian(
         self,

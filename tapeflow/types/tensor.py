@@ -46,7 +46,9 @@ def element_text(values: Any, form: Any) -> str:
 
 def element_repr(values: Any) -> str:
     """The elements as `repr` shows them: Python's number for a scalar, `array(...)` otherwise."""
-    return element_text(values, repr) if isinstance(values, np.ndarray) else repr(values if isinstance(values, bytes) else values.item())
+    if isinstance(values, np.ndarray):
+        return element_text(values, repr)
+    return repr(values if isinstance(values, bytes) else values.item())
 
 
 def _repr(tensor: Any) -> str:
