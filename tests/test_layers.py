@@ -17,6 +17,7 @@ PYTHON_LAYERS = [
     {"ops"},
     {"variables"},
     {"autodiff"},
+    {"control_flow"},
     {"function"},
     {"v1", "data", "train"},
     {"distribute", "diagnostics"},

@@ -63,9 +63,9 @@ struct Ticket {
 
 class Pool {
  public:
-  explicit Pool(int threads) : threads_(threads) {}
+  Pool(int threads, Pool* previous) : threads_(threads), previous_(previous) {}
 
-  int threads() const { return threads_; }
+  bool serves(int threads) const { return threads == threads_ && !retired_.load(); }
 
   // Runs the body in `chunks` ranges of `chunk` items; false when another thread is using the pool.
   bool run(int64_t n, int64_t chunk, int64_t chunks, Body body) {
@@ -88,9 +88,11 @@ class Pool {
 
   // Lets the workers end. A job that is running is finished by its caller.
   void retire() {
-    retired_.store(true);
-    wake_sleepers();
+    if (!retired_.exchange(true)) wake_sleepers();
   }
+
+  // For the child of a fork: the workers are gone, and the mutex may be held by one of them for ever.
+  void forget_workers() { retired_.store(true); }
 
  private:
   void wake_sleepers() {
@@ -164,6 +166,7 @@ class Pool {
   std::atomic<int> sleepers_{0};
   bool started_ = false;
   const int threads_;
+  Pool* const previous_;  // keeps what is never freed in reach of leak checkers
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
 };
@@ -171,16 +174,22 @@ class Pool {
 std::atomic<int> configured_threads{0};  // 0 is the default
 
 // Pools are never destroyed: their detached workers may outlive any moment that we could choose. A change of the number
-// of threads makes a new pool. A forked child has none of the workers, so it forgets the pool as well.
+// of threads, and a fork, make a new one.
 std::atomic<Pool*> current_pool{nullptr};
 
 Pool& pool(int threads) {
   Pool* current = current_pool.load(std::memory_order_acquire);
-  if (current && current->threads() == threads) return *current;
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
+  if (current && current->serves(threads)) return *current;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    if (Pool* inherited = current_pool.load()) inherited->forget_workers();
+  });
   static_cast<void>(registered);
-  Pool* made = new Pool(threads);
-  if (Pool* before = current_pool.exchange(made, std::memory_order_acq_rel)) before->retire();
+  Pool* made = new Pool(threads, current);
+  if (!current_pool.compare_exchange_strong(current, made, std::memory_order_acq_rel)) {
+    delete made;  // another thread was faster; its pool serves as well as it can
+    return *current;
+  }
+  if (current) current->retire();
   return *made;
 }
 

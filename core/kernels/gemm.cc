@@ -114,8 +114,8 @@ constexpr int64_t cost_worth_threads = 8 * cost_of_a_task;  // waking a sleeping
 int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }
 
-// Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in parallel.
-// The cut does not change the order in which any element is summed.
+// Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in
+// parallel. The cut does not change the order in which any element is summed.
 template <class T, class Multiply>
 void multiply_blocks(const Product<T>& p, int64_t tasks, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
@@ -166,8 +166,7 @@ void multiply_product(const Product<T>& p) {
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
         if (const auto library = blas_gemm<T>()) {
-          const int64_t tasks = threads == 1 ? 1 : 2 * threads;
-          return multiply_blocks(p, tasks, [&](const Product<T>& part) { multiply_with_library(library, part); });
+          return multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
         }
       }
     }

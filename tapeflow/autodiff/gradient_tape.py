@@ -123,8 +123,11 @@ class GradientTape(_core.GradientTape):
                 f"got shapes {target.shape} and {source.shape}. Need first dimension of target shape and source shape "
                 "to match."
             )
+        _wants_zeros(
+            unconnected_gradients
+        )  # checked, but without a path the result is zeros either way, as in TensorFlow
         (rows,) = self._jacobian_rows(target, [source], True)
-        return _shaped(rows, source, shapes[0] + shapes[1][1:], _wants_zeros(unconnected_gradients))
+        return _shaped(rows, source, shapes[0] + shapes[1][1:], True)
 
     def _refuse_loop(self, experimental_use_pfor: bool, who: str) -> None:
         if not experimental_use_pfor and not self._persistent:

@@ -20,7 +20,15 @@ def threads():
 def results():
     x = tf.constant(np.linspace(-3, 3, 300_000, dtype=np.float32).reshape(500, 600))
     w = tf.constant(np.cos(np.arange(600 * 70)).reshape(600, 70).astype(np.float32))
-    return [tf.tanh(x), x + x[0], tf.reduce_sum(x, 0), tf.reduce_sum(x), tf.matmul(x, w), tf.transpose(x), tf.nn.softmax(x)]
+    return [
+        tf.tanh(x),
+        x + x[0],
+        tf.reduce_sum(x, 0),
+        tf.reduce_sum(x),
+        tf.matmul(x, w),
+        tf.transpose(x),
+        tf.nn.softmax(x),
+    ]
 
 
 def test_results_do_not_depend_on_the_number_of_threads(threads):
