@@ -80,6 +80,7 @@ Tape::~Tape() {
 
 void Tape::start() {
   if (recording_) fail(ErrorKind::value, "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
+  if (used_up_) reset();
   thread_state().recorders.push_back(this);
   recording_ = true;
   used_up_ = false;
@@ -264,7 +265,9 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
   give_back(spare.useful, useful);
   give_back(spare.flow, flow);
-  if (!keep) use_up();
+  // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
+  bool complete = std::all_of(result.begin(), result.end(), [](const Cotangent& c) { return bool(c); });
+  if (!keep && complete) use_up();
   return result;
 }
 
@@ -326,12 +329,12 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
 }
 
-void Tape::visit_records(FunctionRef<void(const Op&, Location, size_t)> see) const {
+void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
   for (Record* r : records_) {
     size_t kept = 0;
     for (uint32_t i = 0; i < r->kept_count; ++i)
       if (const TensorBody* body = r->kept()[i].body) kept += size_t(body->size) * size_of(body->dtype);
-    see(*r->op, r->location, kept);
+    see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs});
   }
 }
 

@@ -51,10 +51,19 @@ class Tape final : public Recorder, public Watcher {
   std::vector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                   std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                   bool keep = false);
-  void use_up();  // lets go of all records; only the list of watched variables stays
+  // Lets go of all records; only the list of watched variables stays.
+  void use_up();
 
-  // Calls see(op, location, bytes of the tensors it keeps) for every record, oldest first.
-  void visit_records(FunctionRef<void(const Op&, Location, size_t)> see) const;
+  // What can be told about a record: where it came from, and between which values it stands.
+  struct RecordView {
+    const Op& op;
+    Location location;
+    size_t kept_bytes;
+    std::span<const ValueIndex> inputs;
+    ValueIndex first_output;
+    int outputs;
+  };
+  void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
 
  private:
   void clear();

@@ -293,22 +293,43 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
   });
 }
 
-// _records(): for each record, the operation's public name, the code object and instruction it came from, and the bytes
-// of the tensors it keeps.
+// _records(): for each record, the operation's public name, the code object and instruction it came from, the bytes of
+// the tensors it keeps, the indices of its inputs (None if not followed), those of its outputs, and whether its gradient
+// stops.
 PyObject* tape_records(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
-    tape_of(self).visit_records([&](const Op& op, Location location, size_t kept) {
-      PyObject* code = location.code ? static_cast<PyObject*>(location.code) : Py_None;
-      Ref row = checked(Py_BuildValue("(sOin)", op.public_name(), code, location.instruction, Py_ssize_t(kept)));
+    tape_of(self).visit_records([&](const Tape::RecordView& r) {
+      PyObject* code = r.location.code ? static_cast<PyObject*>(r.location.code) : Py_None;
+      Ref inputs = checked(PyList_New(0)), outputs = checked(PyList_New(0));
+      for (ValueIndex i : r.inputs) {
+        Ref index = i == kNotFollowed ? Ref::share(Py_None) : checked(PyLong_FromUnsignedLong(i));
+        PyList_Append(inputs.get(), index.get());
+      }
+      for (int i = 0; i < r.outputs; ++i) {
+        Ref index = checked(PyLong_FromUnsignedLong(r.first_output + ValueIndex(i)));
+        PyList_Append(outputs.get(), index.get());
+      }
+      Ref row = checked(Py_BuildValue("(sOinOOO)", r.op.public_name(), code, r.location.instruction, Py_ssize_t(r.kept_bytes),
+                                      inputs.get(), outputs.get(), r.op.gradient == Gradient::none ? Py_True : Py_False));
       if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
     });
     return list.release();
   });
 }
 
+// _index_of(tensor or variable): where it stands on this tape, or None.
+PyObject* tape_index_of(PyObject* self, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "GradientTape.explain");
+    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find(tensor_of(x.get())) : tape_of(self).find(variable_of(x.get()));
+    return i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
+  });
+}
+
 PyObject* get_persistent(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).persistent()); }
 PyObject* get_recording(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).recording()); }
+PyObject* get_watches_accessed(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).watches_accessed_variables()); }
 PyObject* get_used_up(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).used_up()); }
 
 template <class F> PyCFunction method(F function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
@@ -321,6 +342,7 @@ PyMethodDef tape_methods[] = {
     {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
     {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
     {"_records", tape_records, METH_NOARGS, nullptr},
+    {"_index_of", tape_index_of, METH_O, nullptr},
     {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},
     {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
@@ -332,6 +354,7 @@ PyMethodDef tape_methods[] = {
 PyGetSetDef tape_properties[] = {
     {"_persistent", get_persistent, nullptr, nullptr, nullptr},
     {"_recording", get_recording, nullptr, nullptr, nullptr},
+    {"_watches_accessed_variables", get_watches_accessed, nullptr, nullptr, nullptr},
     {"_used_up", get_used_up, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.autodiff.source_line import source_line
+from tapeflow.autodiff.why_none import Explanation, explain
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.types import nest
@@ -52,17 +53,28 @@ class GradientTape(_core.GradientTape):
         """
         rows: dict[tuple[str, int], list[Any]] = {}
         records = self._records()
-        for operation, code, instruction, kept in records:
+        for operation, code, instruction, kept, *_ in records:
             row = rows.setdefault(source_line(code, instruction), [0, 0, []])
             row[0] += 1
             row[1] += kept
             if operation not in row[2]:
                 row[2].append(operation)
-        total = sum(kept for *_, kept in records)
+        total = sum(record[3] for record in records)
         lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
         for (file, line), (count, kept, operations) in rows.items():
             lines.append(f"  {file}:{line}  {count} x {', '.join(operations)}, {kept} bytes")
         return "\n".join(lines)
+
+    def explain(self, target: Any, source: Any) -> Explanation:
+        """Why `gradient(target, source)` is None, or that it is not: the cause, the operation, its line, what to do.
+
+        >>> x = tf.Variable(7.)
+        >>> with tf.GradientTape() as tape:
+        ...     y = tf.floor(x) * 2.
+        >>> tape.explain(y, x).cause
+        'operation without gradient'
+        """
+        return explain(self, target, source)
 
     def __repr__(self) -> str:
         state = "recording" if self._recording else "used up" if self._used_up else "closed"

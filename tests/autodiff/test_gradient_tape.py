@@ -13,7 +13,7 @@ from tapeflow.autodiff.source_line import source_line
 
 
 def kept_bytes(tape):
-    return sum(kept for *_, kept in tape._records())
+    return sum(record[3] for record in tape._records())
 
 
 def live_bytes():
@@ -106,7 +106,7 @@ def test_records_know_their_line():
             y
             * x
         )  # fmt: skip
-    lines = [source_line(code, instruction) for _, code, instruction, _ in tape._records()]
+    lines = [source_line(record[1], record[2]) for record in tape._records()]
     assert [file for file, _ in lines] == [__file__, __file__]
     assert lines[0][1] == first
     assert first + 2 <= lines[1][1] <= first + 4
@@ -118,7 +118,7 @@ def test_a_record_inside_a_composition_points_at_the_program():
     with tf.GradientTape() as tape:
         tf.linalg.norm(x)
         line = inspect.currentframe().f_lineno - 1
-    assert {source_line(code, instruction) for _, code, instruction, _ in tape._records()} == {(__file__, line)}
+    assert {source_line(record[1], record[2]) for record in tape._records()} == {(__file__, line)}
 
 
 def test_summary_and_repr():

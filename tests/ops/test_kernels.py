@@ -1,16 +1,27 @@
-"""What NumPy and SciPy say each primitive must compute, by operation name; and why a primitive has no counterpart there.
+"""Every primitive against NumPy or SciPy, in every dtype and layout; special values, integers, rounding.
 
-A counterpart takes the arguments of the primitive as arrays. Elementwise ones are given arrays of a wider type.
+First the counterparts, by operation name, or the reason why there is none; then the tests. A counterpart takes the
+arguments of the primitive as arrays, floats in a wider type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import pytest
 import scipy.linalg
+import scipy.optimize
 import scipy.special
+from ops import samples
+from ops.samples import Maker
+
+import tapeflow as tf
+from tapeflow import primitives
+from tapeflow.primitives import facts_by_name
 
 Array = np.ndarray
 
@@ -21,6 +32,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         return function(*(np.asarray(a, complex if np.iscomplexobj(a) else float) for a in args))
 
+    run.ulps = 64
     return run
 
 
@@ -259,7 +271,8 @@ def _conv(x: Array, f: Array, strides: list, padding: str, explicit: list, dilat
 
 def _depthwise(x: Array, f: Array, strides: list, padding: str, explicit: list, dilations: list) -> Array:
     parts = sum(
-        cells[..., None] * f[offset] for offset, cells in _windows(x, f.shape[:-2], strides, padding, explicit, dilations)
+        cells[..., None] * f[offset]
+        for offset, cells in _windows(x, f.shape[:-2], strides, padding, explicit, dilations)
     )
     return parts.reshape(*parts.shape[:-2], -1)
 
@@ -342,13 +355,11 @@ def _segments(reduce: Callable[[Array], Array], empty: Callable[[np.dtype], Any]
         count = int(ids.max()) + 1 if count is None else count
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         parts = [rows[ids.ravel() == i] for i in range(count)]
-        return np.stack([reduce(p).astype(data.dtype) if len(p) else np.full(rows.shape[1:], empty(data.dtype)) for p in parts])
+        return np.stack(
+            [reduce(p).astype(data.dtype) if len(p) else np.full(rows.shape[1:], empty(data.dtype)) for p in parts]
+        )
 
     return run
-
-
-def _least(dtype: np.dtype) -> Any:
-    return np.iinfo(dtype).min if dtype.kind in "iu" else np.asarray(np.finfo(float).min).astype(dtype) * 1
 
 
 def _scan(function: Callable[[Array], Array], start: float) -> Callable[..., Array]:
@@ -462,6 +473,7 @@ others: dict[str, Callable[..., Any]] = {
     "GatherV2": _gather,
     "Identity": lambda x: x,
     "Imag": np.imag,
+    "IsotonicRegression": lambda x: np.stack([-scipy.optimize.isotonic_regression(-row).x for row in x]),
     "LeakyRelu": lambda x, alpha=0.2: np.where(x > 0, x, alpha * x),
     "LeakyReluGrad": lambda dy, x, alpha=0.2: np.where(x > 0, dy, alpha * dy),
     "LinearRecurrence": _recurrence,
@@ -521,8 +533,8 @@ others: dict[str, Callable[..., Any]] = {
     "Where": lambda x: np.argwhere(x),
 }
 
-_random = "a stream of random numbers; tests/reference holds TensorFlow's"
-_factors = "factors are unique up to signs only; tested by their product in test_linalg.py"
+_random = "a stream of random numbers; the conformance values are TensorFlow's"
+_factors = "factors are unique up to signs only; see test_factors"
 _diagonals = "NumPy has no stacks of diagonals with alignment; the conformance values cover it"
 without_counterpart: dict[str, str] = {
     "Bitcast": "the bytes under another dtype",
@@ -533,7 +545,6 @@ without_counterpart: dict[str, str] = {
     "DistinctElements": "in order of first appearance; np.unique sorts",
     "IgammaGradA": "the derivative of Igamma, which test_rules.py compares with differences",
     "IgammaGradAA": "the second derivative of Igamma, which test_rules.py compares with differences",
-    "IsotonicRegression": "compared with scipy.optimize in test_nn.py",
     "Lu": _factors,
     "MatrixDiagPartV3": _diagonals,
     "MatrixDiagV3": _diagonals,
@@ -564,3 +575,354 @@ without_counterpart: dict[str, str] = {
     "UnsortedSegmentMax": "an empty segment is the dtype's lowest number; see the conformance values",
     "UnsortedSegmentMin": "an empty segment is the dtype's highest number; see the conformance values",
 }
+
+
+# ------------------------------------------------------------------------------------------------------- comparing
+
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+EPSILON |= {"complex64": EPSILON["float32"], "complex128": EPSILON["float64"]}
+HALVES = ("float16", "bfloat16")
+WIDER = {"float64": np.longdouble, "complex64": np.complex128, "complex128": np.clongdouble}
+WIDER |= dict.fromkeys(("float16", "bfloat16", "float32"), np.float64)
+LARGEST = {"float16": 65504.0, "bfloat16": 3.3895314e38, "float32": 3.4028235e38, "complex64": 3.4028235e38}
+
+# Units in the last place that an elementwise result may be away from the true value, where it is not 4.
+ulps_by_name = {
+    "Erf": 4, "Erfc": 16, "GeluErf": 16, "GeluErfGrad": 16, "GeluTanh": 16, "GeluTanhGrad": 32,
+    "FloorMod": 0, "TruncateMod": 0, "SigmoidGrad": 6, "TanhGrad": 6, "Polygamma": 512, "Zeta": 256, "Igamma": 256, "Igammac": 256,
+}  # fmt: skip
+COMPLEX_ULPS = 16
+
+
+def ulps_of(name: str) -> float:
+    return ulps_by_name.get(name, getattr(counterpart_by_name[name], "ulps", 4))
+
+
+def widened(value: Any) -> Any:
+    """Float arrays in the wider type that the counterparts compute in; everything else as it is."""
+    if isinstance(value, list):
+        return [widened(v) for v in value]
+    if isinstance(value, np.ndarray) and value.dtype.name in WIDER:
+        return value.astype(WIDER[value.dtype.name])
+    return value
+
+
+def assert_near(got: Array, expected: Any, dtype: str, ulps: float, what: str) -> None:
+    """Equal but for rounding: `ulps` units of the dtype, or, for the half types, one rounding of a float32 result."""
+    __tracebackhide__ = True
+    expected = np.asarray(expected)
+    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
+    if got.dtype.kind not in "fcV" and got.dtype.name not in HALVES:
+        wrong = got != expected
+    else:
+        wide = got.astype(WIDER[got.dtype.name])
+        size = np.where(np.isfinite(np.abs(expected)), np.abs(expected), 1)
+        unit = EPSILON[got.dtype.name]
+        tiny = 2.0**-24 if got.dtype.name == "float16" else 1e-37 if got.dtype.itemsize <= 4 else 1e-300
+        allowed = (unit * 0.5 + 8 * ulps * EPSILON["float32"]) if got.dtype.name in HALVES else ulps * unit
+        near = np.abs(wide - expected) <= allowed * size + tiny
+        overflow = np.abs(expected) >= LARGEST.get(got.dtype.name, np.inf) * (1 - unit)
+        same = (wide == expected) | (np.isnan(wide) & np.isnan(expected)) | (overflow & ~np.isfinite(wide))
+        wrong = ~(near | same)
+    if wrong.any():
+        i = tuple(np.argwhere(wrong)[0])
+        pytest.fail(
+            f"{what}: at {list(map(int, i))} got {got[i]!r}, expected {expected[i]!r} ({wrong.sum()} wrong)", False
+        )
+
+
+def evaluate(name: str, *args: Any, **kwargs: Any) -> list[Array]:
+    return [np.asarray(y) for y in tf.nest.flatten(getattr(primitives, name)(*args, **kwargs))]
+
+
+# -------------------------------------------------------------------------------------------------- every primitive
+
+counterpart_by_name = unary | binary | reduction | others
+ELEMENTWISE = [n for n in facts_by_name if n in unary or n in binary]
+
+
+@pytest.mark.parametrize("name", facts_by_name)
+def test_every_primitive_has_a_counterpart_or_a_reason(name):
+    known = (name in counterpart_by_name) + (name in without_counterpart)
+    assert known == 1, (
+        f"The primitive {name} must be compared with NumPy or SciPy: add it to a dict of counterparts in "
+        f"tests/ops/test_kernels.py, or to without_counterpart with the reason."
+    )
+
+
+def domains_of(name: str) -> list[samples.Domain]:
+    return list(samples.binary_domain(name)) if name in binary else [samples.unary_domain(name)]
+
+
+def layouts(name: str, dtype: str) -> Iterator[tuple[str, list[Array]]]:
+    """Operands in all the forms that a kernel may treat apart."""
+    m, domains = Maker(0, dtype), domains_of(name)
+    for shape in [(), (0,), (2, 0, 3), (1,), (3,), (7,), (17,), (33,), (5, 13)]:
+        yield f"shape {shape}", [m(*shape, within=domain) for domain in domains]
+    yield "strided", [m(6, 10, within=domain)[::2, ::-3].T for domain in domains]
+    if len(domains) == 2:
+        for pair in [
+            ((), (7,)),
+            ((7,), ()),
+            ((3, 1), (1, 5)),
+            ((2, 3, 5), (3, 1)),
+            ((5,), (2, 3, 5)),
+            ((0, 3), (1, 1)),
+        ]:
+            yield f"broadcast {pair}", [m(*shape, within=domain) for shape, domain in zip(pair, domains)]
+    if dtype in ("float32", "float64", "int32"):
+        yield "large", [m(140_001, within=domain) for domain in domains]
+        if len(domains) == 2:
+            yield "large broadcast", [m(401, 1, within=domains[0]), m(403, within=domains[1])]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name):
+    for dtype in samples.dtypes_of(name):
+        if dtype == "string":
+            continue
+        ulps = ulps_of(name)
+        for layout, operands in layouts(name, dtype):
+            with np.errstate(all="ignore"):
+                expected = counterpart_by_name[name](*map(widened, operands))
+            (got,) = evaluate(name, *operands)
+            ulps = max(ulps, COMPLEX_ULPS) if dtype in samples.COMPLEXES else ulps
+            assert_near(got, expected, dtype, ulps, f"{name} {dtype} {layout}")
+
+
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n in unary and n not in samples.domain_by_unary])
+def test_elementwise_over_many_magnitudes(name):
+    """From 1e-6 to 1e4: reductions of the argument, cancellation near zero, overflow."""
+    for dtype in ("float32", "float64"):
+        if dtype in samples.dtypes_of(name):
+            sizes = np.geomspace(1e-6, 1e4, 2001)
+            x = np.concatenate([-sizes, sizes]).astype(dtype)
+            with np.errstate(all="ignore"):
+                expected = counterpart_by_name[name](widened(x))
+            assert_near(evaluate(name, x)[0], expected, dtype, ulps_of(name), f"{name} {dtype}")
+
+
+REST = [n for n in facts_by_name if n in reduction or n in others]
+
+
+@pytest.mark.parametrize("name", REST)
+def test_others(name):
+    for dtype in samples.dtypes_of(name):
+        for seed in range(8):
+            for builder in samples.builders(name):
+                call = builder(Maker(seed, dtype))
+                if np.asarray(tf.nest.flatten(list(call.args))[0]).dtype.kind in "OS":
+                    continue
+                compare(name, dtype, call)
+
+
+def compare(name: str, dtype: str, call: samples.Call) -> None:
+    args, kwargs = [widened(a) for a in call.args], {k: widened(v) for k, v in call.kwargs.items()}
+    if name in others and name not in KEEPS_PRECISION:  # SciPy and LAPACK know no wider type
+        args = [narrowed(a) for a in args]
+    with np.errstate(all="ignore"):
+        expected = counterpart_by_name[name](*args, **kwargs)
+    expected = list(expected) if isinstance(expected, tuple | list) else [expected]
+    for got, wanted in zip(evaluate(name, *call.args, **call.kwargs), expected):
+        wanted = np.asarray(wanted)
+        what = f"{name} {dtype} {[a.shape if isinstance(a, np.ndarray) else a for a in call.args]} {call.kwargs}"
+        if got.dtype.kind in "fcV" or got.dtype.name in HALVES:
+            # Sums: the error is measured against the largest element.
+            largest = float(np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted)))
+            assert got.shape == wanted.shape, f"{what}: shape {got.shape}, expected {wanted.shape}"
+            unit = EPSILON[got.dtype.name]
+            room = tolerance_by_name.get(name, 16) * (EPSILON["float32"] if got.dtype.name in HALVES else unit)
+            room += unit / 2 if got.dtype.name in HALVES else 0
+            np.testing.assert_allclose(got.astype(wanted.dtype), wanted, 0, room * (largest + 1e-30), err_msg=what)
+        else:
+            np.testing.assert_array_equal(got, wanted, err_msg=what)
+
+
+def narrowed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [narrowed(v) for v in value]
+    if isinstance(value, np.ndarray) and value.dtype.char in "gG":
+        return value.astype(np.float64 if value.dtype.char == "g" else np.complex128)
+    return value
+
+
+# Counterparts that are plain NumPy, so that float64 is compared with a wider result.
+KEEPS_PRECISION = {"AddN", "MatMul", "Cumsum", "Cumprod", "Conv", "AvgPool", "SoftmaxGrad"}
+# In units of the dtype's epsilon, relative to the largest element.
+tolerance_by_name = {
+    "Betainc": 512, "MatrixExponential": 256, "MatrixLogarithm": 1024, "MatrixSquareRoot": 256, "MatrixPseudoInverse": 256,
+    "MatrixInverse": 64, "MatrixSolve": 64, "Eig": 256, "FourierToReal": 32, "Fourier": 32, "RealFourier": 32,
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------- large enough for threads
+
+large_by_name: dict[str, Callable[[Maker], samples.Call]] = {
+    "BroadcastTo": lambda m: samples.call(m(257, 1, 3), [257, 301, 3]),
+    "ConcatV2": lambda m: samples.call([m(301, 203), m(301, 77)], 1),
+    "Conv": lambda m: samples.call(m(3, 29, 31, 17), m(3, 3, 17, 19), [1, 1], "SAME", [], [1, 1]),
+    "Cumsum": lambda m: samples.call(m(201, 503), 1),
+    "GatherV2": lambda m: samples.call(m(503, 67), m.index(503, 2001)),
+    "LogSoftmax": lambda m: samples.call(m(301, 401)),
+    "MatMul": lambda m: samples.call(m(301, 257), m(257, 283)),
+    "Max": lambda m: samples.call(m(301, 503), 1, False),
+    "MaxPool": lambda m: samples.call(m.distinct(4, 63, 65, 17), [3, 3], [2, 2], "SAME", [], [1, 1]),
+    "Mean": lambda m: samples.call(m(301, 503), 0, True),
+    "Prod": lambda m: samples.call(m(301, 17, 29), [0, 2], False),
+    "ReverseV2": lambda m: samples.call(m(301, 503), [0, 1]),
+    "SelectV2": lambda m: samples.call(m.flags(301, 503), m(301, 503), m(503)),
+    "Softmax": lambda m: samples.call(m(301, 401)),
+    "Sum": lambda m: samples.call(m(151_003), None, False),
+    "Transpose": lambda m: samples.call(m(61, 53, 47), [2, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", large_by_name)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large(name, dtype):
+    tolerance = tolerance_by_name.get(name, 16)
+    tolerance_by_name[name] = 256
+    try:
+        compare(name, dtype, large_by_name[name](Maker(0, dtype)))
+    finally:
+        tolerance_by_name[name] = tolerance
+
+
+# ---------------------------------------------------------------------------------- NaN, infinities and signed zeros
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0])
+any_zero = {"Maximum", "Minimum", "FloorMod", "Softsign"}  # which of two zeros is not said
+no_special_values = {
+    "Expint": "NaN below 0 in TensorFlow", "BesselK1": "poles", "FresnelSin": "", "FresnelCos": "",
+    "GeluErfGrad": "NaN at infinity", "GeluTanhGrad": "NaN at infinity", "GeluErf": "NaN at -infinity", "GeluTanh": "NaN at -infinity",
+    "Polygamma": "orders are small", "Zeta": "poles", "Igamma": "limits differ in SciPy", "Igammac": "limits differ in SciPy",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in ELEMENTWISE if "float64" in samples.dtypes_of(n) and n not in no_special_values]
+)
+def test_special_values(name):
+    operands = [SPECIAL] if name in unary else [a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL)]
+    for dtype in ("float32", "float64"):
+        values = [a.astype(dtype) for a in operands]
+        with np.errstate(all="ignore"):
+            expected = np.asarray(counterpart_by_name[name](*values))
+        (got,) = evaluate(name, *values)
+        if got.dtype.kind == "b":
+            np.testing.assert_array_equal(got, expected, err_msg=name)
+            continue
+        what = f"{name} {dtype} of {list(zip(*(v.tolist() for v in values)))}"
+        np.testing.assert_allclose(got, expected.astype(dtype), rtol=1e-5, err_msg=what)
+        if name not in any_zero:
+            zero = (got == 0) & (expected == 0)
+            np.testing.assert_array_equal(np.signbit(got)[zero], np.signbit(expected)[zero], f"sign of zero: {what}")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Max", np.nan), ("Min", np.nan), ("Sum", np.nan), ("Prod", np.nan), ("Mean", np.nan)]
+)
+@pytest.mark.parametrize("place", [0, 3, 70])
+def test_reductions_keep_nan(name, expected, place):
+    for dtype in samples.FLOATS:
+        x = np.ones(71).astype(dtype if dtype != "bfloat16" else ml_dtypes.bfloat16)
+        x[place] = np.nan
+        assert np.isnan(evaluate(name, x)[0].astype(float)), f"{name} {dtype}"
+
+
+# ---------------------------------------------------------------------------------------------------------- integers
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_wrap(dtype):
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    edges = np.array([low, low + 1, 0, 1, high - 1, high], dtype)
+    a, b = (t.ravel() for t in np.meshgrid(edges, edges))
+    with np.errstate(all="ignore"):
+        for name in ("AddV2", "Sub", "Mul", "SquaredDifference", "Maximum", "Minimum"):
+            np.testing.assert_array_equal(evaluate(name, a, b)[0], binary[name](a, b), name)
+        for name in ("Neg", "Square", "Abs", "Sign"):
+            np.testing.assert_array_equal(evaluate(name, edges)[0], unary[name](edges).astype(dtype), name)
+        a, b = a[b != 0], b[b != 0]
+        for name in ("FloorDiv", "FloorMod", "TruncateMod"):
+            np.testing.assert_array_equal(evaluate(name, a, b)[0], binary[name](a, b), name)
+        for name in ("Sum", "Prod"):
+            np.testing.assert_array_equal(evaluate(name, edges)[0], reduction[name](edges), name)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"])
+def test_division_by_zero_is_an_error(name, dtype):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+        evaluate(name, np.array([1], dtype), np.array([0], dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS[:-1])
+def test_a_mean_of_integers_does_not_overflow(dtype):
+    if dtype in ("int64",):
+        return
+    high = np.iinfo(dtype).max
+    np.testing.assert_array_equal(evaluate("Mean", np.array([high, high, high - 3], dtype))[0], high - 1)
+
+
+# ------------------------------------------------------------------------------------------------ one by one
+
+
+def test_next_after():
+    x = np.array([1.0, -1.0, 0.0, 5.0, np.inf, np.nan], np.float32)
+    for direction in (10.0, -10.0, 5.0):
+        other = np.full_like(x, direction)
+        np.testing.assert_array_equal(evaluate("NextAfter", x, other)[0], np.nextafter(x, other))
+
+
+@pytest.mark.parametrize("source", samples.dtypes_of("Cast"))
+def test_casts(source):
+    m = Maker(1, source)
+    x = m(41)
+    for target in samples.dtypes_of("Cast"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if source in samples.FLOATS + samples.COMPLEXES and target.startswith("uint"):
+                x = np.abs(x).astype(x.dtype)
+            expected = x.astype(ml_dtypes.bfloat16 if target == "bfloat16" else target)
+        got = np.asarray(primitives.Cast(x, getattr(tf, target)))
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected, f"{source} to {target}")
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_floats_are_rounded_to_nearest_even(dtype):
+    """Half types from float32: all ties, overflow and subnormals as ml_dtypes and NumPy round them."""
+    target = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
+    bits = np.random.default_rng(0).integers(0, 2**32, 100_000, dtype=np.uint32)
+    bits = np.concatenate([bits, bits & 0xFFFFF000 | 0x1000, bits & 0xFFFF0000 | 0x8000])
+    x = bits.view(np.float32)
+    with np.errstate(all="ignore"):
+        expected = x.astype(target)
+    got = np.asarray(primitives.Cast(x, getattr(tf, dtype)))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(got.view(np.uint16)[number], expected.view(np.uint16)[number])
+
+
+# Factors, multiplied out again: the factors themselves are unique up to signs.
+product_by_name: dict[str, Callable[..., Array]] = {
+    "Lu": lambda x, lu, p: (
+        (np.tril(lu, -1) + np.eye(x.shape[-1])) @ np.triu(lu) - np.take_along_axis(x, p[..., None], -2)
+    ),
+    "Qr": lambda x, q, r: q @ r - x,
+    "SelfAdjointEigV2": lambda x, e, v: (v * e[..., None, :]) @ _adjoint(v) - x,
+    "Svd": lambda x, s, u, v: (u * s[..., None, :]) @ _adjoint(v) - x,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in product_by_name if name in facts_by_name] or [None])
+def test_factors(name):
+    if name is None:
+        return
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        call = samples.builders(name)[0](Maker(0, dtype))
+        error = product_by_name[name](call.args[0], *evaluate(name, *call.args, **call.kwargs))
+        assert np.abs(error).max() < 100 * EPSILON[dtype], f"{name} {dtype}"
