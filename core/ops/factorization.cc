@@ -543,6 +543,66 @@ const Op& svd_op = define(Op{
     .returns_list = true,
 });
 
+// ---- pseudo-inverse; a primitive because the derivative of its singular vectors does not exist where values are equal
+
+template <class T> void pinv_batches(const Tensor& x, const Tensor& rcond, const Tensor& y) {
+  using Real = RealOf<T>;
+  const Matrices m = matrices("", x.shape());
+  const int64_t size = m.rows * m.columns, k = std::min(m.rows, m.columns);
+  for_matrices(m.batch, 10 * size * k, [&](int64_t i) {
+    const T* a = x.data<T>() + i * size;
+    T* to = y.mutable_data<T>() + i * size;
+    std::vector<Real> s(static_cast<size_t>(k));
+    std::vector<T> u(size_t(m.rows * k)), v(size_t(m.columns * k));
+    const bool lost = has_nan(a, size);
+    if (lost) return fill_nan(to, size);
+    if (!factor_svd(m.rows, m.columns, false, a, s.data(), u.data(), v.data()))
+      fail(ErrorKind::invalid_argument, "linalg.pinv: the decomposition did not converge. The input might not be valid.");
+    const Real cutoff = rcond.data<Real>()[rcond.size() == 1 ? 0 : i] * (k ? s[0] : Real(0));
+    for (int64_t r = 0; r < m.columns; ++r)
+      for (int64_t q = 0; q < m.rows; ++q) {
+        T sum(0);
+        for (int64_t j = 0; j < k && s[size_t(j)] > cutoff; ++j) {
+          T right = u[size_t(q * k + j)];
+          if constexpr (is_complex<T>) right = std::conj(right);
+          sum += v[size_t(r * k + j)] / s[size_t(j)] * right;
+        }
+        to[r * m.rows + q] = sum;
+      }
+  });
+}
+const Op& pinv_op = define(Op{
+    .name = "MatrixPseudoInverse",
+    .arguments = {tensor("a", computed), tensor("rcond", floating, -1)},
+    .infer =
+        [](Call& call) {
+          Matrices m = matrices("linalg.pinv", call.in[0].shape());
+          const Tensor& rcond = call.in[1];
+          if (rcond.dtype() != real_dtype(call.in[0].dtype())) family::fail_dtypes(call);
+          if (rcond.size() != 1 && rcond.size() != m.batch)
+            fail(ErrorKind::invalid_argument, "linalg.pinv: rcond must be one number or one for each matrix; got shape ", rcond.shape(), " for ", call.in[0].shape());
+          call.returns(call.in[0].dtype(), m.shape(m.columns, m.rows));
+        },
+    .kernel =
+        [](Call& call) {
+          visit<computed.bits>(call.in[0].dtype(), [&](auto* p) { pinv_batches<Pointee<decltype(p)>>(call.in[0], call.in[1], call.out[0]); });
+        },
+    // With P the result: dA = -P^H dP P^H + (1 - A P) dP^H P P^H + P^H P dP^H (1 - P A).
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          const Tensor &a = c.x(0), &p = c.y();
+          Tensor dp = c.dy(), p_adjoint = adjoint(p), dp_adjoint = adjoint(dp);
+          auto times = [](const Tensor& l, const Tensor& r) { return matmul(l, r, false, false); };
+          Tensor dx = negative(times(times(p_adjoint, dp), p_adjoint));
+          Tensor left = times(times(dp_adjoint, p), p_adjoint);
+          Tensor right = times(times(p_adjoint, p), dp_adjoint);
+          dx = add(dx, subtract(left, times(a, times(p, left))));
+          c.set(0, add(dx, subtract(right, times(times(right, p), a))));
+        },
+    .keep = keep_input(0) | keep_output(0),
+});
+
 // ---- eigenvalues
 
 template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor& e, const Tensor& v) {
@@ -724,9 +784,8 @@ template <class T> void tridiagonal_batches(bool pivoting, const Tensor& diagona
   copy<T>(b, y);
   for_matrices(m.batch, 8 * n * k, [&](int64_t i) {
     const T* d = diagonals.data<T>() + i * 3 * n;
-    if (!solve_tridiagonal(pivoting, n, k, d, d + n, d + 2 * n, y.mutable_data<T>() + i * n * k))
-      fail(ErrorKind::invalid_argument, "linalg.tridiagonal_solve: The matrix is not invertible",
-           pivoting ? "." : " without partial pivoting: a pivot is zero.");
+    T* x = y.mutable_data<T>() + i * n * k;
+    if (!solve_tridiagonal(pivoting, n, k, d, d + n, d + 2 * n, x)) fill_nan(x, n * k);
   });
 }
 // Row r of the diagonals moved by one place (+1 right, -1 left), 0 where nothing comes.
