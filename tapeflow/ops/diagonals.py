@@ -32,7 +32,7 @@ def diag(
 
 @public("linalg.diag_part")
 def diag_part(
-    input: Any,  # noqa: A002
+    input: Any,
     name: str = "diag_part",
     k: Any = 0,
     padding_value: Any = 0,
@@ -48,7 +48,7 @@ def diag_part(
 
 @public("linalg.set_diag")
 def set_diag(
-    input: Any,  # noqa: A002
+    input: Any,
     diagonal: Any,
     name: str = "set_diag",
     k: Any = 0,
@@ -78,7 +78,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 @public("linalg.tensor_diag_part", "compat.v1.diag_part")
-def tensor_diag_part(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     """The elements where the first and the second half of the index agree.
 
     >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]])

@@ -142,14 +142,14 @@ def _label(position: int, term: str, shape: tuple[int | None, ...]) -> Labels:
     named = len(before) + len(after)
     if len(shape) < named or (not dots and len(shape) != named):
         raise InvalidArgumentError(
-            None, None, f"einsum: Expected input {position} to have rank {'at least ' if dots else ''}{named} but got: {len(shape)}"
+            None,
+            None,
+            f"einsum: Expected input {position} to have rank {'at least ' if dots else ''}{named} but got: {len(shape)}",
         )
     return (*before, *range(len(shape) - named, 0, -1), *after)
 
 
-def _sizes(
-    operands: list[Labels], shapes: tuple[tuple[int | None, ...], ...], equation: str
-) -> Sizes:
+def _sizes(operands: list[Labels], shapes: tuple[tuple[int | None, ...], ...], equation: str) -> Sizes:
     """The size of each label; dimensions of "..." may be 1 in some operands."""
     sizes: Sizes = {}
     for labels, shape in zip(operands, shapes):
@@ -343,7 +343,12 @@ def _multiply(
 
 def _dims(groups: list[list[Any]], sizes: Sizes) -> list[int]:
     """The size of each group of labels; one size that is not known yet is -1."""
-    dims = [-1 if any(sizes[label] is None for label in group) else prod(sizes[label] for label in group) for group in groups]
+    dims = [
+        -1 if any(sizes[label] is None for label in group) else prod(sizes[label] for label in group)
+        for group in groups
+    ]
     if dims.count(-1) > 1:
-        raise ValueError("einsum: at most one group of dimensions may have an unknown size; give the operands a static shape")
+        raise ValueError(
+            "einsum: at most one group of dimensions may have an unknown size; give the operands a static shape"
+        )
     return dims

@@ -9,8 +9,8 @@ import numpy as np
 from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import boolean_mask
-from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.constants import eye
+from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.linalg import adjoint, swapped_ends
 from tapeflow.types.dtypes import int32
 from tapeflow.types.errors import InvalidArgumentError
@@ -38,7 +38,7 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 @public("linalg.qr", "compat.v1.qr")
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:  # noqa: A002
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """`q` with orthonormal columns and upper triangular `r` with `q r = input`, of shapes (m, k) and (k, n).
 
     >>> tf.linalg.qr([[3., 1.], [4., 2.]]).r[0, 0]
@@ -48,7 +48,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr: 
 
 
 @public("linalg.lu")
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:  # noqa: A002
+def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
     """Both triangular factors in one matrix, and the order `p` of the rows: `L U = input[p]`.
 
     >>> tf.linalg.lu([[0., 1.], [2., 3.]]).p
@@ -58,7 +58,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
 
 
 @public("linalg.slogdet")
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:  # noqa: A002
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """The sign of the determinant and the logarithm of its absolute value.
 
     >>> tf.linalg.slogdet([[0., 1.], [1., 0.]]).sign
@@ -277,9 +277,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 
 @public("linalg.lstsq", "compat.v1.matrix_solve_ls")
-def lstsq(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
-) -> Any:
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None) -> Any:
     """`X` that makes `matrix X - rhs` least, and of several such the smallest.
 
     `fast` takes the Cholesky factor of the normal equations; otherwise singular values are used, which also serve
@@ -406,7 +404,9 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     rank, n = main.shape.rank, main.shape[-2]
     if rhs.shape.rank != rank or rhs.shape[-2] != n:
         raise InvalidArgumentError(
-            None, None, f"tridiagonal_matmul: All input tensors must have the same rank; got {main.shape[:-1]} and {rhs.shape}"
+            None,
+            None,
+            f"tridiagonal_matmul: All input tensors must have the same rank; got {main.shape[:-1]} and {rhs.shape}",
         )
     begin, step = [0] * rank, [1] * rank
 
@@ -446,7 +446,9 @@ def banded_triangular_solve(
     count, n = bands.shape[-2:]
     if count > n:
         raise InvalidArgumentError(
-            None, None, f"banded_triangular_solve: the number of bands must not be above the number of rows {n}; got {count}"
+            None,
+            None,
+            f"banded_triangular_solve: the number of bands must not be above the number of rows {n}; got {count}",
         )
     k = (1 - count, 0) if lower else (0, count - 1)
     if count == 1:
@@ -481,8 +483,10 @@ def eigh_tridiagonal(
     beta = convert_to_tensor(beta, dtype_hint=alpha.dtype)
     if alpha.shape.rank < 1 or beta.shape.rank < 1 or beta.shape[-1] != alpha.shape[-1] - 1:
         raise InvalidArgumentError(
-            None, None, f"eigh_tridiagonal: Incompatible shapes: beta must have one element less than alpha; got "
-            f"{alpha.shape.as_list()} vs. {beta.shape.as_list()}"
+            None,
+            None,
+            f"eigh_tridiagonal: Incompatible shapes: beta must have one element less than alpha; got "
+            f"{alpha.shape.as_list()} vs. {beta.shape.as_list()}",
         )
     matrix = primitives.MatrixDiagV3(alpha, 0, padding_value=0)
     if beta.shape[-1]:
@@ -501,11 +505,15 @@ def eigh_tridiagonal(
     elif select == "v":
         low, high = select_range
         if low >= high:
-            raise ValueError(f"eigh_tridiagonal: the lower end of select_range must be below the upper; got {select_range}")
+            raise ValueError(
+                f"eigh_tridiagonal: the lower end of select_range must be below the upper; got {select_range}"
+            )
         inside = primitives.LogicalAnd(values > low, values <= high)
         axis = values.shape.rank - 1
         if axis:
-            raise ValueError("eigh_tridiagonal: select='v' takes one matrix, for each could have its own number of values")
+            raise ValueError(
+                "eigh_tridiagonal: select='v' takes one matrix, for each could have its own number of values"
+            )
         values = boolean_mask(values, inside)
         vectors = [boolean_mask(v, inside, axis=v.shape.rank - 1) for v in vectors]
     return values if eigvals_only else (values, *vectors)

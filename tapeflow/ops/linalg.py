@@ -125,7 +125,7 @@ def _spectral_norm(x: Any, axis: Any) -> Any:
 @public("norm", "linalg.norm")
 def norm(
     tensor: Any,
-    ord: Any = "euclidean",  # noqa: A002
+    ord: Any = "euclidean",
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
@@ -165,7 +165,7 @@ def norm(
 @public("linalg.normalize")
 def normalize(
     tensor: Any,
-    ord: Any = "euclidean",  # noqa: A002
+    ord: Any = "euclidean",
     axis: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
@@ -253,5 +253,7 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         raise ValueError(f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}.")
     for side, rank in ((a_axes, a_rank), (b_axes, b_rank)):
         if any(not -rank <= d < rank for d in side):
-            raise ValueError(f"tensordot: the contracted axes must be dimensions of a tensor of rank {rank}; got {side}")
+            raise ValueError(
+                f"tensordot: the contracted axes must be dimensions of a tensor of rank {rank}; got {side}"
+            )
     return [d % a_rank for d in a_axes], [d % b_rank for d in b_axes]
