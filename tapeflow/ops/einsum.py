@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
@@ -41,8 +41,12 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
             raise TypeError(
                 f"Invalid keyword arguments for einsum: {', '.join(wrong)}. Valid arguments: name, optimize, greedy."
             )
-    hint = next((x.dtype for x in inputs if hasattr(x, "dtype")), None)
-    tensors = [convert_to_tensor(x, None, hint) for x in inputs]
+    tensors = list(inputs)
+    for x in inputs:
+        if type(x) is not _core.Tensor:
+            hint = next((x.dtype for x in inputs if hasattr(x, "dtype")), None)
+            tensors = [convert_to_tensor(x, None, hint) for x in inputs]
+            break
     plan = _plan(equation, tuple([tuple(x.shape.as_list()) for x in tensors]))
     if len(tensors) > 1:
         dtype = tensors[0].dtype
@@ -140,11 +144,12 @@ def _parse(equation: str, shapes: tuple[tuple[int | None, ...], ...]) -> tuple[l
 def _label(position: int, term: str, shape: tuple[int | None, ...]) -> Labels:
     before, dots, after = term.partition("...")
     named = len(before) + len(after)
+    at_least = "at least " if dots else ""
     if len(shape) < named or (not dots and len(shape) != named):
         raise InvalidArgumentError(
             None,
             None,
-            f"einsum: Expected input {position} to have rank {'at least ' if dots else ''}{named} but got: {len(shape)}",
+            f"einsum: Expected input {position} to have rank {at_least}{named} but got: {len(shape)}",
         )
     return (*before, *range(len(shape) - named, 0, -1), *after)
 

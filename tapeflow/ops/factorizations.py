@@ -467,7 +467,7 @@ def eigh_tridiagonal(
     tol: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Eigenvalues (and vectors) of Hermitian tridiagonal matrices: all, those with indices or those with values in a range.
+    """Eigenvalues (and vectors) of Hermitian tridiagonal matrices: all, or those in a range of indices or values.
 
     `alpha` is the main diagonal, `beta` the one below it. `select` is 'a', 'i' (both ends included) or 'v' (half open,
     from above the lower to the upper end).
@@ -498,7 +498,7 @@ def eigh_tridiagonal(
         first, last = (int(i) for i in select_range)
         if not 0 <= first <= last < alpha.shape[-1]:
             raise ValueError(
-                f"eigh_tridiagonal: select_range must be indices of {alpha.shape[-1]} values in order; got {select_range}"
+                f"eigh_tridiagonal: select_range must be indices below {alpha.shape[-1]} in order; got {select_range}"
             )
         values = values[..., first : last + 1]
         vectors = [v[..., first : last + 1] for v in vectors]

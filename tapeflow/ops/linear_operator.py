@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -588,7 +589,7 @@ class LinearOperatorComposition(LinearOperator):
         name: str | None = None,
     ) -> None:
         operators = check_operators(operators)
-        for left, right in zip(operators, operators[1:]):
+        for left, right in pairwise(operators):
             require_equal_sizes(left.shape[-1], right.shape[-2])
         if is_non_singular is None:
             is_non_singular = hints_of(operators)["is_non_singular"]
