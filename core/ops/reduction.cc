@@ -605,6 +605,16 @@ Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool 
 
 constexpr DTypes kPlaceTypes = DTypes(DType::int16) | DType::uint16 | DType::int32 | DType::int64;
 
+// One axis; None is the first.
+int arg_axis(const Call& call) {
+  const Param& p = call.params[0];
+  if (!p.is_none() && p.ints.size() != 1) fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
+  int64_t axis = p.is_none() ? 0 : p.ints[0], rank = call.in[0].rank();
+  if (axis < -rank || axis >= rank)
+    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank, "), but got ", axis);
+  return int(axis < 0 ? axis + rank : axis);
+}
+
 // The first of equal elements wins; NaN never does.
 template <bool Largest, class C> bool better(C candidate, C best) {
   return (Largest ? candidate > best : candidate < best) || (best != best && candidate == candidate);
@@ -626,7 +636,7 @@ template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64
 }
 template <bool Largest> void arg_extremum(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
-  int axis = normalize_axis(call.name(), call.params.integer(0), x.rank());
+  int axis = arg_axis(call);
   Lines l = lines_of(x.shape(), axis);
   if (l.count == 0 && y.size() > 0) fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
   bool direct = y.dtype() == DType::int64;
@@ -642,16 +652,13 @@ template <bool Largest> void arg_extremum(Call& call) {
 }
 void infer_arg_extremum(Call& call) {
   Shape shape = call.in[0].shape();
-  int64_t axis = call.params.integer(0), rank = shape.rank();
-  if (axis < -rank || axis >= rank)
-    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank, "), but got ", axis);
-  shape.remove(int(axis < 0 ? axis + rank : axis));
+  shape.remove(arg_axis(call));
   DType result = call.params[1].is_none() ? DType::int64 : call.params.dtype(1);
   if (!kPlaceTypes.has(result))
     fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ", name_of(result));
   call.returns(result, shape);
 }
-std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), integer("axis", 0), dtype_argument("output_type")}; }
+std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")}; }
 
 const Op& arg_max_op = define(Op{
     .name = "ArgMax",

@@ -8,4 +8,6 @@ from tapeflow.ops import (
     linalg,
     math,
     nn,
+    reductions,
+    special,
 )

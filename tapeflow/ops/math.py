@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from math import pi
 from typing import Any
 
 from tapeflow import _core, primitives
@@ -49,7 +50,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @public("math.abs", "abs")
-def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001
+def abs(x: Any, name: str | None = None) -> Any:
     """The absolute value; of a complex number, its length.
 
     >>> tf.abs([-1., 2.])
@@ -60,7 +61,7 @@ def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001
 
 
 @public("math.real")
-def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def real(input: Any, name: str | None = None) -> Any:
     """The real part.
 
     >>> tf.math.real(tf.constant([1+2j]))
@@ -71,7 +72,7 @@ def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public("math.imag")
-def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def imag(input: Any, name: str | None = None) -> Any:
     """The imaginary part.
 
     >>> tf.math.imag(tf.constant([1+2j]))
@@ -92,22 +93,19 @@ def conj(x: Any, name: str | None = None) -> Any:
     return primitives.Conj(x) if x.dtype.is_complex else x
 
 
-@public("math.add_n")
+@public("math.add_n", "add_n")
 def add_n(inputs: Any, name: str | None = None) -> Any:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.add_n([[1., 2.], [3., 4.]])
     [4., 6.]
     """
-    if not isinstance(inputs, Sequence) and not hasattr(inputs, "__iter__"):
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
-    inputs = list(inputs)
+    inputs = list(inputs) if isinstance(inputs, Iterable) else []
     if not inputs:
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+        raise ValueError(
+            "add_n: Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
     return primitives.AddN([convert_to_tensor(x) for x in inputs])
-
-
-public("add_n")(add_n)
 
 
 @public("math.accumulate_n")
@@ -161,49 +159,72 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
     >>> tf.math.logical_xor([True, True], [True, False])
     [False, True]
     """
-    return primitives.LogicalAnd(
-        primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y))
-    )
+    return primitives.LogicalAnd(primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y)))
 
 
-@public("math.reduce_logsumexp", "reduce_logsumexp")
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """`log(sum(exp(x)))` over the axes, without overflow.
+@public("math.angle")
+def angle(input: Any, name: str | None = None) -> Any:
+    """The angle of complex numbers in the plane, in radians; of real numbers 0, or pi below 0.
 
-    >>> tf.reduce_logsumexp([0., 0.])
-    0.6931472
+    >>> tf.math.angle(tf.constant([1+0j, 0+2j]))
+    [0., 1.5707963267948966]
     """
-    x = convert_to_tensor(input_tensor)
-    largest = primitives.Max(x, axis, True)
-    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
-    result = primitives.Log(primitives.Sum(primitives.Exp(x - shift), axis, keepdims))
-    return result + (shift if keepdims else primitives.Reshape(shift, result.shape.as_list()))
-
-
-@public("math.reduce_variance")
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The variance over the axes; of complex numbers, the mean squared distance from the mean.
-
-    >>> tf.math.reduce_variance([1., 3.])
-    1.0
-    """
-    x = convert_to_tensor(input_tensor)
-    if x.dtype.is_integer:
-        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
-    distance = x - primitives.Mean(x, axis, True)
+    x = convert_to_tensor(input)
     if x.dtype.is_complex:
-        return primitives.Mean(primitives.Real(distance * primitives.Conj(distance)), axis, keepdims)
-    return primitives.Mean(primitives.Square(distance), axis, keepdims)
+        return primitives.Atan2(primitives.Imag(x), primitives.Real(x))
+    return primitives.SelectV2(x < 0, cast(pi, x.dtype), cast(0, x.dtype))
 
 
-@public("math.reduce_std")
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The standard deviation over the axes.
+@public("math.reciprocal_no_nan")
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+    """`1 / x`, and 0 where `x` is 0.
 
-    >>> tf.math.reduce_std([1., 3.])
-    1.0
+    >>> tf.math.reciprocal_no_nan([2., 0.])
+    [0.5, 0.]
     """
-    return primitives.Sqrt(reduce_variance(input_tensor, axis, keepdims))
+    x = convert_to_tensor(x)
+    return primitives.DivNoNan(cast(1, x.dtype), x)
+
+
+@public("math.log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """`log(1 / (1 + exp(-x)))`, exact for large and small `x`.
+
+    >>> tf.math.log_sigmoid([0., -100.])
+    [-0.6931472, -100.]
+    """
+    return -primitives.Softplus(-convert_to_tensor(x))
+
+
+public("math.softsign")(primitives.Softsign)
+
+
+@public("math.is_non_decreasing", "compat.v1.math.is_non_decreasing", "compat.v1.is_non_decreasing")
+def is_non_decreasing(x: Any, name: str | None = None) -> Any:
+    """Whether no element, in row-major order, is smaller than the one before it.
+
+    >>> tf.math.is_non_decreasing([1, 1, 2])
+    True
+    """
+    x = convert_to_tensor(x)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise TypeError(f"is_non_decreasing: x must be a numeric tensor; got {x.dtype}.")
+    steps = primitives.Reshape(x, [-1])
+    return primitives.All(steps[1:] >= steps[:-1])
+
+
+@public("math.is_strictly_increasing", "compat.v1.math.is_strictly_increasing", "compat.v1.is_strictly_increasing")
+def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
+    """Whether every element, in row-major order, is larger than the one before it.
+
+    >>> tf.math.is_strictly_increasing([1, 1, 2])
+    False
+    """
+    x = convert_to_tensor(x)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise TypeError(f"is_strictly_increasing: x must be a numeric tensor; got {x.dtype}.")
+    steps = primitives.Reshape(x, [-1])
+    return primitives.All(steps[1:] > steps[:-1])
 
 
 @public("clip_by_value")
