@@ -142,8 +142,9 @@ double zeta(double s, double q) {
   if (s < 1) return kNaN;
   if (q == kInfinity) return 0;
   if (q <= 0) {
-    if (whole(q)) return whole(s) && std::fmod(s, 2) != 0 ? kNaN : kInfinity;
+    if (q == 0 && !whole(s)) return kInfinity;
     if (!whole(s) || s == kInfinity) return kNaN;
+    if (whole(q)) return std::fmod(s, 2) == 0 ? kInfinity : kNaN;
     // The sum over all whole numbers, less the part below q; (q + k)^-s is odd or even.
     double part = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
     return hurwitz(s, part) + sign * (hurwitz(s, 1 - part) - hurwitz(s, 1 - q));

@@ -109,7 +109,7 @@ const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
     [](B b, Dy dy) { return divide_no_nan(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); },
-    {{"math.divide_no_nan"}, "Quotient `x / y`, and 0 where `y` is 0.\n\n>>> tf.math.divide_no_nan([1., 2.], [0., 4.])\n[0., 0.5]"});
+    {{}, ""});
 
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b);
 const Op& multiply_no_nan_op = binary<floating | complexes>(
@@ -392,8 +392,15 @@ constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltyp
 constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 const Op& complex_op = define(Op{
     .name = "Complex",
-    .arguments = {tensor("real", wide_floating), tensor("imag", wide_floating)},
-    .infer = family::infer_binary<wide_floating, decltype(make_complex)>,
+    .arguments = {tensor("real", any_dtype), tensor("imag", any_dtype)},
+    .infer =
+        [](Call& call) {
+          DType re = call.in[0].dtype(), im = call.in[1].dtype();
+          if (re != im || !wide_floating.has(re))
+            fail(ErrorKind::type, call.name(), ": The `real` and `imag` components have incorrect types: ", name_of(re), " ",
+                 name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
+          family::infer_binary<wide_floating, decltype(make_complex)>(call);
+        },
     .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
     .vjp =
         [](RuleContext& c) {

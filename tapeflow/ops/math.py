@@ -8,8 +8,11 @@ from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import as_dtype, float32, float64, string
 from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.tensor_shape import TensorShape
 
 
 def as_pair(x: Any, y: Any) -> tuple[Any, Any]:
@@ -31,9 +34,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.divide([1, 2], 2)
     [0.5, 1.]
     """
-    if not _core.is_tensor(x) and not _core.is_tensor(y):
-        x, y = as_pair(x, y)
-    return x / y
+    return truediv(x, y)
 
 
 @public("math.truediv", "truediv")
@@ -44,9 +45,30 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     [1.5, 2.]
     """
     x, y = as_pair(x, y)
-    if x.dtype != y.dtype:
-        raise TypeError(f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    _check_quotient("truediv", x, y)
     return x / y
+
+
+@public("math.divide_no_nan")
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """`x / y`, and 0 where `y` is 0; whole numbers give floats.
+
+    >>> tf.math.divide_no_nan([1., 2.], [0., 4.])
+    [0., 0.5]
+    """
+    x, y = as_pair(x, y)
+    _check_quotient("divide_no_nan", x, y)
+    if x.dtype.is_integer:
+        dtype = float32 if x.dtype.size < 4 else float64
+        x, y = cast(x, dtype), cast(y, dtype)
+    return primitives.DivNoNan(x, y)
+
+
+def _check_quotient(name: str, x: Any, y: Any) -> None:
+    if x.dtype != y.dtype:
+        raise TypeError(f"{name}: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    if x.dtype.is_bool or x.dtype == string:
+        raise TypeError(f"{name}: Invalid dtype {x.dtype!r}. Expected a number.")
 
 
 @public("math.abs", "abs")
@@ -68,7 +90,13 @@ def real(input: Any, name: str | None = None) -> Any:
     [1.]
     """
     x = convert_to_tensor(input)
+    _check_numeric("real", x)
     return primitives.Real(x) if x.dtype.is_complex else x
+
+
+def _check_numeric(name: str, x: Any) -> None:
+    if x.dtype.is_bool or x.dtype == string:
+        raise TypeError(f"{name}: input must be a numeric tensor, but got tensor with dtype {x.dtype!r}")
 
 
 @public("math.imag")
@@ -79,7 +107,7 @@ def imag(input: Any, name: str | None = None) -> Any:
     [2.]
     """
     x = convert_to_tensor(input)
-    return primitives.Imag(x) if x.dtype.is_complex else x - x
+    return primitives.Imag(x) if x.dtype.is_complex else zeros_like(x)
 
 
 @public("math.conj")
@@ -90,6 +118,7 @@ def conj(x: Any, name: str | None = None) -> Any:
     [1.-2.j]
     """
     x = convert_to_tensor(x)
+    _check_numeric("conj", x)
     return primitives.Conj(x) if x.dtype.is_complex else x
 
 
@@ -115,7 +144,19 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     >>> tf.math.accumulate_n([[1., 2.], [3., 4.]])
     [4., 6.]
     """
-    return add_n(inputs)
+    inputs = [convert_to_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
+    if not inputs or any(x.dtype != inputs[0].dtype for x in inputs):
+        raise ValueError("accumulate_n: inputs must be a list of at least one Tensor with the same dtype and shape")
+    expected = inputs[0].shape if shape is None else TensorShape(shape)
+    for x in inputs:
+        if not expected.is_compatible_with(x.shape):
+            raise ValueError(f"accumulate_n: Shapes {expected} and {x.shape} are not compatible")
+    if tensor_dtype is not None and as_dtype(tensor_dtype) != inputs[0].dtype:
+        raise TypeError(
+            f"accumulate_n: The `tensor_dtype` argument is {tensor_dtype!r}, but `input` is of type "
+            f"{inputs[0].dtype!r}. These must be equal. Try casting the input to the desired type."
+        )
+    return primitives.AddN(inputs)
 
 
 @public("math.scalar_mul", "scalar_mul")
@@ -128,7 +169,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
     x = convert_to_tensor(x)
-    scalar = convert_to_tensor(scalar, dtype_hint=x.dtype)
+    scalar = convert_to_tensor(scalar, x.dtype)
     if scalar.shape.rank != 0:
         raise ValueError(f"scalar_mul: The input scalar must be a 0-D value. Received shape {scalar.shape}.")
     return primitives.Mul(scalar, x)
@@ -145,7 +186,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
     x = convert_to_tensor(x)
     if not coeffs:
-        return x - x
+        return zeros_like(x)
     value = convert_to_tensor(coeffs[0], dtype_hint=x.dtype)
     for coefficient in coeffs[1:]:
         value = convert_to_tensor(coefficient, dtype_hint=x.dtype) + value * x
@@ -172,7 +213,9 @@ def angle(input: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(input)
     if x.dtype.is_complex:
         return primitives.Atan2(primitives.Imag(x), primitives.Real(x))
-    return primitives.SelectV2(x < 0, cast(pi, x.dtype), cast(0, x.dtype))
+    if not x.dtype.is_floating:
+        raise TypeError(f"angle: input must be complex or floating point; got {x.dtype!r}.")
+    return primitives.SelectV2(x < 0, convert_to_tensor(pi, x.dtype), cast(0, x.dtype))
 
 
 @public("math.reciprocal_no_nan")
@@ -206,9 +249,6 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
     >>> tf.math.is_non_decreasing([1, 1, 2])
     True
     """
-    x = convert_to_tensor(x)
-    if not (x.dtype.is_floating or x.dtype.is_integer):
-        raise TypeError(f"is_non_decreasing: x must be a numeric tensor; got {x.dtype}.")
     steps = primitives.Reshape(x, [-1])
     return primitives.All(steps[1:] >= steps[:-1])
 
@@ -220,9 +260,6 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     >>> tf.math.is_strictly_increasing([1, 1, 2])
     False
     """
-    x = convert_to_tensor(x)
-    if not (x.dtype.is_floating or x.dtype.is_integer):
-        raise TypeError(f"is_strictly_increasing: x must be a numeric tensor; got {x.dtype}.")
     steps = primitives.Reshape(x, [-1])
     return primitives.All(steps[1:] > steps[:-1])
 

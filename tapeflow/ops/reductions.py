@@ -49,7 +49,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 
 def _variance(x: Any, axis: Any, keepdims: bool) -> Any:
     """The variance as a real number; small floats are computed in float32."""
-    if x.dtype.is_integer or x.dtype.is_bool:
+    if x.dtype.is_integer:
         raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
     if x.dtype in (float16, bfloat16):
         x = cast(x, float32)

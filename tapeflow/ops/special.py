@@ -34,6 +34,6 @@ def erfcinv(x: Any, name: str | None = None) -> Any:
     [0.4769363, -0.4769363]
     """
     x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
-        raise TypeError(f"erfcinv: x must be a floating point tensor; got {x.dtype}.")
+    if x.dtype.is_integer or x.dtype.is_bool:
+        raise TypeError(f"erfcinv: x must be a floating point tensor; got {x.dtype!r}.")
     return -sqrt(0.5) * primitives.Ndtri(0.5 * x)
