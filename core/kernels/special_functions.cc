@@ -364,7 +364,7 @@ double erfcinv_tail(double y) {  // for y <= 0.1
   double z = s <= 4    ? chebyshev(kErfcinvNear, (s - 2.75) / 1.25)
              : s <= 10 ? chebyshev(kErfcinvMiddle, (s - 7) / 3)
                        : chebyshev(kErfcinvFar, (s - 19) / 9);
-  return z < 26 ? refine_erfcinv(z, y) : z;
+  return y > 1e-306 ? refine_erfcinv(z, y) : z;  // below, erfc is not a normal number
 }
 
 double erfinv_centre(double x) {  // a first value for |x| <= 0.996

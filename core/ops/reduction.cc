@@ -282,6 +282,8 @@ const Op& mean_op = define(Op{
 Tensor prod_vjp(const RuleContext& c) {
   const Tensor& x = c.x(0);
   Ints axes = normalized_axes("reduce_prod", c.params[0], x.rank());
+  Tensor dy = with_kept_dims(c, c.dy());
+  if (axes.size() == 1) return multiply(dy, conj(multiply(cumprod(x, axes[0], true, false), cumprod(x, axes[0], true, true))));
   bool reduced[kMaxRank] = {};
   for (int64_t a : axes) reduced[a] = true;
   Ints permutation, inverse;
@@ -295,7 +297,6 @@ Tensor prod_vjp(const RuleContext& c) {
   Tensor moved = transpose(x, permutation);
   Tensor rows = reshape(moved, {count ? x.size() / count : 0, count});
   Tensor others = multiply(cumprod(rows, 1, true, false), cumprod(rows, 1, true, true));
-  Tensor dy = broadcast_to(with_kept_dims(c, c.dy()), x.shape());
   return multiply(dy, conj(transpose(reshape(others, moved.shape()), inverse)));
 }
 
