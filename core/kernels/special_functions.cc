@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -32,31 +33,32 @@ template <size_t N, class T> T polynomial(const double (&c)[N], T x) {
   return value;
 }
 
-// A number with its first and second derivative.
-struct Jet {
+// A number with its first derivative, and with the second one if Bends.
+template <bool Bends> struct Jet {
   double value, slope = 0, bend = 0;
   explicit Jet(double v, double s = 0, double b = 0) : value(v), slope(s), bend(b) {}
 };
-Jet operator+(Jet a, Jet b) { return Jet(a.value + b.value, a.slope + b.slope, a.bend + b.bend); }
-Jet operator-(Jet a, Jet b) { return Jet(a.value - b.value, a.slope - b.slope, a.bend - b.bend); }
-Jet operator*(Jet a, Jet b) {
-  return Jet(a.value * b.value, a.slope * b.value + a.value * b.slope,
-             a.bend * b.value + 2 * a.slope * b.slope + a.value * b.bend);
+template <bool N> Jet<N> operator+(Jet<N> a, Jet<N> b) { return Jet<N>(a.value + b.value, a.slope + b.slope, N ? a.bend + b.bend : 0); }
+template <bool N> Jet<N> operator-(Jet<N> a, Jet<N> b) { return Jet<N>(a.value - b.value, a.slope - b.slope, N ? a.bend - b.bend : 0); }
+template <bool N> Jet<N> operator*(Jet<N> a, Jet<N> b) {
+  return Jet<N>(a.value * b.value, a.slope * b.value + a.value * b.slope,
+                N ? a.bend * b.value + 2 * a.slope * b.slope + a.value * b.bend : 0);
 }
-Jet operator/(Jet a, Jet b) {
-  double value = a.value / b.value, slope = (a.slope - value * b.slope) / b.value;
-  return Jet(value, slope, (a.bend - 2 * slope * b.slope - value * b.bend) / b.value);
+template <bool N> Jet<N> operator/(Jet<N> a, Jet<N> b) {
+  double inverse = 1 / b.value, value = a.value * inverse, slope = (a.slope - value * b.slope) * inverse;
+  return Jet<N>(value, slope, N ? (a.bend - 2 * slope * b.slope - value * b.bend) * inverse : 0);
 }
-Jet exp_of(Jet a) {
+template <bool N> Jet<N> exp_of(Jet<N> a) {
   double e = std::exp(a.value);
-  return Jet(e, e * a.slope, e * (a.slope * a.slope + a.bend));
+  return Jet<N>(e, e * a.slope, N ? e * (a.slope * a.slope + a.bend) : 0);
 }
-bool negligible(double term, double total) { return std::abs(term) <= 0.25 * kEpsilon * std::abs(total); }
-bool negligible(Jet term, Jet total) {
-  return negligible(term.value, total.value) && negligible(term.slope, total.slope) && negligible(term.bend, total.bend);
+bool negligible(double term, double total, double tolerance) { return std::abs(term) <= tolerance * std::abs(total); }
+template <bool N> bool negligible(Jet<N> term, Jet<N> total, double tolerance) {
+  return negligible(term.value, total.value, tolerance) && negligible(term.slope, total.slope, tolerance) &&
+         (!N || negligible(term.bend, total.bend, tolerance));
 }
 double value_of(double a) { return a; }
-double value_of(Jet a) { return a.value; }
+template <bool N> double value_of(Jet<N> a) { return a.value; }
 
 // (x - log(1 + x)) / x^2 and x - log(1 + x), exact near 0.
 double log_gap_ratio(double x) {
@@ -166,7 +168,7 @@ double polygamma(double n, double x) {
 namespace {
 
 double variable(double a, double*) { return a; }
-Jet variable(double a, Jet*) { return Jet(a, 1, 0); }
+template <bool N> Jet<N> variable(double a, Jet<N>*) { return Jet<N>(a, 1, 0); }
 
 // x^a exp(-x) / Gamma(a + 1).
 double gamma_weight(double a, double x, double*) {
@@ -177,27 +179,27 @@ double gamma_weight(double a, double x, double*) {
   double mu = (x - a) / a, gap = std::abs(mu) < 0.4 ? log_gap(mu) : mu - std::log(x / a);
   return std::exp(-a * gap - stirling_rest(a)) / std::sqrt(2 * kPi * a);
 }
-Jet gamma_weight(double a, double x, Jet*) {
+template <bool N> Jet<N> gamma_weight(double a, double x, Jet<N>*) {
   double value = gamma_weight(a, x, static_cast<double*>(nullptr));
   double log_ratio = a < 10 ? std::log(x) - digamma(a + 1)
                             : (std::abs(x - a) < 0.5 * a ? std::log1p((x - a) / a) : std::log(x / a)) - digamma_rest(a) - 1 / a;
-  return Jet(value, value * log_ratio, value * (log_ratio * log_ratio - zeta(2, a + 1)));
+  return Jet<N>(value, value * log_ratio, N ? value * (log_ratio * log_ratio - zeta(2, a + 1)) : 0);
 }
 
 // P = weight (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)
-template <class T> T gamma_series(double a, double x) {
+template <class T> T gamma_series(double a, double x, double tolerance) {
   T at = variable(a, static_cast<T*>(nullptr)), term = T(1), sum = T(1);
   for (int k = 0; k < 2'000'000; ++k) {
     at = at + T(1);
-    term = term * T(x) / at;
+    term = term * (T(x) / at);
     sum = sum + term;
-    if (x < value_of(at) && negligible(term, sum)) break;
+    if (x < value_of(at) && negligible(term, sum, tolerance)) break;
   }
   return gamma_weight(a, x, static_cast<T*>(nullptr)) * sum;
 }
 
 // Q = weight a / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)), by Lentz's method.
-template <class T> T gamma_fraction(double a, double x) {
+template <class T> T gamma_fraction(double a, double x, double tolerance) {
   T at = variable(a, static_cast<T*>(nullptr)), b = T(x + 1) - at, c = T(1e300), d = T(1) / b, value = d;
   for (int k = 1; k < 2'000'000; ++k) {
     T numerator = T(k) * (at - T(k));
@@ -210,7 +212,7 @@ template <class T> T gamma_fraction(double a, double x) {
     T factor = c * d, next = value * factor;
     T step = next - value;
     value = next;
-    if (negligible(step, value)) break;
+    if (negligible(step, value, tolerance)) break;
   }
   return gamma_weight(a, x, static_cast<T*>(nullptr)) * at * value;
 }
@@ -233,28 +235,29 @@ double gamma_small(double a, double x) {
 constexpr double kUniformFrom = 10000;
 bool uniform(double a, double x) { return a > kUniformFrom && std::abs(x - a) < 0.3 * a; }
 
-Jet uniform_eta(double a, double x) {
+using Bent = Jet<true>;
+Bent uniform_eta(double a, double x) {
   double mu = (x - a) / a, ratio = 1 / std::sqrt(2 * log_gap_ratio(mu)), eta = mu / ratio;
   double turn = std::abs(eta) < 1e-3 ? -1.0 / 3 - eta / 6 : (ratio * ratio - 1 - mu) / eta;
-  return Jet(eta, -ratio / a, (ratio - turn) / (a * a));
+  return Bent(eta, -ratio / a, (ratio - turn) / (a * a));
 }
 double uniform_rest(double a, double eta) {
   double sum = polynomial(kTemme0, eta) + (polynomial(kTemme1, eta) + (polynomial(kTemme2, eta) + polynomial(kTemme3, eta) / a) / a) / a;
   return std::exp(-0.5 * a * eta * eta) / std::sqrt(2 * kPi * a) * sum;
 }
-Jet uniform_upper(double a, double x) {
-  Jet eta = uniform_eta(a, x), at(a, 1, 0);
+Bent uniform_upper(double a, double x) {
+  Bent eta = uniform_eta(a, x), at(a, 1, 0);
   double root = std::sqrt(a / 2);
-  Jet scaled = eta * Jet(root, root / (2 * a), -root / (4 * a * a));
+  Bent scaled = eta * Bent(root, root / (2 * a), -root / (4 * a * a));
   double density = -2 * std::numbers::inv_sqrtpi * std::exp(-scaled.value * scaled.value);
-  Jet tail(std::erfc(scaled.value), density * scaled.slope,
+  Bent tail(std::erfc(scaled.value), density * scaled.slope,
            density * (scaled.bend - 2 * scaled.value * scaled.slope * scaled.slope));
-  Jet inverse = Jet(1) / at;
-  Jet sum = polynomial(kTemme0, eta) +
+  Bent inverse = Bent(1) / at;
+  Bent sum = polynomial(kTemme0, eta) +
             (polynomial(kTemme1, eta) + (polynomial(kTemme2, eta) + polynomial(kTemme3, eta) * inverse) * inverse) * inverse;
   double size = 1 / std::sqrt(2 * kPi * a);
-  Jet front = exp_of(Jet(0) - scaled * scaled) * Jet(size, -size / (2 * a), 0.75 * size / (a * a));
-  return Jet(0.5) * tail + front * sum;
+  Bent front = exp_of(Bent(0) - scaled * scaled) * Bent(size, -size / (2 * a), 0.75 * size / (a * a));
+  return Bent(0.5) * tail + front * sum;
 }
 
 // Where both are finite and inside the domain, or the limits.
@@ -267,24 +270,27 @@ bool gamma_limit(double a, double x, double* lower) {
   return true;
 }
 
-Jet lower_jet(double a, double x) {
-  if (uniform(a, x)) return Jet(1) - uniform_upper(a, x);
-  return x <= 1 || x <= a ? gamma_series<Jet>(a, x) : Jet(1) - gamma_fraction<Jet>(a, x);
+template <class T> T lower_jet(double a, double x, double tolerance) {
+  if (uniform(a, x)) {
+    Bent upper = uniform_upper(a, x);
+    return T(1 - upper.value, -upper.slope, -upper.bend);
+  }
+  return x <= 1 || x <= a ? gamma_series<T>(a, x, tolerance) : T(1) - gamma_fraction<T>(a, x, tolerance);
 }
 
 }  // namespace
 
-double igamma(double a, double x) {
+double igamma(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return limit;
   if (uniform(a, x)) {
     double eta = uniform_eta(a, x).value;
     return 0.5 * std::erfc(-eta * std::sqrt(a / 2)) - uniform_rest(a, eta);
   }
-  return x <= 1 || x <= a ? gamma_series<double>(a, x) : 1 - gamma_fraction<double>(a, x);
+  return x <= 1 || x <= a ? gamma_series<double>(a, x, tolerance) : 1 - gamma_fraction<double>(a, x, tolerance);
 }
 
-double igammac(double a, double x) {
+double igammac(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return 1 - limit;
   if (uniform(a, x)) {
@@ -292,19 +298,19 @@ double igammac(double a, double x) {
     return 0.5 * std::erfc(eta * std::sqrt(a / 2)) + uniform_rest(a, eta);
   }
   if (x <= 1 && a <= 1) return gamma_small(a, x);
-  return x <= 1 || x <= a ? 1 - gamma_series<double>(a, x) : gamma_fraction<double>(a, x);
+  return x <= 1 || x <= a ? 1 - gamma_series<double>(a, x, tolerance) : gamma_fraction<double>(a, x, tolerance);
 }
 
-double igamma_slope(double a, double x) {
+double igamma_slope(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
-  return lower_jet(a, x).slope;
+  return lower_jet<Jet<false>>(a, x, tolerance).slope;
 }
 
-double igamma_bend(double a, double x) {
+double igamma_bend(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
-  return lower_jet(a, x).bend;
+  return lower_jet<Jet<true>>(a, x, tolerance).bend;
 }
 
 // ---- incomplete beta
@@ -320,7 +326,7 @@ double beta_weight(double a, double b, double x, double y) {
   return std::exp(stirling_rest(n) - stirling_rest(a) - stirling_rest(b) - gap) * std::sqrt(b / (2 * kPi * a * n));
 }
 
-double beta_fraction(double a, double b, double x) {
+double beta_fraction(double a, double b, double x, double tolerance) {
   double c = 1, d = 1 - (a + b) * x / (a + 1);
   d = 1 / (d == 0 ? 1e-300 : d);
   double value = d;
@@ -334,24 +340,26 @@ double beta_fraction(double a, double b, double x) {
     };
     advance(k * (b - k) * x / ((a + 2 * k - 1) * (a + 2 * k)));
     advance(-(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 2 * k + 1)));
-    if (std::abs(c * d - 1) <= 0.5 * kEpsilon) break;
+    if (std::abs(c * d - 1) <= tolerance) break;
   }
   return value;
 }
 
 }  // namespace
 
-double betainc(double a, double b, double x) {
+double betainc(double a, double b, double x, double tolerance) {
   if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
   if (x == 0 || x == 1) return x;
   double y = 1 - x;
-  if (x < (a + 1) / (a + b + 2)) return beta_weight(a, b, x, y) * beta_fraction(a, b, x);
-  return 1 - beta_weight(b, a, y, x) * beta_fraction(b, a, y);
+  if (x < (a + 1) / (a + b + 2)) return beta_weight(a, b, x, y) * beta_fraction(a, b, x, tolerance);
+  return 1 - beta_weight(b, a, y, x) * beta_fraction(b, a, y, tolerance);
 }
 
 // ---- inverses of the error function
 
 namespace {
+
+constexpr double kFirstValue = 1e-11;  // finer than this the Chebyshev series are not
 
 // One step of Halley's method for erfc(z) = y, with the error counted relative to the density.
 double refine_erfcinv(double z, double y) {
@@ -359,12 +367,12 @@ double refine_erfcinv(double z, double y) {
   return z + step / (1 + z * step);
 }
 
-double erfcinv_tail(double y) {  // for y <= 0.1
+double erfcinv_tail(double y, bool refined) {  // for y <= 0.1
   double s = std::sqrt(-std::log(y));
   double z = s <= 4    ? chebyshev(kErfcinvNear, (s - 2.75) / 1.25)
              : s <= 10 ? chebyshev(kErfcinvMiddle, (s - 7) / 3)
                        : chebyshev(kErfcinvFar, (s - 19) / 9);
-  return y > 1e-306 ? refine_erfcinv(z, y) : z;  // below, erfc is not a normal number
+  return refined && y > 1e-306 ? refine_erfcinv(z, y) : z;  // below, erfc is not a normal number
 }
 
 double erfinv_centre(double x) {  // a first value for |x| <= 0.996
@@ -374,60 +382,70 @@ double erfinv_centre(double x) {  // a first value for |x| <= 0.996
 
 }  // namespace
 
-double erfinv(double x) {
+double erfinv(double x, double tolerance) {
   if (!(std::abs(x) <= 1)) return kNaN;
   if (std::abs(x) == 1) return x * kInfinity;
-  if (std::abs(x) > 0.9) return std::copysign(erfcinv_tail(1 - std::abs(x)), x);
+  bool refined = tolerance < kFirstValue;
+  if (std::abs(x) > 0.9) return std::copysign(erfcinv_tail(1 - std::abs(x), refined), x);
   double z = erfinv_centre(x);
+  if (!refined) return z;
   double step = (std::erf(z) - x) * (0.5 / std::numbers::inv_sqrtpi) * std::exp(z * z);
   return z - step / (1 + z * step);
 }
 
-double erfcinv(double x) {
-  if (!(x >= 0 && x <= 2)) return kNaN;
-  if (x == 0) return kInfinity;
-  if (x == 2) return -kInfinity;
-  if (x <= 0.1) return erfcinv_tail(x);
-  if (x >= 0.5) return x >= 1.9 ? -erfcinv_tail(2 - x) : -erfinv(x - 1);
-  return refine_erfcinv(erfinv_centre(1 - x), x);
+double ndtri(double p, double tolerance) {
+  double y = 2 * p;  // the complement whose inverse is wanted
+  if (!(y >= 0 && y <= 2)) return kNaN;
+  if (y == 0) return -kInfinity;
+  if (y == 2) return kInfinity;
+  bool refined = tolerance < kFirstValue;
+  double z;
+  if (y <= 0.1) z = erfcinv_tail(y, refined);
+  else if (y >= 1.9) z = -erfcinv_tail(2 - y, refined);
+  else if (y >= 0.5) z = -erfinv(y - 1, tolerance);
+  else z = refined ? refine_erfcinv(erfinv_centre(1 - y), y) : erfinv_centre(1 - y);
+  return -std::numbers::sqrt2 * z;
 }
-
-double ndtri(double p) { return -std::numbers::sqrt2 * erfcinv(2 * p); }
 
 // ---- Bessel functions
 
 namespace {
 
-// The sums of (x^2/4)^k / k!^2 and of (x^2/4)^k / (k! (k+1)!): I0(x), and I1(x) / (x/2).
-double i0_series(double x) {
-  double s = 0.25 * x * x, term = 1, sum = 1;
-  for (int k = 1; term > 0.25 * kEpsilon * sum; ++k) sum += term *= s / (double(k) * k);
-  return sum;
-}
-double i1_series(double x) {
-  double s = 0.25 * x * x, term = 1, sum = 1;
-  for (int k = 1; term > 0.25 * kEpsilon * sum; ++k) sum += term *= s / (double(k) * (k + 1));
-  return sum;
-}
+// The coefficients 1 / (k! (k + n)!) of the power series in x^2/4.
+template <int N> struct PowerSeries {
+  double c[27] = {};
+  constexpr PowerSeries() {
+    c[0] = 1;
+    for (int k = 1; k < 27; ++k) c[k] = c[k - 1] / (double(k) * (k + N));
+  }
+};
+constexpr PowerSeries<0> kI0Series;
+constexpr PowerSeries<1> kI1Series;
+// I0(x), and I1(x) / (x/2), for |x| <= 8.
+double i0_series(double x) { return polynomial(kI0Series.c, 0.25 * x * x); }
+double i1_series(double x) { return polynomial(kI1Series.c, 0.25 * x * x); }
 
 // For 0 < x <= 2: K0 = -(log(x/2) + gamma) I0 + sum of H_k s^k / k!^2, and its like for K1; s = x^2/4.
-double k0_series(double x) {
-  double s = 0.25 * x * x, term = 1, harmonic = 0, sum = 0;
-  for (int k = 1; k < 30; ++k) {
-    term *= s / (double(k) * k);
-    harmonic += 1.0 / k;
-    sum += term * harmonic;
+struct HarmonicSeries {
+  double k0[20] = {}, k1[20] = {};
+  constexpr HarmonicSeries() {
+    double term0 = 1, term1 = 1, harmonic = 0;
+    k1[0] = 1 - 2 * kEuler;
+    for (int k = 1; k < 20; ++k) {
+      term0 /= double(k) * k;
+      term1 /= double(k) * (k + 1);
+      harmonic += 1.0 / k;
+      k0[k] = term0 * harmonic;
+      k1[k] = term1 * (2 * harmonic + 1.0 / (k + 1) - 2 * kEuler);
+    }
   }
-  return sum - (std::log(0.5 * x) + kEuler) * i0_series(x);
+};
+constexpr HarmonicSeries kHarmonicSeries;
+double k0_series(double x) {
+  return polynomial(kHarmonicSeries.k0, 0.25 * x * x) - (std::log(0.5 * x) + kEuler) * i0_series(x);
 }
 double k1_series(double x) {
-  double s = 0.25 * x * x, term = 1, digammas = 1 - 2 * kEuler, sum = digammas;
-  for (int k = 1; k < 30; ++k) {
-    term *= s / (double(k) * (k + 1));
-    digammas += 1.0 / k + 1.0 / (k + 1);
-    sum += term * digammas;
-  }
-  return 1 / x + 0.5 * x * (std::log(0.5 * x) * i1_series(x) - 0.5 * sum);
+  return 1 / x + 0.5 * x * (std::log(0.5 * x) * i1_series(x) - 0.5 * polynomial(kHarmonicSeries.k1, 0.25 * x * x));
 }
 
 }  // namespace
@@ -487,10 +505,17 @@ double dawson(double x) {
   }
   // Rybicki: the trapezoidal rule with step h is exact to exp(-(pi / 2h)^2); the grid is moved by the nearest even n0.
   constexpr double h = 0.2;
+  static const auto weights = [] {
+    std::array<double, 17> w;
+    for (size_t k = 0; k < w.size(); ++k) w[k] = std::exp(-std::pow((2 * double(k) + 1) * h, 2));
+    return w;
+  }();
   double n0 = 2 * std::floor(size / (2 * h) + 0.5), rest = size - n0 * h;
   double grow = std::exp(2 * rest * h), fade = 1 / grow, grow_square = grow * grow, fade_square = fade * fade, sum = 0;
-  for (int n = 1; n < 34; n += 2, grow *= grow_square, fade *= fade_square)
-    sum += std::exp(-(n * h) * (n * h)) * (grow / (n0 + n) + fade / (n0 - n));
+  for (size_t k = 0; k < weights.size(); ++k, grow *= grow_square, fade *= fade_square) {
+    double n = 2 * double(k) + 1;
+    sum += weights[k] * (grow * (n0 - n) + fade * (n0 + n)) / (n0 * n0 - n * n);
+  }
   return std::copysign(std::numbers::inv_sqrtpi * std::exp(-rest * rest) * sum, x);
 }
 

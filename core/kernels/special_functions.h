@@ -1,4 +1,5 @@
 // Special functions of real numbers, in double precision. They know no Tensor; outside its domain a function is NaN.
+// Where a function takes a tolerance, a larger one saves time.
 #pragma once
 
 namespace tapeflow::special {
@@ -8,15 +9,16 @@ double digamma(double x);                 // its derivative
 double polygamma(double n, double x);     // the n-th derivative of digamma, for a whole n >= 0
 double zeta(double s, double q);          // sum over k >= 0 of (q + k)^-s
 
-double igamma(double a, double x);        // the regularized lower incomplete gamma function P(a, x)
-double igammac(double a, double x);       // 1 - P(a, x), exact where it is small
-double igamma_slope(double a, double x);  // dP/da
-double igamma_bend(double a, double x);   // d^2P/da^2
-double betainc(double a, double b, double x);  // the regularized incomplete beta function I_x(a, b)
+constexpr double kFullTolerance = 5e-17, kFloatTolerance = 1e-10;
 
-double erfinv(double x);
-double erfcinv(double x);
-double ndtri(double p);                   // the quantile of the normal distribution
+double igamma(double a, double x, double tolerance);        // the regularized lower incomplete gamma function P(a, x)
+double igammac(double a, double x, double tolerance);       // 1 - P(a, x), exact where it is small
+double igamma_slope(double a, double x, double tolerance);  // dP/da
+double igamma_bend(double a, double x, double tolerance);   // d^2P/da^2
+double betainc(double a, double b, double x, double tolerance);  // the regularized incomplete beta function I_x(a, b)
+
+double erfinv(double x, double tolerance);
+double ndtri(double p, double tolerance);  // the quantile of the normal distribution
 
 // Bessel functions; `e` marks the ones scaled by exp(-|x|) (I) or exp(x) (K).
 double bessel_i0(double x);

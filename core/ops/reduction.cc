@@ -1,4 +1,5 @@
 // Reductions over axes, cumulative sums and products, positions of extrema.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -170,8 +171,18 @@ template <class C> class Reducer {
 template <class C, class F> Steps<C> generic_steps(C start, F) {
   return {start,
           [](const C* x, int64_t n) {
+            constexpr int64_t lanes = 16;  // independent chains, so that the processor need not wait for each result
             C total = x[0];
-            for (int64_t i = 1; i < n; ++i) total = F{}(total, x[i]);
+            int64_t i = 1;
+            if (n >= 2 * lanes) {
+              C lane[lanes];
+              std::copy(x, x + lanes, lane);
+              for (i = lanes; i + lanes <= n; i += lanes)
+                for (int64_t k = 0; k < lanes; ++k) lane[k] = F{}(lane[k], x[i + k]);
+              total = lane[0];
+              for (int64_t k = 1; k < lanes; ++k) total = F{}(total, lane[k]);
+            }
+            for (; i < n; ++i) total = F{}(total, x[i]);
             return total;
           },
           [](const C* x, C* y, int64_t n) {
@@ -211,9 +222,12 @@ template <class T, class Finish> void reduce(const Call& call, Steps<Compute<T>>
     if constexpr (!std::is_same_v<Finish, std::identity>)
       for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = finish(y.data<T>()[i]);
   } else {
-    std::vector<C> wide(static_cast<size_t>(x.size())), result(static_cast<size_t>(y.size()));
-    for (int64_t i = 0; i < x.size(); ++i) wide[size_t(i)] = load(x.data<T>() + i);
-    Reducer<C>(steps, groups).run(wide.data(), result.data());
+    auto wide = std::make_unique_for_overwrite<float[]>(size_t(x.size())), result = std::make_unique_for_overwrite<float[]>(size_t(y.size()));
+    auto widen = std::is_same_v<T, half> ? conversion_kernels().half_to_float : conversion_kernels().bfloat16_to_float;
+    parallel_for(x.size(), kChunk, [&](int64_t begin, int64_t end) {
+      widen(static_cast<const uint16_t*>(x.raw()) + begin, wide.get() + begin, end - begin);
+    });
+    Reducer<C>(steps, groups).run(wide.get(), result.get());
     for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, finish(result[size_t(i)]));
   }
 }
@@ -626,11 +640,18 @@ int arg_axis(const Call& call) {
 template <bool Largest, class C> bool better(C candidate, C best) {
   return (Largest ? candidate > best : candidate < best) || (best != best && candidate == candidate);
 }
+// The same for one run of floats: its extremum, then the place of it. NaN gives -1.
+template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
+  T best = Largest ? vector_kernels<T>().max(x, n) : vector_kernels<T>().min(x, n);
+  return best == best ? std::find(x, x + n, best) - x : -1;
+}
 template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
   parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
     auto best = std::make_unique<Compute<T>[]>(size_t(l.inner));
     for (int64_t o = begin; o < end; ++o) {
       int64_t* place = to + o * l.inner;
+      if constexpr (std::is_floating_point_v<T>)
+        if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0) continue;
       for (int64_t k = 0; k < l.count; ++k) {
         const T* row = from + (o * l.count + k) * l.inner;
         for (int64_t i = 0; i < l.inner; ++i) {

@@ -17,6 +17,15 @@ template <double (*F)(double, double)> struct Element2 {
   template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b))); }
 };
 
+// The same for functions that take a tolerance, as the last argument.
+template <class T> constexpr double tolerance_of = sizeof(T) == 4 ? special::kFloatTolerance : special::kFullTolerance;
+template <double (*F)(double, double)> struct Tolerant1 {
+  template <class T> T operator()(T x) const { return T(F(double(x), tolerance_of<T>)); }
+};
+template <double (*F)(double, double, double)> struct Tolerant2 {
+  template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b), tolerance_of<T>)); }
+};
+
 Tensor zero_of(const Tensor& x) { return Tensor::number(x.dtype(), 0); }
 Tensor one_of(const Tensor& x) { return Tensor::number(x.dtype(), 1); }
 
@@ -51,23 +60,23 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
   return exp(subtract(subtract(xlogy(shifted(a, -1), x), x), log_gamma(a)));
 }
 const Op& igamma_op = binary<floating, kCostlyGrain>(
-    "Igamma", Element2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_slope(a, x)); },
+    "Igamma", Tolerant2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_slope(a, x)); },
     [](A a, B x, Dy dy) { return multiply(dy, gamma_density(a, x)); },
     {{"math.igamma"}, "Lower regularized incomplete gamma function P(a, x).\n\n>>> tf.math.igamma([1.], [1.])\n[0.63212055]", {"a", "x"}});
 const Op& igammac_op = binary<floating, kCostlyGrain>(
-    "Igammac", Element2<special::igammac>{}, NoFast{}, [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
+    "Igammac", Tolerant2<special::igammac>{}, NoFast{}, [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
     [](A a, B x, Dy dy) { return negative(multiply(dy, gamma_density(a, x))); },
     {{"math.igammac"}, "Upper regularized incomplete gamma function 1 - P(a, x).\n\n>>> tf.math.igammac([1.], [1.])\n[0.36787945]", {"a", "x"}});
 // dP/da, and with l = log x - digamma(a): d^2P/da dx = density l, d^3P/da^2 dx = density (l^2 - digamma'(a)).
 const Op& igamma_slope_op = binary<floating, kCostlyGrain>(
-    "IgammaGradA", Element2<special::igamma_slope>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
+    "IgammaGradA", Tolerant2<special::igamma_slope>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
     [](A a, B x, Dy dy) {
       Tensor density = gamma_density(a, x);
       return multiply(dy, subtract(xlogy(density, x), multiply(density, digamma(a))));
     },
     {{}, "", {"a", "x"}});
 const Op& igamma_bend_op = binary<floating, kCostlyGrain>(
-    "IgammaGradAA", Element2<special::igamma_bend>{}, NoFast{},
+    "IgammaGradAA", Tolerant2<special::igamma_bend>{}, NoFast{},
     [](Dy) -> Tensor { fail(ErrorKind::lookup, "igamma: the third derivative by `a` does not exist here; only two do"); },
     [](A a, B x, Dy dy) {
       Tensor l = subtract(log(x), digamma(a));
@@ -113,7 +122,7 @@ const Op& betainc_op = define(Op{
             parallel_for(call.out[0].size(), 1024, [&](int64_t begin, int64_t end) {
               for (int64_t i = begin; i < end; ++i) {
                 auto at = [&](int k) { return double(load(from[k] + i * step[k])); };
-                store(to + i, Compute<T>(special::betainc(at(0), at(1), at(2))));
+                store(to + i, Compute<T>(special::betainc(at(0), at(1), at(2), tolerance_of<Compute<T>>)));
               }
             });
           });
@@ -135,11 +144,11 @@ const Op& betainc_op = define(Op{
 // ---- inverses of the error function
 
 const Op& erfinv_op = unary<floating>(
-    "Erfinv", Element1<special::erfinv>{}, NoFast{},
+    "Erfinv", Tolerant1<special::erfinv>{}, NoFast{},
     [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
     {{"math.erfinv"}, "Inverse of `erf`.\n\n>>> tf.math.erfinv([0., 0.5])\n[0., 0.4769363]"});
 const Op& ndtri_op = unary<floating>(
-    "Ndtri", Element1<special::ndtri>{}, NoFast{},
+    "Ndtri", Tolerant1<special::ndtri>{}, NoFast{},
     [](Y y, Dy dy) { return multiply(dy, scaled(exp(scaled(square(y), 0.5)), std::numbers::sqrt2 / std::numbers::inv_sqrtpi)); },
     {{"math.ndtri"}, "Quantile of the standard normal distribution.\n\n>>> tf.math.ndtri([0.5, 0.975])\n[0., 1.959964]"});
 
