@@ -16,4 +16,6 @@ from tapeflow.ops import (
     linear_operator_simple,
     math,
     nn,
+    reductions,
+    special,
 )
