@@ -8,4 +8,7 @@ from tapeflow.ops import (
     linalg,
     math,
     nn,
+    random,
+    random_seed,
+    stateless_random,
 )

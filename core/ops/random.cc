@@ -1,0 +1,423 @@
+// Random numbers as operations: a key and a counter come in as tensors, so that the numbers are a function of them. The
+// streams, and who advances them, are in tapeflow/ops/random*.py.
+#include "kernels/random.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/parallel.h"
+#include "ops/elements.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr DTypes seeds = DTypes(DType::int32) | DType::int64 | DType::uint32 | DType::uint64;
+constexpr DTypes word_integers = seeds;
+constexpr int64_t kDrawGrain = 1 << 14, kSampleGrain = 256;
+
+// Parameters of the V2 operations, in TensorFlow's order: shape, key, counter, alg.
+std::vector<Argument> with_generator(std::vector<Argument> rest) {
+  std::vector<Argument> all = {ints("shape"), tensor("key", DType::uint64, -1), tensor("counter", DType::uint64, -1),
+                               integer("alg", 3)};
+  for (Argument& a : rest) all.push_back(std::move(a));
+  return all;
+}
+
+Philox generator(const Call& call) {
+  const Tensor &key = call.in[0], &counter = call.in[1];
+  int64_t alg = call.params.integer(1);
+  if (alg == 2) fail(ErrorKind::unimplemented, call.name(), ": the ThreeFry algorithm has no kernel on a CPU; use alg='philox'");
+  if (alg != 1 && alg != 3) fail(ErrorKind::invalid_argument, call.name(), ": Unsupported algorithm id: ", alg);
+  if (key.size() != 1 || key.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": key must have shape [1], not ", key.shape());
+  if (counter.size() < 2 || counter.rank() != 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": counter must be a vector with length at least 2; got shape ", counter.shape());
+  return Philox{key.data<uint64_t>()[0], counter.data<uint64_t>()[0], counter.data<uint64_t>()[1]};
+}
+
+Shape drawn_shape(const Call& call) {
+  Shape shape = call.params.shape(0);
+  for (int64_t d : shape)
+    if (d < 0) fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", d, " must be >= 0; got shape ", shape);
+  return shape;
+}
+
+template <DTypes Set> void infer_drawn(Call& call) {
+  if (!Set.has(call.params.dtype(2)))
+    fail(ErrorKind::type, call.name(), ": dtype must be a kind of number this distribution has; got ", name_of(call.params.dtype(2)));
+  call.returns(call.params.dtype(2), drawn_shape(call));
+}
+
+// Runs fill(begin, end) over all elements in ranges that begin at multiples of 4.
+template <class Fill> void in_fours(int64_t n, Fill fill) {
+  parallel_for((n + 3) / 4, kDrawGrain / 4, [&](int64_t a, int64_t b) { fill(4 * a, std::min(4 * b, n)); });
+}
+
+const Op& uniform_op = define(Op{
+    .name = "StatelessRandomUniformV2",
+    .arguments = with_generator({dtype_argument("dtype")}),
+    .infer = infer_drawn<floating>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
+            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_uniform(p, a, b, y.mutable_data<T>()); });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+const Op& normal_op = define(Op{
+    .name = "StatelessRandomNormalV2",
+    .arguments = with_generator({dtype_argument("dtype")}),
+    .infer = infer_drawn<floating>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
+            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_normal(p, a, b, y.mutable_data<T>()); });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+const Op& truncated_normal_op = define(Op{
+    .name = "StatelessTruncatedNormalV2",
+    .arguments = with_generator({dtype_argument("dtype")}),
+    .infer = infer_drawn<floating>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
+            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_truncated_normal(p, a, b, y.mutable_data<T>()); });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+const Op& full_int_op = define(Op{
+    .name = "StatelessRandomUniformFullIntV2",
+    .arguments = with_generator({dtype_argument("dtype")}),
+    .infer = infer_drawn<word_integers>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          visit<word_integers.bits>(y.dtype(), [&]<class T>(T*) {
+            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_bits(p, a, b, y.mutable_data<T>()); });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+constexpr DTypes indices = DTypes(DType::int32) | DType::int64;
+
+const Op& uniform_int_op = define(Op{
+    .name = "StatelessRandomUniformIntV2",
+    .arguments = with_generator({tensor("minval", indices), tensor("maxval", indices)}),
+    .infer =
+        [](Call& call) {
+          const Tensor &low = call.in[2], &high = call.in[3];
+          if (low.rank() != 0 || high.rank() != 0)
+            fail(ErrorKind::invalid_argument, call.name(), ": minval and maxval must be scalars (0-D); got shapes ", low.shape(), " and ", high.shape());
+          if (low.dtype() != high.dtype()) family::fail_dtypes(call);
+          call.returns(low.dtype(), drawn_shape(call));
+        },
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          visit<indices.bits>(y.dtype(), [&]<class T>(T*) {
+            T low = call.in[2].data<T>()[0], high = call.in[3].data<T>()[0];
+            if (y.size() == 0) return;
+            if (low >= high) fail(ErrorKind::invalid_argument, call.name(), ": Need minval < maxval, got ", low, " >= ", high);
+            using U = std::make_unsigned_t<T>;
+            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_integers(p, low, uint64_t(U(U(high) - U(low))), a, b, y.mutable_data<T>()); });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+// ---- keys and counters
+
+const Op& key_counter_op = define(Op{
+    .name = "StatelessRandomGetKeyCounter",
+    .arguments = {tensor("seed", indices)},
+    .infer =
+        [](Call& call) {
+          if (call.in[0].shape() != Shape{2})
+            fail(ErrorKind::invalid_argument, call.name(), ": seed must have shape [2], not ", call.in[0].shape());
+          call.returns(DType::uint64, {1});
+          call.returns(DType::uint64, {2});
+        },
+    .kernel =
+        [](Call& call) {
+          Ints seed = read_ints(call.in[0]);
+          uint32_t mixed[4];
+          Philox{0x02461e293ec8f720u, uint64_t(seed[0]), uint64_t(seed[1])}.block(mixed);
+          call.out[0].mutable_data<uint64_t>()[0] = uint64_t(mixed[0]) | uint64_t(mixed[1]) << 32;
+          call.out[1].mutable_data<uint64_t>()[0] = 0;
+          call.out[1].mutable_data<uint64_t>()[1] = uint64_t(mixed[2]) | uint64_t(mixed[3]) << 32;
+        },
+    .gradient = Gradient::none,
+    .returns_list = true,
+});
+
+Argument int64_tensor(const char* name) {
+  Argument a = tensor(name, DTypes(DType::int64) | DType::uint64, -1);
+  a.preferred = DType::int64;
+  return a;
+}
+
+// A generator's state is counter (two words) and key. Gives its key and counter, and the state `blocks` further on.
+const Op& advance_op = define(Op{
+    .name = "PhiloxAdvance",
+    .arguments = {tensor("state", DType::int64, -1),
+                  int64_tensor("blocks")},
+    .infer =
+        [](Call& call) {
+          if (call.in[0].shape() != Shape{3})
+            fail(ErrorKind::invalid_argument, call.name(), ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
+          if (call.in[1].size() != 1) fail(ErrorKind::invalid_argument, call.name(), ": delta must be a scalar; got shape ", call.in[1].shape());
+          call.returns(DType::uint64, {1});
+          call.returns(DType::uint64, {2});
+          call.returns(DType::int64, {3});
+        },
+    .kernel =
+        [](Call& call) {
+          const int64_t* state = call.in[0].data<int64_t>();
+          Philox p{uint64_t(state[2]), uint64_t(state[0]), uint64_t(state[1])};
+          Philox next = p.skipped(*static_cast<const uint64_t*>(call.in[1].raw()));
+          call.out[0].mutable_data<uint64_t>()[0] = p.key;
+          call.out[1].mutable_data<uint64_t>()[0] = p.low;
+          call.out[1].mutable_data<uint64_t>()[1] = p.high;
+          int64_t* y = call.out[2].mutable_data<int64_t>();
+          y[0] = int64_t(next.low), y[1] = int64_t(next.high), y[2] = int64_t(next.key);
+        },
+    .gradient = Gradient::none,
+    .returns_list = true,
+});
+
+// ---- distributions with a parameter per element
+
+// Samples lie in rows of one number per parameter; the counters go parameter by parameter.
+int64_t samples_per_parameter(const Call& call, const Shape& drawn, const Shape& parameters, const char* which) {
+  int skip = drawn.rank() - parameters.rank();
+  bool fits = skip >= 0;
+  for (int i = 0; fits && i < parameters.rank(); ++i) fits = drawn[skip + i] == parameters[i];
+  if (!fits) fail(ErrorKind::invalid_argument, call.name(), ": Shape passed in must end with broadcasted shape of ", which, ": ", parameters, "; got ", drawn);
+  return drawn.elements(0, skip);
+}
+
+template <class Draw> void per_sample(const Philox& p, int64_t samples, int64_t parameters, Draw draw) {
+  parallel_for(samples * parameters, kSampleGrain, [&](int64_t a, int64_t b) {
+    for (int64_t i = a; i < b; ++i)
+      draw(i / samples, (i % samples) * parameters + i / samples, p.skipped(uint64_t(i) * kBlocksPerSample));
+  });
+}
+
+double element(const Tensor& t, int64_t i) {
+  double value = 0;
+  visit<real_numbers.bits>(t.dtype(), [&]<class T>(T*) { value = double(Compute<T>(t.data<T>()[i])); });
+  return value;
+}
+
+constexpr DTypes gamma_dtypes = DTypes(DType::float16) | DType::float32 | DType::float64;
+
+Tensor gamma_gradient(const Tensor& alpha, const Tensor& sample);
+
+const Op& gamma_op = define(Op{
+    .name = "StatelessRandomGammaV3",
+    .arguments = with_generator({tensor("alpha", gamma_dtypes, -1)}),
+    .infer = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor &alpha = call.in[2], &y = call.out[0];
+          int64_t samples = samples_per_parameter(call, y.shape(), alpha.shape(), "alpha");
+          visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
+            per_sample(p, samples, alpha.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
+              store(y.mutable_data<T>() + at, Compute<T>(gamma_sample(double(load(alpha.data<T>() + parameter)), PhiloxPairs(start))));
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(2)) return;
+          const Tensor &alpha = c.x(2), &y = c.y();
+          Shape spread = alpha.shape();
+          c.set(2, unbroadcast(multiply(c.dy(), gamma_gradient(alpha, y)), spread));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          if (c.x_dot(2)) c.set(0, multiply(c.x_dot(2), gamma_gradient(c.x(2), c.y())));
+        },
+    .keep = keep_input(2) | keep_output(0),
+    .stateful = true,
+});
+
+const Op& gamma_gradient_op = define(Op{
+    .name = "RandomGammaGrad",
+    .arguments = {tensor("alpha", DType::float16 | DTypes(DType::float32) | DType::float64), tensor("sample", gamma_dtypes)},
+    .infer =
+        [](Call& call) {
+          Shape shape;
+          if (call.in[0].dtype() != call.in[1].dtype()) family::fail_dtypes(call);
+          if (!broadcast(call.in[0].shape(), call.in[1].shape(), &shape)) family::fail_broadcast(call);
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& y = call.out[0];
+          PauseRecording paused;
+          Tensor alpha = broadcast_to(call.in[0], y.shape()), sample = broadcast_to(call.in[1], y.shape());
+          visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
+            parallel_for(y.size(), kSampleGrain, [&](int64_t a, int64_t b) {
+              for (int64_t i = a; i < b; ++i)
+                store(y.mutable_data<T>() + i, Compute<T>(gamma_sample_derivative(double(load(alpha.data<T>() + i)), double(load(sample.data<T>() + i)))));
+            });
+          });
+        },
+    .gradient = Gradient::missing,
+});
+Tensor gamma_gradient(const Tensor& alpha, const Tensor& sample) { return run(gamma_gradient_op, {alpha, sample}); }
+
+constexpr DTypes counts_dtypes = gamma_dtypes | DType::int32 | DType::int64;
+
+template <class T> double highest() {
+  if constexpr (std::is_same_v<T, half>) return 65504.0;
+  else return double(std::numeric_limits<T>::max());
+}
+// A count as the wanted type; what is no number becomes NaN, or the integer that the machine makes of NaN.
+template <class T> T counted(double k) {
+  if constexpr (std::is_integral_v<T>) {
+    if (!(k > double(std::numeric_limits<T>::min()) && k < double(std::numeric_limits<T>::max()))) return std::numeric_limits<T>::min();
+    return T(k);
+  } else {
+    return T(Compute<T>(k));
+  }
+}
+
+const Op& poisson_op = define(Op{
+    .name = "PhiloxPoisson",
+    .arguments = with_generator({dtype_argument("dtype"), tensor("lam", counts_dtypes, -1)}),
+    .infer = infer_drawn<counts_dtypes>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor &rate = call.in[2], &y = call.out[0];
+          int64_t samples = samples_per_parameter(call, y.shape(), rate.shape(), "lam");
+          visit<counts_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
+            per_sample(p, samples, rate.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
+              y.mutable_data<T>()[at] = counted<T>(poisson_sample(element(rate, parameter), highest<T>(), PhiloxPairs(start)));
+            });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+const Op& binomial_op = define(Op{
+    .name = "PhiloxBinomial",
+    .arguments = with_generator({dtype_argument("dtype"), tensor("counts", counts_dtypes, -1), tensor("probs", counts_dtypes, -1)}),
+    .infer = infer_drawn<counts_dtypes>,
+    .kernel =
+        [](Call& call) {
+          Philox p = generator(call);
+          const Tensor& y = call.out[0];
+          Shape shape;
+          if (!broadcast(call.in[2].shape(), call.in[3].shape(), &shape)) family::fail_broadcast(call);
+          int64_t samples = samples_per_parameter(call, y.shape(), shape, "counts and probs");
+          PauseRecording paused;
+          Tensor counts = broadcast_to(call.in[2], shape), probabilities = broadcast_to(call.in[3], shape);
+          visit<counts_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
+            per_sample(p, samples, counts.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
+              y.mutable_data<T>()[at] = counted<T>(binomial_sample(element(counts, parameter), element(probabilities, parameter), PhiloxPairs(start)));
+            });
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+// ---- choices
+
+// Rows of logits follow each other on one stream of uniform numbers, two words each.
+const Op& multinomial_op = define(Op{
+    .name = "PhiloxMultinomial",
+    .arguments = {tensor("logits", real_numbers, 0), integer("num_samples"), tensor("key", DType::uint64, -1),
+                  tensor("counter", DType::uint64, -1), dtype_argument("output_dtype")},
+    .infer =
+        [](Call& call) {
+          const Tensor& logits = call.in[0];
+          int64_t samples = call.params.integer(0);
+          if (logits.rank() != 2) fail(ErrorKind::invalid_argument, call.name(), ": logits should be a matrix, got shape ", logits.shape());
+          if (samples < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_samples should be nonnegative, got ", samples);
+          if (logits.dim(1) <= 0) fail(ErrorKind::invalid_argument, call.name(), ": num_classes should be positive, got ", logits.dim(1));
+          call.returns(call.params.dtype(1), {logits.dim(0), samples});
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &logits = call.in[0], &y = call.out[0];
+          Philox p{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]};
+          int64_t rows = logits.dim(0), classes = logits.dim(1), samples = y.dim(1);
+          parallel_for(rows, std::max<int64_t>(1, kDrawGrain / (samples + classes)), [&](int64_t begin, int64_t end) {
+            PhiloxWords next(p.skipped(uint64_t(begin * samples / 2)));
+            if (begin * samples % 2) next.uniform();
+            std::vector<double> cumulative(static_cast<size_t>(classes));
+            for (int64_t r = begin; r < end; ++r) {
+              double most = -std::numeric_limits<double>::infinity(), total = 0;
+              for (int64_t j = 0; j < classes; ++j)
+                if (double v = element(logits, r * classes + j); std::isfinite(v)) most = std::max(most, v);
+              for (int64_t j = 0; j < classes; ++j) {
+                double v = element(logits, r * classes + j);
+                if (std::isfinite(v)) total += std::exp(v - most);
+                cumulative[size_t(j)] = total;
+              }
+              for (int64_t s = 0; s < samples; ++s) {
+                int64_t found = std::upper_bound(cumulative.begin(), cumulative.end(), next.uniform() * total) - cumulative.begin();
+                if (y.dtype() == DType::int32) y.mutable_data<int32_t>()[r * samples + s] = int32_t(found);
+                else y.mutable_data<int64_t>()[r * samples + s] = found;
+              }
+            }
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+// Rows of `value` in a random order: each position swaps with one at or behind it.
+const Op& shuffle_op = define(Op{
+    .name = "PhiloxShuffle",
+    .arguments = {tensor("value", any_dtype), tensor("key", DType::uint64, -1), tensor("counter", DType::uint64, -1)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          int64_t rows = x.rank() ? x.dim(0) : 1;
+          if (x.size() == 0) return;
+          int64_t length = x.size() / rows;
+          std::vector<int64_t> order(static_cast<size_t>(rows));
+          std::iota(order.begin(), order.end(), int64_t(0));
+          PhiloxWords next(Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
+          for (int64_t i = 0; i + 1 < rows; ++i) std::swap(order[size_t(i)], order[size_t(i + next() % uint32_t(rows - i))]);
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            for (int64_t r = 0; r < rows; ++r) std::copy_n(from + order[size_t(r)] * length, length, to + r * length);
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+}  // namespace
+}  // namespace tapeflow
