@@ -10,5 +10,8 @@ from tapeflow.ops import (
     nn,
     random,
     random_seed,
+    signal,
+    spectral,
     stateless_random,
+    windows,
 )
