@@ -244,7 +244,7 @@ const Op& transpose_op = define(Op{
           by_size(x.dtype(), [&]<class T>(T*) {
             gather_strided(static_cast<const T*>(x.raw()), y.mutable_data<T>(), merged, stride);
           });
-          if (call.params.flag(2) && complexes.has(x.dtype())) {
+          if (call.params.flag(1) && complexes.has(x.dtype())) {
             PauseRecording paused;
             call.out[0] = conj(y);
           }
