@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "kernels/vector.h"
 
@@ -327,14 +328,15 @@ double stirling_tail(double k) {
 }  // namespace
 
 // Few expected successes: waiting times between them. Many: Hormann's transformed rejection, BTRS (1993).
-double binomial_sample(double count, double probability, PhiloxPairs next) {
-  if (std::isnan(count) || std::isnan(probability) || count < 0 || probability < 0)
-    return std::numeric_limits<double>::quiet_NaN();
-  if (count == 0 || probability == 0) return 0;
-  if (probability > 1) return std::numeric_limits<double>::quiet_NaN();
+double binomial_sample(double count, double probability, const Philox& start, uint64_t index) {
+  if (std::isnan(count) || std::isnan(probability)) return std::numeric_limits<double>::quiet_NaN();
+  if (count <= 0 || probability <= 0) return 0;
+  if (probability >= 1) return count;
   bool many = probability > 0.5;
   double p = many ? 1 - probability : probability;
   auto answer = [&](double k) { return many ? count - k : k; };
+  constexpr uint64_t kBlocksPerFew = 42;
+  PhiloxPairs next(start.skipped(index * (count * p < 10 ? kBlocksPerFew : kBlocksPerSample)));
   if (count * p < 10) {
     double waited = 0;
     for (double successes = 0;; successes += 1) {
@@ -407,6 +409,100 @@ double gamma_sample_derivative(double a, double x) {
       for (double* v : {&p0, &p1, &q0, &q1, &dp0, &dp1, &dq0, &dq1}) *v *= 1e-100;
   }
   return x * (fraction * (std::log(x) - digamma(a)) + d_fraction);
+}
+
+// Where the bounds leave much of the density, normal numbers are tried; in a narrow window, uniform ones; in a tail, an
+// exponential that starts at the near bound (Robert 1995). Every step rounds to T.
+template <class T>
+bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T high_in, int64_t samples, T* y, int64_t stride) {
+  using C = Compute<T>;
+  auto round = [](C v) { return C(T(v)); };
+  C mean = mean_in, deviation = deviation_in, low = low_in, high = high_in;
+  if (!(deviation > 0) || !(low < high) || (std::isinf(low) && std::isinf(high))) return false;
+  if ((std::isinf(low) && low < 0) || high < mean) {
+    std::swap(low, high);
+    deviation = -deviation;
+  }
+  const C near = round(round(low - mean) / deviation), far = round(round(high - mean) / deviation);
+  const C root = round(std::sqrt(round(round(near * near) + C(4)))), width = round(far - near);
+  const C exponent = round(C(0.5) + round(round(near * round(near - root)) / C(4)));
+  const C cutoff = round(round(C(2) * round(std::exp(exponent))) / round(near + root));
+  const C inside = round(C(1.3));
+  constexpr int group = std::is_same_v<T, double> ? 2 : 4, limit = 1000;
+  int refused = 0;
+  int64_t done = 0;
+  auto accept = [&](C z) {
+    y[done++ * stride] = T(round(z * deviation) + mean);
+    refused = 0;
+  };
+  auto uniforms = [&](T* u) {
+    fill_uniform(next, 0, group, u);
+    next = next.skipped(1);
+  };
+  if ((near < -inside && far >= 0) || (far > inside && near <= 0)) {
+    T z[group];
+    while (done < samples) {
+      fill_normal(next, 0, group, z);
+      next = next.skipped(1);
+      for (int i = 0; i < group && done < samples; ++i) {
+        if (C(z[i]) >= near && C(z[i]) <= far) accept(z[i]);
+        else if (++refused > limit) return false;
+      }
+    }
+  } else if (width < cutoff) {
+    const C plus = near < 0 ? C(0) : round(near * near);
+    T place[group], u[group];
+    while (done < samples) {
+      uniforms(place);
+      uniforms(u);
+      for (int i = 0; i < group && done < samples; ++i) {
+        C z = round(round(C(place[i]) * width) + near), g = round(round(plus - round(z * z)) / C(2));
+        if (C(u[i]) <= round(std::exp(g))) accept(z);
+        else if (++refused >= limit) return false;
+      }
+    }
+  } else {
+    const C alpha = round(round(near + root) / C(2));
+    T u[group];
+    while (done < samples) {
+      uniforms(u);
+      for (int i = 0; i < group && done < samples; i += 2) {
+        C z = round(round(-round(std::log(C(u[i]))) / alpha) + near);
+        C x = near < alpha ? round(alpha - z) : round(near - alpha);
+        if (C(u[i + 1]) <= round(std::exp(round(round(-x * x) / C(2)))) && z < far) accept(z);
+        else if (++refused >= limit) return false;
+      }
+    }
+  }
+  return true;
+}
+template bool fill_bounded_normal<half>(Philox&, half, half, half, half, int64_t, half*, int64_t);
+template bool fill_bounded_normal<float>(Philox&, float, float, float, float, int64_t, float*, int64_t);
+template bool fill_bounded_normal<double>(Philox&, double, double, double, double, int64_t, double*, int64_t);
+
+uint64_t shuffled_index(uint64_t index, const uint32_t* key, uint64_t last, int rounds) {
+  if (last == 0) return 0;
+  int bits = int(std::ceil(std::log2(double(last))));
+  const int width = std::clamp(bits + bits % 2, 16, 64) / 2;
+  const uint64_t mask = (uint64_t(1) << width) - 1;
+  auto left = [&](uint64_t x, int r) { return ((x << r) | (x >> (width - r))) & mask; };
+  auto right = [&](uint64_t x, int r) { return ((x >> r) | (x << (width - r))) & mask; };
+  auto mix = [&](uint64_t x) { return (left(x, 1) & left(x, 8)) ^ left(x, 2); };
+  std::vector<uint64_t> keys = {key[0] & mask, key[1] & mask, key[2] & mask};
+  uint64_t z = 0x7369f885192c0ef5u & mask;
+  for (int i = 3; i < rounds; ++i, z >>= 1) {
+    uint64_t before = keys[size_t(i) - 1];
+    keys.push_back((0xfffffffcu & mask) ^ (z & 1) ^ keys[size_t(i) - 3] ^ right(before, 3) ^ right(before, 4));
+  }
+  do {
+    uint64_t a = (index >> width) & mask, b = index & mask;
+    for (size_t i = 0; i + 1 < keys.size(); i += 2) {
+      a ^= mix(b) ^ keys[i];
+      b ^= mix(a) ^ keys[i + 1];
+    }
+    index = (a << width) | b;
+  } while (index > last);
+  return index;
 }
 
 }  // namespace tapeflow

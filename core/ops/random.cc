@@ -3,7 +3,9 @@
 #include "kernels/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/parallel.h"
 #include "ops/elements.h"
@@ -339,8 +341,10 @@ const Op& binomial_op = define(Op{
           PauseRecording paused;
           Tensor counts = broadcast_to(call.in[2], shape), probabilities = broadcast_to(call.in[3], shape);
           visit<counts_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
-            per_sample(p, samples, counts.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
-              y.mutable_data<T>()[at] = counted<T>(binomial_sample(element(counts, parameter), element(probabilities, parameter), PhiloxPairs(start)));
+            parallel_for(y.size(), kSampleGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i)
+                y.mutable_data<T>()[i % samples * counts.size() + i / samples] =
+                    counted<T>(binomial_sample(element(counts, i / samples), element(probabilities, i / samples), p, uint64_t(i)));
             });
           });
         },
@@ -360,7 +364,7 @@ const Op& multinomial_op = define(Op{
           const Tensor& logits = call.in[0];
           int64_t samples = call.params.integer(0);
           if (logits.rank() != 2) fail(ErrorKind::invalid_argument, call.name(), ": logits should be a matrix, got shape ", logits.shape());
-          if (samples < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_samples should be nonnegative, got ", samples);
+          if (samples < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_samples should be non-negative, got ", samples);
           if (logits.dim(1) <= 0) fail(ErrorKind::invalid_argument, call.name(), ": num_classes should be positive, got ", logits.dim(1));
           call.returns(call.params.dtype(1), {logits.dim(0), samples});
         },
@@ -417,6 +421,184 @@ const Op& shuffle_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+});
+
+// ---- bounded normal numbers
+
+// The elements of one parameter lie next to each other on the stream, parameters follow each other.
+const Op& bounded_normal_op = define(Op{
+    .name = "PhiloxBoundedNormal",
+    .arguments = with_generator({tensor("means", gamma_dtypes), tensor("stddevs", gamma_dtypes), tensor("minvals", gamma_dtypes), tensor("maxvals", gamma_dtypes)}),
+    .infer = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
+    .kernel =
+        [](Call& call) {
+          Philox next = generator(call);
+          const Tensor& y = call.out[0];
+          Shape shape = call.in[2].shape();
+          for (int i = 3; i < 6; ++i) {
+            Shape both;
+            if (call.in[size_t(i)].dtype() != y.dtype()) family::fail_dtypes(call);
+            if (!broadcast(shape, call.in[size_t(i)].shape(), &both))
+              fail(ErrorKind::invalid_argument, call.name(), ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ", call.in[size_t(i)].shape());
+            shape = both;
+          }
+          int64_t samples = samples_per_parameter(call, y.shape(), shape, "means, stddevs, minvals and maxvals"), parameters = shape.elements();
+          PauseRecording paused;
+          Tensor mean = broadcast_to(call.in[2], shape), deviation = broadcast_to(call.in[3], shape);
+          Tensor low = broadcast_to(call.in[4], shape), high = broadcast_to(call.in[5], shape);
+          visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
+            for (int64_t i = 0; i < parameters; ++i)
+              if (!fill_bounded_normal(next, mean.data<T>()[i], deviation.data<T>()[i], low.data<T>()[i], high.data<T>()[i], samples, y.mutable_data<T>() + i, parameters))
+                fail(ErrorKind::invalid_argument, call.name(), ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
+          });
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+// ---- permutations and candidates
+
+const Op& index_shuffle_op = define(Op{
+    .name = "RandomIndexShuffle",
+    .arguments = {tensor("index", seeds, -1), tensor("seed", seeds, -1), tensor("max_index", seeds, -1), integer("rounds", 4)},
+    .infer =
+        [](Call& call) {
+          const Tensor &index = call.in[0], &seed = call.in[1], &last = call.in[2];
+          int64_t rounds = call.params.integer(0);
+          if (index.rank() > 1) fail(ErrorKind::invalid_argument, call.name(), ": Index must be a scalar or vector; got shape ", index.shape());
+          if (seed.rank() < 1 || seed.rank() > 2 || seed.shape().back() != 3)
+            fail(ErrorKind::invalid_argument, call.name(), ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
+          if (last.rank() > 1) fail(ErrorKind::invalid_argument, call.name(), ": Maxval must be a scalar or vector; got shape ", last.shape());
+          if (rounds < 4 || rounds % 2) fail(ErrorKind::invalid_argument, call.name(), ": rounds must be an even number of at least 4; got ", rounds);
+          int64_t n = 1;
+          for (int64_t m : {index.size(), seed.size() / 3, last.size()}) {
+            if (m != 1 && n != 1 && m != n) fail(ErrorKind::invalid_argument, call.name(), ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
+            if (m != 1) n = m;
+          }
+          bool scalar = index.rank() == 0 && seed.rank() == 1 && last.rank() == 0;
+          call.returns(index.dtype(), scalar ? Shape() : Shape{n});
+        },
+    .kernel =
+        [](Call& call) {
+          Ints index = read_ints(call.in[0]), seed = read_ints(call.in[1]), last = read_ints(call.in[2]);
+          visit<seeds.bits>(call.out[0].dtype(), [&]<class T>(T*) {
+            for (int64_t i = 0; i < call.out[0].size(); ++i) {
+              size_t s = seed.size() == 3 ? 0 : size_t(3 * i);
+              uint32_t key[3] = {uint32_t(seed[s]), uint32_t(seed[s + 1]), uint32_t(seed[s + 2])};
+              uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]), end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
+              if (at > end) fail(ErrorKind::invalid_argument, call.name(), ": index must be in 0..max_index; got ", int64_t(at), " and ", int64_t(end));
+              call.out[0].mutable_data<T>()[i] = T(shuffled_index(at, key, end, int(call.params.integer(0))));
+            }
+          });
+        },
+    .gradient = Gradient::none,
+});
+
+// Classes drawn by weight. kind: 0 uniform, 1 log-uniform, 2 by the alias method, 3 by the sums of whole weights. Gives the
+// classes and how often the true and the drawn ones are expected.
+struct CandidateSampler {
+  int64_t kind, range;
+  std::vector<float> weights, threshold;
+  std::vector<int> alias;
+  std::vector<uint64_t> sums;
+  float total = 0;
+
+  CandidateSampler(int64_t k, int64_t r, const Tensor& w) : kind(k), range(r) {
+    for (int64_t i = 0; kind >= 2 && i < w.size(); ++i) weights.push_back(w.data<float>()[i]), total += weights.back();
+    uint64_t sum = 0;
+    for (float v : weights) sums.push_back(sum += uint64_t(v));
+    if (kind == 2) build_alias();
+  }
+  void build_alias() {
+    size_t n = weights.size();
+    std::vector<double> p(n);
+    std::vector<int> high, low;
+    double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    alias.assign(n, -1);
+    for (size_t i = 0; i < n; ++i) {
+      p[i] = double(weights[i] * float(n)) / sum;
+      (p[i] < 1.0 ? low : high).push_back(int(i));
+    }
+    while (!high.empty() && !low.empty()) {
+      int l = low.back(), h = high.back();
+      low.pop_back(), high.pop_back();
+      alias[size_t(l)] = h;
+      p[size_t(h)] -= 1.0 - p[size_t(l)];
+      (p[size_t(h)] < 1.0 ? low : high).push_back(h);
+    }
+    for (auto* rest : {&high, &low})
+      for (int i : *rest) p[size_t(i)] = 1.0, alias[size_t(i)] = i;
+    for (double v : p) threshold.push_back(float(v));
+  }
+  int64_t sample(PhiloxWords& next) const {
+    if (kind == 0) {
+      uint64_t n = uint64_t(range);
+      if (n <= 0xffffffffu) return int64_t(next() % n);
+      uint64_t low = next(), high = next();
+      return int64_t((low | high << 32) % n);
+    }
+    if (kind == 1) return (int64_t(std::exp(next.uniform() * std::log1p(double(range)))) - 1) % range;
+    if (kind == 2) {
+      float r = std::bit_cast<float>((next() & 0x7fffffu) | 0x3f800000u) - 1.0f;
+      auto i = size_t(next() % uint32_t(range));
+      return r < threshold[i] ? int64_t(i) : alias[i];
+    }
+    uint64_t r = next() % sums.back();
+    return std::upper_bound(sums.begin(), sums.end(), r) - sums.begin();
+  }
+  float probability(int64_t value) const {
+    if (kind == 0) return float(1.0 / double(range));
+    if (kind == 1) return float(std::log((double(value) + 2.0) / (double(value) + 1.0)) / std::log1p(double(range)));
+    return value < 0 || value >= int64_t(weights.size()) ? 0.0f : weights[size_t(value)] / total;
+  }
+};
+
+const Op& candidates_op = define(Op{
+    .name = "PhiloxCandidates",
+    .arguments = {tensor("true_classes", DType::int64, -1), tensor("key", DType::uint64, -1), tensor("counter", DType::uint64, -1),
+                  tensor("weights", DType::float32, -1), integer("kind"), integer("num_sampled"), flag("unique"), integer("range_max")},
+    .infer =
+        [](Call& call) {
+          int64_t sampled = call.params.integer(1);
+          if (sampled < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_sampled must not be negative; got ", sampled);
+          if (call.params.integer(3) < 1) fail(ErrorKind::invalid_argument, call.name(), ": range_max must be positive; got ", call.params.integer(3));
+          if (call.params.integer(0) >= 2 && call.in[3].size() != call.params.integer(3))
+            fail(ErrorKind::invalid_argument, call.name(), ": range is ", call.params.integer(3), " must be equal to weights size  ", call.in[3].size());
+          if (call.params.flag(2) && sampled > call.params.integer(3))
+            fail(ErrorKind::invalid_argument, call.name(), ": Sampler's range is too small: ", sampled, " different classes of ", call.params.integer(3));
+          call.returns(DType::int64, {sampled});
+          call.returns(DType::float32, call.in[0].shape());
+          call.returns(DType::float32, {sampled});
+        },
+    .kernel =
+        [](Call& call) {
+          CandidateSampler sampler(call.params.integer(0), call.params.integer(3), call.in[3]);
+          PhiloxWords next(Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
+          int64_t wanted = call.params.integer(1), tries = 0, picked = 0;
+          int64_t* drawn = call.out[0].mutable_data<int64_t>();
+          if (sampler.kind >= 2) {
+            int64_t possible = std::count_if(sampler.weights.begin(), sampler.weights.end(), [](float w) { return w > 0; });
+            if (wanted > 0 && (possible == 0 || (call.params.flag(2) && possible < wanted)))
+              fail(ErrorKind::invalid_argument, call.name(), ": only ", possible, " classes have a weight, of which ", wanted, " are to be drawn");
+          }
+          std::unordered_set<int64_t> used;
+          while (picked < wanted) {
+            ++tries;
+            int64_t value = sampler.sample(next);
+            if (call.params.flag(2) && !used.insert(value).second) continue;
+            drawn[picked++] = value;
+          }
+          auto expected = [&](int64_t value) {
+            float p = sampler.probability(value);
+            return tries == wanted ? p * float(wanted) : float(-std::expm1(double(tries) * std::log1p(double(-p))));
+          };
+          const Tensor& classes = call.in[0];
+          for (int64_t i = 0; i < classes.size(); ++i) call.out[1].mutable_data<float>()[i] = expected(classes.data<int64_t>()[i]);
+          for (int64_t i = 0; i < wanted; ++i) call.out[2].mutable_data<float>()[i] = expected(drawn[i]);
+        },
+    .gradient = Gradient::none,
+    .stateful = true,
+    .returns_list = true,
 });
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 from tapeflow.ops import (
     arrays,
+    candidates,
     clip,
     constants,
     conversion,
+    initializers,
     linalg,
     math,
     nn,

@@ -40,6 +40,7 @@ class _Seeds:
         self.seed = seed
         self.operation_seeds = random.Random(seed)
         self.stream_by_operation: dict[Any, _Stream] = {}
+        self.memory_by_operation: dict[Any, Any] = {}
 
 
 _seeds = _Seeds()
@@ -107,3 +108,10 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)
     return key, counter
+
+
+def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:
+    """What an operation with a stream of its own remembers between calls, as `begin()` makes it."""
+    if _seeds.seed is not None and seed is None:
+        return begin()
+    return _seeds.memory_by_operation.setdefault((operation, seed), begin())

@@ -14,6 +14,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.spectral import dct, irfft, rfft
 from tapeflow.ops.windows import hann_window, vorbis_window
 from tapeflow.types.dtypes import as_dtype, float32
+from tapeflow.types.errors import InvalidArgumentError
 
 Window = Callable[..., Any]
 
@@ -50,8 +51,9 @@ def frame(
     x = convert_to_tensor(signal)
     x.shape.with_rank_at_least(1)
     length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
-    if length < 1 or step < 1:
-        raise ValueError(f"frame: frame_length and frame_step must be positive; got {length} and {step}")
+    if length < 0 or step < 1:
+        message = f"frame: frame_length must not be negative and frame_step positive; got {length} and {step}"
+        raise InvalidArgumentError(None, None, message)
     rank = x.shape.rank
     axis = range(rank)[_scalar(axis, "axis")]
     samples = x.shape[axis]
@@ -84,7 +86,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
     x.shape.with_rank_at_least(2)
     step = _scalar(frame_step, "frame_step")
     if step < 1:
-        raise ValueError(f"overlap_and_add: frame_step must be positive; got {step}")
+        raise InvalidArgumentError(None, None, f"overlap_and_add: frame_step must be positive; got {step}")
     *outer, frames, length = x.shape.as_list()
     samples = length + step * (frames - 1)
     if step == length:

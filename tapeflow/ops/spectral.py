@@ -30,7 +30,7 @@ def _with_lengths(x: Any, axes: Sequence[int], lengths: Sequence[int]) -> Any:
     size, paddings = list(shape), [0] * (2 * len(shape))
     for axis, length in zip(axes, lengths):
         if length < 0:
-            raise InvalidArgumentError(None, None, f"fft_length[{axis}] must be >= 0, but got: {length}")
+            raise ValueError(f"fft_length: Dimension {length} must be >= 0")
         size[axis] = min(shape[axis], length)
         paddings[2 * axis + 1] = max(length - shape[axis], 0)
     if size != shape:
@@ -51,7 +51,8 @@ def _lengths_of(fft_length: Any, rank: int) -> list[int]:
 
 
 def _complex_input(x: Any, who: str) -> Any:
-    x = convert_to_tensor(x, dtype_hint=complex64)
+    given = convert_to_tensor(x)
+    x = given if given.dtype.is_complex or given is x else convert_to_tensor(x, dtype_hint=complex64)
     if x.dtype not in (complex64, complex128):
         raise InvalidArgumentError(
             None,
@@ -253,7 +254,7 @@ def _scaled(x: Any, norm: str | None, lengths: list[int], inverse: bool) -> Any:
     return x * convert_to_tensor(factor if inverse else 1 / factor, dtype=x.dtype)
 
 
-@public(*_paths("fftnd", older=False), "compat.v1.fftnd")
+@public(*_paths("fftnd", older=False), "fftnd", "compat.v1.fftnd")
 def fftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -265,7 +266,7 @@ def fftnd(
     return _complex_nd(_complex_input(input_tensor, "fftnd"), fft_length, axes, norm, False)
 
 
-@public(*_paths("ifftnd", older=False), "compat.v1.ifftnd")
+@public(*_paths("ifftnd", older=False), "ifftnd", "compat.v1.ifftnd")
 def ifftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -284,7 +285,7 @@ def _complex_nd(x: Any, fft_length: Any, axes: Any, norm: str | None, inverse: b
     return _over_axes(x, axes, lambda t: primitives.Fourier(t, len(axes), inverse))
 
 
-@public(*_paths("rfftnd", older=False), "compat.v1.rfftnd")
+@public(*_paths("rfftnd", older=False), "rfftnd", "compat.v1.rfftnd")
 def rfftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -300,7 +301,7 @@ def rfftnd(
     return _over_axes(x, axes, lambda t: primitives.RealFourier(t, len(axes)))
 
 
-@public(*_paths("irfftnd", older=False), "compat.v1.irfftnd")
+@public(*_paths("irfftnd", older=False), "irfftnd", "compat.v1.irfftnd")
 def irfftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -367,6 +368,8 @@ def _complex_dtype(dtype: Any) -> Any:
 
 
 def _check_dct(x: Any, kind: int, n: int | None, axis: int, norm: str | None) -> None:
+    if x.dtype not in (float32, float64):
+        raise TypeError(f"dct: input must be one of [tf.float32, tf.float64]; got {x.dtype!r}")
     if axis != -1:
         raise NotImplementedError(f"axis must be -1. Got: {axis}")
     if n is not None and n < 1:

@@ -299,3 +299,50 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     """
     data = convert_to_tensor(data)
     return primitives.Pack([stateless_uniform([], seed, None, None, data.dtype, alg=alg), data])
+
+
+@public(
+    "random.stateless_parameterized_truncated_normal",
+    "compat.v1.random.stateless_parameterized_truncated_normal",
+)
+def stateless_parameterized_truncated_normal(
+    shape: Any,
+    seed: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers between bounds, that depend on `seed` alone; `shape` ends with the shape of the parameters.
+
+    >>> tf.random.stateless_parameterized_truncated_normal([3], [1, 2], minvals=0.).shape
+    TensorShape([3])
+    """
+    key, counter, _ = key_counter_of(seed)
+    return primitives.PhiloxBoundedNormal(dims_of(shape), key, counter, PHILOX, means, stddevs, minvals, maxvals)
+
+
+@public("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")
+def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Any:
+    """The rows of `value` in an order that depends on `seed` alone.
+
+    >>> tf.random.experimental.stateless_shuffle([7, 7], seed=[1, 2])
+    [7, 7]
+    """
+    key, counter, _ = key_counter_of(seed, alg)
+    return primitives.PhiloxShuffle(convert_to_tensor(value), key, counter)
+
+
+@public("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
+def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
+    """Where `index` goes in a permutation of 0 to `max_index` that depends on `seed` alone and is never stored.
+
+    >>> tf.sort(tf.random.experimental.index_shuffle(tf.range(4), [1, 2], 3))
+    [0, 1, 2, 3]
+    """
+    seed = convert_to_tensor(seed)
+    paddings = [1, 0] + [0, 0] * (seed.shape.rank - 1)
+    seed = primitives.PadV2(seed, paddings, convert_to_tensor(498247692, dtype=seed.dtype))
+    index = convert_to_tensor(index)
+    return primitives.RandomIndexShuffle(index, seed, convert_to_tensor(max_index, dtype_hint=index.dtype), 4)
