@@ -6,6 +6,8 @@ import secrets
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tapeflow import _core, primitives
 from tapeflow.config import is_op_determinism_enabled
 from tapeflow.module import name_scope
@@ -23,6 +25,7 @@ from tapeflow.ops.stateless_random import (
     unsupported_algorithm,
 )
 from tapeflow.types.dtypes import as_dtype, float32, int32, int64, uint64
+from tapeflow.types.errors import UnimplementedError
 from tapeflow.variables import Variable
 
 require_seeds_when(is_op_determinism_enabled)
@@ -172,7 +175,8 @@ class Generator:
 
     def _advance(self, outputs: Any) -> tuple[Any, Any]:
         if self._alg == THREEFRY:
-            raise NotImplementedError("Generator: ThreeFry has no kernel on a CPU; use alg='philox'.")
+            message = "Generator: Non-XLA devices don't support the ThreeFry algorithm; use alg='philox'."
+            raise UnimplementedError(None, None, message)
         blocks = cast(convert_to_tensor(outputs), int64) * BLOCKS_PER_OUTPUT
         key, counter, state = primitives.PhiloxAdvance(self._state.read_value(), blocks)
         self._state.assign(state)
@@ -223,7 +227,9 @@ class Generator:
     def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None) -> Any:
         """Counts of successes in `counts` trials of probability `probs`."""
         counts, probs = convert_to_tensor(counts), convert_to_tensor(probs)
-        dims, key, counter = self._draw(shape)
+        dims = dims_of(shape)
+        batches = prod(np.broadcast_shapes(tuple(counts.shape), tuple(probs.shape)))
+        key, counter = self._advance(batches * 200 * (prod(dims) // max(batches, 1) + 3) // 4)
         return primitives.PhiloxBinomial(dims, key, counter, self._alg, as_dtype(dtype), counts, probs)
 
     def make_seeds(self, count: int = 1) -> Any:

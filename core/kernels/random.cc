@@ -292,7 +292,8 @@ double gamma_sample(double alpha, PhiloxPairs next) {
 
 // Below a rate of 10, Knuth's product of uniforms; above, Hormann's transformed rejection (1993).
 double poisson_sample(double rate, double limit, PhiloxPairs next) {
-  if (!(rate >= 0) || std::isinf(rate)) return std::numeric_limits<double>::quiet_NaN();
+  if (!(rate >= 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(rate)) return rate;
   if (rate < 10) {
     double product = 1, least = std::exp(-rate);
     for (double x = 0;; x += 1) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <string_view>
 #include <unordered_set>
 
 #include "base/parallel.h"
@@ -13,6 +15,28 @@
 
 namespace tapeflow {
 namespace {
+
+// What the user called, for messages.
+const char* called(const Call& call) {
+  static const std::map<std::string_view, const char*> words = {
+      {"StatelessRandomUniformV2", "random.uniform"},
+      {"StatelessRandomNormalV2", "random.normal"},
+      {"StatelessTruncatedNormalV2", "random.truncated_normal"},
+      {"StatelessRandomUniformFullIntV2", "random.uniform"},
+      {"StatelessRandomUniformIntV2", "random.uniform"},
+      {"StatelessRandomGetKeyCounter", "random.stateless"},
+      {"PhiloxAdvance", "random.Generator"},
+      {"StatelessRandomGammaV3", "random.gamma"},
+      {"PhiloxPoisson", "random.poisson"},
+      {"PhiloxBinomial", "random.binomial"},
+      {"PhiloxMultinomial", "random.categorical"},
+      {"PhiloxBoundedNormal", "random.stateless_parameterized_truncated_normal"},
+      {"RandomIndexShuffle", "random.experimental.index_shuffle"},
+      {"PhiloxCandidates", "candidate_sampler"},
+  };
+  auto found = words.find(call.op.name);
+  return found == words.end() ? call.name() : found->second;
+}
 
 constexpr DTypes seeds = DTypes(DType::int32) | DType::int64 | DType::uint32 | DType::uint64;
 constexpr DTypes word_integers = seeds;
@@ -29,24 +53,24 @@ std::vector<Argument> with_generator(std::vector<Argument> rest) {
 Philox generator(const Call& call) {
   const Tensor &key = call.in[0], &counter = call.in[1];
   int64_t alg = call.params.integer(1);
-  if (alg == 2) fail(ErrorKind::unimplemented, call.name(), ": the ThreeFry algorithm has no kernel on a CPU; use alg='philox'");
-  if (alg != 1 && alg != 3) fail(ErrorKind::invalid_argument, call.name(), ": Unsupported algorithm id: ", alg);
-  if (key.size() != 1 || key.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": key must have shape [1], not ", key.shape());
+  if (alg == 2) fail(ErrorKind::unimplemented, called(call), ": the ThreeFry algorithm has no kernel on a CPU; use alg='philox'");
+  if (alg != 1 && alg != 3) fail(ErrorKind::invalid_argument, called(call), ": Unsupported algorithm id: ", alg);
+  if (key.size() != 1 || key.rank() != 1) fail(ErrorKind::invalid_argument, called(call), ": key must have shape [1], not ", key.shape());
   if (counter.size() < 2 || counter.rank() != 1)
-    fail(ErrorKind::invalid_argument, call.name(), ": counter must be a vector with length at least 2; got shape ", counter.shape());
+    fail(ErrorKind::invalid_argument, called(call), ": counter must be a vector with length at least 2; got shape ", counter.shape());
   return Philox{key.data<uint64_t>()[0], counter.data<uint64_t>()[0], counter.data<uint64_t>()[1]};
 }
 
 Shape drawn_shape(const Call& call) {
   Shape shape = call.params.shape(0);
   for (int64_t d : shape)
-    if (d < 0) fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", d, " must be >= 0; got shape ", shape);
+    if (d < 0) fail(ErrorKind::invalid_argument, called(call), ": Dimension ", d, " must be >= 0; got shape ", shape);
   return shape;
 }
 
 template <DTypes Set> void infer_drawn(Call& call) {
   if (!Set.has(call.params.dtype(2)))
-    fail(ErrorKind::type, call.name(), ": dtype must be a kind of number this distribution has; got ", name_of(call.params.dtype(2)));
+    fail(ErrorKind::type, called(call), ": dtype must be a kind of number this distribution has; got ", name_of(call.params.dtype(2)));
   call.returns(call.params.dtype(2), drawn_shape(call));
 }
 
@@ -128,7 +152,7 @@ const Op& uniform_int_op = define(Op{
         [](Call& call) {
           const Tensor &low = call.in[2], &high = call.in[3];
           if (low.rank() != 0 || high.rank() != 0)
-            fail(ErrorKind::invalid_argument, call.name(), ": minval and maxval must be scalars (0-D); got shapes ", low.shape(), " and ", high.shape());
+            fail(ErrorKind::invalid_argument, called(call), ": minval and maxval must be scalars (0-D); got shapes ", low.shape(), " and ", high.shape());
           if (low.dtype() != high.dtype()) family::fail_dtypes(call);
           call.returns(low.dtype(), drawn_shape(call));
         },
@@ -139,7 +163,7 @@ const Op& uniform_int_op = define(Op{
           visit<indices.bits>(y.dtype(), [&]<class T>(T*) {
             T low = call.in[2].data<T>()[0], high = call.in[3].data<T>()[0];
             if (y.size() == 0) return;
-            if (low >= high) fail(ErrorKind::invalid_argument, call.name(), ": Need minval < maxval, got ", low, " >= ", high);
+            if (low >= high) fail(ErrorKind::invalid_argument, called(call), ": Need minval < maxval, got ", low, " >= ", high);
             using U = std::make_unsigned_t<T>;
             in_fours(y.size(), [&](int64_t a, int64_t b) { fill_integers(p, low, uint64_t(U(U(high) - U(low))), a, b, y.mutable_data<T>()); });
           });
@@ -156,7 +180,7 @@ const Op& key_counter_op = define(Op{
     .infer =
         [](Call& call) {
           if (call.in[0].shape() != Shape{2})
-            fail(ErrorKind::invalid_argument, call.name(), ": seed must have shape [2], not ", call.in[0].shape());
+            fail(ErrorKind::invalid_argument, called(call), ": seed must have shape [2], not ", call.in[0].shape());
           call.returns(DType::uint64, {1});
           call.returns(DType::uint64, {2});
         },
@@ -187,8 +211,8 @@ const Op& advance_op = define(Op{
     .infer =
         [](Call& call) {
           if (call.in[0].shape() != Shape{3})
-            fail(ErrorKind::invalid_argument, call.name(), ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
-          if (call.in[1].size() != 1) fail(ErrorKind::invalid_argument, call.name(), ": delta must be a scalar; got shape ", call.in[1].shape());
+            fail(ErrorKind::invalid_argument, called(call), ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
+          if (call.in[1].size() != 1) fail(ErrorKind::invalid_argument, called(call), ": delta must be a scalar; got shape ", call.in[1].shape());
           call.returns(DType::uint64, {1});
           call.returns(DType::uint64, {2});
           call.returns(DType::int64, {3});
@@ -215,7 +239,7 @@ int64_t samples_per_parameter(const Call& call, const Shape& drawn, const Shape&
   int skip = drawn.rank() - parameters.rank();
   bool fits = skip >= 0;
   for (int i = 0; fits && i < parameters.rank(); ++i) fits = drawn[skip + i] == parameters[i];
-  if (!fits) fail(ErrorKind::invalid_argument, call.name(), ": Shape passed in must end with broadcasted shape of ", which, ": ", parameters, "; got ", drawn);
+  if (!fits) fail(ErrorKind::invalid_argument, called(call), ": Shape passed in must end with broadcasted shape of ", which, ": ", parameters, "; got ", drawn);
   return drawn.elements(0, skip);
 }
 
@@ -363,9 +387,9 @@ const Op& multinomial_op = define(Op{
         [](Call& call) {
           const Tensor& logits = call.in[0];
           int64_t samples = call.params.integer(0);
-          if (logits.rank() != 2) fail(ErrorKind::invalid_argument, call.name(), ": logits should be a matrix, got shape ", logits.shape());
-          if (samples < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_samples should be non-negative, got ", samples);
-          if (logits.dim(1) <= 0) fail(ErrorKind::invalid_argument, call.name(), ": num_classes should be positive, got ", logits.dim(1));
+          if (logits.rank() != 2) fail(ErrorKind::invalid_argument, called(call), ": logits should be a matrix, got shape ", logits.shape());
+          if (samples < 0) fail(ErrorKind::invalid_argument, called(call), ": num_samples should be non-negative, got ", samples);
+          if (logits.dim(1) <= 0) fail(ErrorKind::invalid_argument, called(call), ": num_classes should be positive, got ", logits.dim(1));
           call.returns(call.params.dtype(1), {logits.dim(0), samples});
         },
     .kernel =
@@ -439,7 +463,7 @@ const Op& bounded_normal_op = define(Op{
             Shape both;
             if (call.in[size_t(i)].dtype() != y.dtype()) family::fail_dtypes(call);
             if (!broadcast(shape, call.in[size_t(i)].shape(), &both))
-              fail(ErrorKind::invalid_argument, call.name(), ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ", call.in[size_t(i)].shape());
+              fail(ErrorKind::invalid_argument, called(call), ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ", call.in[size_t(i)].shape());
             shape = both;
           }
           int64_t samples = samples_per_parameter(call, y.shape(), shape, "means, stddevs, minvals and maxvals"), parameters = shape.elements();
@@ -449,7 +473,7 @@ const Op& bounded_normal_op = define(Op{
           visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             for (int64_t i = 0; i < parameters; ++i)
               if (!fill_bounded_normal(next, mean.data<T>()[i], deviation.data<T>()[i], low.data<T>()[i], high.data<T>()[i], samples, y.mutable_data<T>() + i, parameters))
-                fail(ErrorKind::invalid_argument, call.name(), ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
+                fail(ErrorKind::invalid_argument, called(call), ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
           });
         },
     .gradient = Gradient::none,
@@ -465,14 +489,14 @@ const Op& index_shuffle_op = define(Op{
         [](Call& call) {
           const Tensor &index = call.in[0], &seed = call.in[1], &last = call.in[2];
           int64_t rounds = call.params.integer(0);
-          if (index.rank() > 1) fail(ErrorKind::invalid_argument, call.name(), ": Index must be a scalar or vector; got shape ", index.shape());
+          if (index.rank() > 1) fail(ErrorKind::invalid_argument, called(call), ": Index must be a scalar or vector; got shape ", index.shape());
           if (seed.rank() < 1 || seed.rank() > 2 || seed.shape().back() != 3)
-            fail(ErrorKind::invalid_argument, call.name(), ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
-          if (last.rank() > 1) fail(ErrorKind::invalid_argument, call.name(), ": Maxval must be a scalar or vector; got shape ", last.shape());
-          if (rounds < 4 || rounds % 2) fail(ErrorKind::invalid_argument, call.name(), ": rounds must be an even number of at least 4; got ", rounds);
+            fail(ErrorKind::invalid_argument, called(call), ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
+          if (last.rank() > 1) fail(ErrorKind::invalid_argument, called(call), ": Maxval must be a scalar or vector; got shape ", last.shape());
+          if (rounds < 4 || rounds % 2) fail(ErrorKind::invalid_argument, called(call), ": rounds must be an even number of at least 4; got ", rounds);
           int64_t n = 1;
           for (int64_t m : {index.size(), seed.size() / 3, last.size()}) {
-            if (m != 1 && n != 1 && m != n) fail(ErrorKind::invalid_argument, call.name(), ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
+            if (m != 1 && n != 1 && m != n) fail(ErrorKind::invalid_argument, called(call), ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
             if (m != 1) n = m;
           }
           bool scalar = index.rank() == 0 && seed.rank() == 1 && last.rank() == 0;
@@ -486,7 +510,7 @@ const Op& index_shuffle_op = define(Op{
               size_t s = seed.size() == 3 ? 0 : size_t(3 * i);
               uint32_t key[3] = {uint32_t(seed[s]), uint32_t(seed[s + 1]), uint32_t(seed[s + 2])};
               uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]), end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
-              if (at > end) fail(ErrorKind::invalid_argument, call.name(), ": index must be in 0..max_index; got ", int64_t(at), " and ", int64_t(end));
+              if (at > end) fail(ErrorKind::invalid_argument, called(call), ": index must be in 0..max_index; got ", int64_t(at), " and ", int64_t(end));
               call.out[0].mutable_data<T>()[i] = T(shuffled_index(at, key, end, int(call.params.integer(0))));
             }
           });
@@ -530,20 +554,29 @@ struct CandidateSampler {
       for (int i : *rest) p[size_t(i)] = 1.0, alias[size_t(i)] = i;
     for (double v : p) threshold.push_back(float(v));
   }
+  // A number below n; words that would make the small ones likelier are thrown away.
+  template <class U, class Next> static U below(U n, Next&& next) {
+    if ((n & (n - 1)) == 0) return U(next() & (n - 1));
+    const U unfair = U(std::numeric_limits<U>::max() % n + 1);
+    U word;
+    do word = next();
+    while (word < unfair);
+    return word % n;
+  }
   int64_t sample(PhiloxWords& next) const {
     if (kind == 0) {
-      uint64_t n = uint64_t(range);
-      if (n <= 0xffffffffu) return int64_t(next() % n);
-      uint64_t low = next(), high = next();
-      return int64_t((low | high << 32) % n);
+      return int64_t(below<uint64_t>(uint64_t(range), [&] {
+        uint64_t low = next();
+        return low | uint64_t(next()) << 32;
+      }));
     }
     if (kind == 1) return (int64_t(std::exp(next.uniform() * std::log1p(double(range)))) - 1) % range;
     if (kind == 2) {
       float r = std::bit_cast<float>((next() & 0x7fffffu) | 0x3f800000u) - 1.0f;
-      auto i = size_t(next() % uint32_t(range));
+      auto i = size_t(below<uint32_t>(uint32_t(range), next));
       return r < threshold[i] ? int64_t(i) : alias[i];
     }
-    uint64_t r = next() % sums.back();
+    uint64_t r = below<uint32_t>(uint32_t(sums.back()), next);
     return std::upper_bound(sums.begin(), sums.end(), r) - sums.begin();
   }
   float probability(int64_t value) const {
@@ -560,12 +593,12 @@ const Op& candidates_op = define(Op{
     .infer =
         [](Call& call) {
           int64_t sampled = call.params.integer(1);
-          if (sampled < 0) fail(ErrorKind::invalid_argument, call.name(), ": num_sampled must not be negative; got ", sampled);
-          if (call.params.integer(3) < 1) fail(ErrorKind::invalid_argument, call.name(), ": range_max must be positive; got ", call.params.integer(3));
+          if (sampled < 0) fail(ErrorKind::invalid_argument, called(call), ": num_sampled must not be negative; got ", sampled);
+          if (call.params.integer(3) < 1) fail(ErrorKind::invalid_argument, called(call), ": range_max must be positive; got ", call.params.integer(3));
           if (call.params.integer(0) >= 2 && call.in[3].size() != call.params.integer(3))
-            fail(ErrorKind::invalid_argument, call.name(), ": range is ", call.params.integer(3), " must be equal to weights size  ", call.in[3].size());
+            fail(ErrorKind::invalid_argument, called(call), ": range is ", call.params.integer(3), " must be equal to weights size  ", call.in[3].size());
           if (call.params.flag(2) && sampled > call.params.integer(3))
-            fail(ErrorKind::invalid_argument, call.name(), ": Sampler's range is too small: ", sampled, " different classes of ", call.params.integer(3));
+            fail(ErrorKind::invalid_argument, called(call), ": Sampler's range is too small: ", sampled, " different classes of ", call.params.integer(3));
           call.returns(DType::int64, {sampled});
           call.returns(DType::float32, call.in[0].shape());
           call.returns(DType::float32, {sampled});
@@ -579,7 +612,7 @@ const Op& candidates_op = define(Op{
           if (sampler.kind >= 2) {
             int64_t possible = std::count_if(sampler.weights.begin(), sampler.weights.end(), [](float w) { return w > 0; });
             if (wanted > 0 && (possible == 0 || (call.params.flag(2) && possible < wanted)))
-              fail(ErrorKind::invalid_argument, call.name(), ": only ", possible, " classes have a weight, of which ", wanted, " are to be drawn");
+              fail(ErrorKind::invalid_argument, called(call), ": only ", possible, " classes have a weight, of which ", wanted, " are to be drawn");
           }
           std::unordered_set<int64_t> used;
           while (picked < wanted) {
@@ -590,7 +623,7 @@ const Op& candidates_op = define(Op{
           }
           auto expected = [&](int64_t value) {
             float p = sampler.probability(value);
-            return tries == wanted ? p * float(wanted) : float(-std::expm1(double(tries) * std::log1p(double(-p))));
+            return tries == wanted ? p * float(wanted) : -std::expm1(float(tries) * std::log1p(-p));
           };
           const Tensor& classes = call.in[0];
           for (int64_t i = 0; i < classes.size(); ++i) call.out[1].mutable_data<float>()[i] = expected(classes.data<int64_t>()[i]);

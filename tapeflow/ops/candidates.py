@@ -124,8 +124,8 @@ def fixed_unigram_candidate_sampler(
     if vocab_file:
         lines = Path(vocab_file).read_text().splitlines()
         unigrams = [float(line.rsplit(",", 1)[-1]) for line in lines]
-    weights = np.power(np.asarray(unigrams, np.float32), np.float32(distortion))
-    weights = np.concatenate([np.zeros(num_reserved_ids, np.float32), weights])[shard::num_shards]
+    weights = np.power(np.asarray(unigrams, np.float32), float(np.float32(distortion)), dtype=np.float64)
+    weights = np.concatenate([np.zeros(num_reserved_ids), weights])[shard::num_shards]
     return _sample(
         "FixedUnigramCandidateSampler", _ALIAS, classes, num_sampled, unique, range_max, seed, weights
     )

@@ -151,8 +151,8 @@ def categorical(
     """
     logits, dtype, num_samples = convert_to_tensor(logits), categorical_dtype(dtype), int(num_samples)
     rows = (logits.shape.as_list() or [0])[0]
-    outputs = rows * max(num_samples + 3, 0) // 4 * 4
-    key, counter = draw(("Multinomial", logits.dtype.name, dtype.name), seed, outputs * BLOCKS_PER_OUTPUT)
+    words = 2 * rows * (max(num_samples + 3, 0) // 4 * 4)
+    key, counter = draw(("Multinomial", logits.dtype.name, dtype.name), seed, words * BLOCKS_PER_OUTPUT)
     return primitives.PhiloxMultinomial(logits, num_samples, key, counter, dtype)
 
 
@@ -177,5 +177,5 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     """
     value = convert_to_tensor(value)
     rows = value.shape[0] if value.shape.rank else 1
-    key, counter = draw(("RandomShuffle", value.dtype.name), seed, (rows + 3) // 4)
+    key, counter = draw(("RandomShuffle", value.dtype.name), seed, (rows + 2) // 4)
     return primitives.PhiloxShuffle(value, key, counter)
