@@ -281,19 +281,35 @@ template <class T> std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
   return plan;
 }
 
-// Plans are kept: a program uses few lengths, over and over.
-template <class T> std::shared_ptr<const Plan<T>> plan_of(int64_t n) {
+// Keeps what `make` makes of a length: a program uses few lengths, over and over.
+template <class Made, class Make> std::shared_ptr<const Made> kept(int64_t n, Make make) {
   static std::mutex guard;
-  static std::map<int64_t, std::shared_ptr<const Plan<T>>> plan_by_length;
+  static std::map<int64_t, std::shared_ptr<const Made>> made_by_length;
   {
     std::lock_guard<std::mutex> lock(guard);
-    if (auto found = plan_by_length.find(n); found != plan_by_length.end()) return found->second;
+    if (auto found = made_by_length.find(n); found != made_by_length.end()) return found->second;
   }
-  auto plan = make_plan<T>(n);
+  std::shared_ptr<const Made> made = make(n);
   std::lock_guard<std::mutex> lock(guard);
-  if (plan_by_length.size() >= 64) plan_by_length.clear();
-  plan_by_length[n] = plan;
-  return plan;
+  if (made_by_length.size() >= 64) made_by_length.clear();
+  made_by_length[n] = made;
+  return made;
+}
+template <class T> std::shared_ptr<const Plan<T>> plan_of(int64_t n) { return kept<Plan<T>>(n, make_plan<T>); }
+
+// For real rows of even length n: exp(-2 pi i k / n), k <= n / 2.
+template <class T> struct Turns {
+  std::vector<T> re, im;
+};
+template <class T> std::shared_ptr<const Turns<T>> turns_of(int64_t n) {
+  return kept<Turns<T>>(n, [](int64_t length) {
+    auto turns = std::make_shared<Turns<T>>();
+    for (int64_t k = 0; length % 2 == 0 && k <= length / 2; ++k) {
+      auto [c, s] = root_of_unity<T>(k, length);
+      turns->re.push_back(c), turns->im.push_back(s);
+    }
+    return turns;
+  });
 }
 
 // Transforms side by side: as many as stay in the cache, a whole vector of them, or one.
@@ -376,15 +392,11 @@ void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_
 // X_k = (Z_k + conj Z_(h-k)) / 2 - i/2 w^k (Z_k - conj Z_(h-k)).
 template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t rows, int64_t n) {
   if (rows * n == 0) return;
-  int64_t kept = n / 2 + 1;
+  int64_t half = n / 2 + 1;
   bool even = n % 2 == 0;
   int64_t length = even ? n / 2 : n;
   auto plan = plan_of<T>(length);
-  std::vector<std::complex<T>> turn;
-  for (int64_t k = 0; even && k < kept; ++k) {
-    auto [c, s] = root_of_unity<T>(k, n);
-    turn.emplace_back(c / 2, s / 2);
-  }
+  auto turns = turns_of<T>(n);
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
     for (int64_t q = 0; q < count; ++q) {
       const T* from = x + (row + q) * n;
@@ -395,8 +407,8 @@ template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t 
     }
     space.forward(*plan, count);
     for (int64_t q = 0; q < count; ++q) {
-      std::complex<T>* to = y + (row + q) * kept;
-      for (int64_t k = 0; k < kept; ++k) {
+      std::complex<T>* to = y + (row + q) * half;
+      for (int64_t k = 0; k < half; ++k) {
         int64_t a = (k == length ? 0 : k) * count + q;
         if (!even) {
           to[k] = {space.xr[a], space.xi[a]};
@@ -405,37 +417,33 @@ template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t 
         int64_t b = (k == 0 ? 0 : length - k) * count + q;
         T er = space.xr[a] + space.xr[b], ei = space.xi[a] - space.xi[b];
         T dr = space.xr[a] - space.xr[b], di = space.xi[a] + space.xi[b];
-        T c = turn[size_t(k)].real(), s = turn[size_t(k)].imag();
+        T c = T(0.5) * turns->re[size_t(k)], s = T(0.5) * turns->im[size_t(k)];
         to[k] = {T(0.5) * er + (dr * s + di * c), T(0.5) * ei - (dr * c - di * s)};
       }
       to[0] = {to[0].real(), T(0)};
-      if (even) to[kept - 1] = {to[kept - 1].real(), T(0)};
+      if (even) to[half - 1] = {to[half - 1].real(), T(0)};
     }
   });
 }
 
 template <class T> void fourier_to_real(const std::complex<T>* x, T* y, int64_t rows, int64_t n, double scale) {
   if (rows * n == 0) return;
-  int64_t kept = n / 2 + 1;
+  int64_t half = n / 2 + 1;
   bool even = n % 2 == 0;
   int64_t length = even ? n / 2 : n;
   auto plan = plan_of<T>(length);
   const T factor = T(scale);
-  std::vector<std::complex<T>> turn;
-  for (int64_t k = 0; even && k < length; ++k) {
-    auto [c, s] = root_of_unity<T>(k, n);
-    turn.emplace_back(c, s);
-  }
+  auto turns = turns_of<T>(n);
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
     for (int64_t q = 0; q < count; ++q) {
-      const std::complex<T>* from = x + (row + q) * kept;
+      const std::complex<T>* from = x + (row + q) * half;
       for (int64_t k = 0; k < length; ++k) {
-        std::complex<T> a = k < kept ? from[k] : std::conj(from[n - k]);
+        std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
         if (k == 0) a = a.real();
         if (even) {  // Z_k = (X_k + conj X_(h-k)) + i conj(w^k) (X_k - conj X_(h-k))
-          std::complex<T> b = k == 0 ? std::complex<T>(from[kept - 1].real()) : std::conj(from[length - k]);
+          std::complex<T> b = k == 0 ? std::complex<T>(from[half - 1].real()) : std::conj(from[length - k]);
           std::complex<T> e = a + b, d = a - b;
-          T c = turn[size_t(k)].real(), s = turn[size_t(k)].imag();
+          T c = turns->re[size_t(k)], s = turns->im[size_t(k)];
           a = {e.real() - (d.imag() * c - d.real() * s), e.imag() + (d.real() * c + d.imag() * s)};
         }
         space.xi[k * count + q] = a.real();

@@ -64,7 +64,7 @@ def uniform_candidate_sampler(
 ) -> tuple[Any, Any, Any]:
     """Classes of 0 to `range_max` - 1, all equally likely; also the expected counts of the true and the drawn ones.
 
-    >>> tf.random.uniform_candidate_sampler([[0]], 1, 2, True, 2)[1]
+    >>> tf.random.uniform_candidate_sampler([[0]], 1, 2, False, 2)[1]
     [[1.]]
     """
     classes = _classes(true_classes, num_true)
@@ -126,9 +126,7 @@ def fixed_unigram_candidate_sampler(
         unigrams = [float(line.rsplit(",", 1)[-1]) for line in lines]
     weights = np.power(np.asarray(unigrams, np.float32), float(np.float32(distortion)), dtype=np.float64)
     weights = np.concatenate([np.zeros(num_reserved_ids), weights])[shard::num_shards]
-    return _sample(
-        "FixedUnigramCandidateSampler", _ALIAS, classes, num_sampled, unique, range_max, seed, weights
-    )
+    return _sample("FixedUnigramCandidateSampler", _ALIAS, classes, num_sampled, unique, range_max, seed, weights)
 
 
 @public(
@@ -146,7 +144,7 @@ def learned_unigram_candidate_sampler(
 ) -> tuple[Any, Any, Any]:
     """Classes by how often they were true ones in the calls before, plus one.
 
-    >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, True, 2)[1]
+    >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, False, 2)[1]
     [[1.]]
     """
     classes = _classes(true_classes, num_true)
@@ -176,6 +174,8 @@ def all_candidate_sampler(
     """
     classes = _classes(true_classes, num_true)
     sampled = convert_to_tensor(np.arange(num_sampled, dtype=np.int64))
-    return sampled, convert_to_tensor(np.ones(classes.shape.as_list(), np.float32)), convert_to_tensor(
-        np.ones([num_sampled], np.float32)
+    return (
+        sampled,
+        convert_to_tensor(np.ones(classes.shape.as_list(), np.float32)),
+        convert_to_tensor(np.ones([num_sampled], np.float32)),
     )

@@ -30,7 +30,8 @@ class _Initializer:
 def _shape_of(shape: Any, kwargs: dict[str, Any]) -> list[int]:
     unknown = set(kwargs) - {"partition_shape", "partition_offset", "layout"}
     if unknown:
-        raise TypeError(f"Keyword argument should be one of ['partition_shape', 'partition_offset', 'layout']. Received: {sorted(unknown)[0]}")
+        allowed = "['partition_shape', 'partition_offset', 'layout']"
+        raise TypeError(f"Keyword argument should be one of {allowed}. Received: {min(unknown)}")
     return dims_of(kwargs["partition_shape"] if kwargs.get("partition_shape") is not None else shape)
 
 
@@ -101,9 +102,7 @@ class RandomUniformInitializerV1(_Initializer):
 
     _settings = ("minval", "maxval", "seed", "dtype")
 
-    def __init__(
-        self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = float32
-    ) -> None:
+    def __init__(self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = float32) -> None:
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -145,9 +144,7 @@ class VarianceScalingInitializerV1(_Initializer):
         if scale <= 0.0:
             raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
-            raise ValueError(
-                f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}"
-            )
+            raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
         distribution = distribution.lower()
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(

@@ -114,9 +114,7 @@ def gamma(
 
 
 @public("random.poisson")
-def poisson(
-    shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
-) -> Any:
+def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Any:
     """Poisson counts, `shape` of them for each element of `lam`.
 
     >>> tf.random.poisson([5], [0.5, 2.]).shape
@@ -129,9 +127,7 @@ def poisson(
 
 
 @public("compat.v1.random.poisson", "compat.v1.random_poisson")
-def poisson_v1(
-    lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
-) -> Any:
+def poisson_v1(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Any:
     """`tf.random.poisson` with TensorFlow 1's order of arguments.
 
     >>> tf.compat.v1.random.poisson([0.5, 2.], [5]).shape

@@ -133,13 +133,11 @@ def stft(
 
 
 @public("signal.inverse_stft_window_fn", "compat.v1.signal.inverse_stft_window_fn")
-def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
-) -> Window:
+def inverse_stft_window_fn(frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None) -> Window:
     """The window for `inverse_stft` that makes it the inverse of `stft` with `forward_window_fn`.
 
     >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32)
-    [0., 0.5, 1., 0.5]
+    [0., 1., 1., 1.]
     """
 
     def inverse_window(frame_length: Any, dtype: Any = float32) -> Any:

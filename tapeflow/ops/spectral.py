@@ -1,4 +1,4 @@
-"""Fourier and cosine transforms. The transforms of the core go over the last dimensions; lengths and axes are made here."""
+"""Fourier and cosine transforms. Those of the core go over the last dimensions; lengths and axes are made here."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _transform_to_real(x: Any, fft_length: Any, rank: int) -> Any:
 
 
 @public(*_paths("fft"), "compat.v1.fft")
-def fft(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def fft(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last dimension.
 
     >>> tf.signal.fft(tf.constant([1, 0], tf.complex64))
@@ -110,7 +110,7 @@ def fft(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public(*_paths("ifft"), "compat.v1.ifft")
-def ifft(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def ifft(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last dimension.
 
     >>> tf.signal.ifft(tf.constant([2, 0], tf.complex64))
@@ -120,7 +120,7 @@ def ifft(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public(*_paths("fft2d"), "compat.v1.fft2d")
-def fft2d(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def fft2d(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.fft2d(tf.constant([[1, 0]], tf.complex64))
@@ -130,7 +130,7 @@ def fft2d(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public(*_paths("ifft2d"), "compat.v1.ifft2d")
-def ifft2d(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def ifft2d(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.ifft2d(tf.constant([[2, 0]], tf.complex64))
@@ -140,7 +140,7 @@ def ifft2d(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public(*_paths("fft3d"), "compat.v1.fft3d")
-def fft3d(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def fft3d(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.fft3d(tf.constant([[[1, 0]]], tf.complex64))
@@ -150,7 +150,7 @@ def fft3d(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public(*_paths("ifft3d"), "compat.v1.ifft3d")
-def ifft3d(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def ifft3d(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.ifft3d(tf.constant([[[2, 0]]], tf.complex64))
@@ -410,8 +410,8 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Any
 
 @public(*_paths("dct"))
 def dct(
-    input: Any,  # noqa: A002
-    type: int = 2,  # noqa: A002
+    input: Any,
+    type: int = 2,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -430,8 +430,8 @@ def dct(
 
 @public(*_paths("idct"))
 def idct(
-    input: Any,  # noqa: A002
-    type: int = 2,  # noqa: A002
+    input: Any,
+    type: int = 2,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
