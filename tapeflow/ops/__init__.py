@@ -2,6 +2,7 @@
 
 from tapeflow.ops import (
     arrays,
+    candidates,
     clip,
     conjugate_gradient,
     constants,
@@ -9,6 +10,7 @@ from tapeflow.ops import (
     diagonals,
     einsum,
     factorizations,
+    initializers,
     linalg,
     linear_operator,
     linear_operator_banded,
@@ -18,4 +20,10 @@ from tapeflow.ops import (
     nn,
     reductions,
     special,
+    random,
+    random_seed,
+    signal,
+    spectral,
+    stateless_random,
+    windows,
 )
