@@ -412,8 +412,8 @@ const Op& cross_entropy_op = define(Op{
             s.append(1);
             d = multiply(reshape(c.dy(0), s), negative(run(log_softmax_op, {c.x(0)})));
           }
-          if (c.has_dy(1)) d = d ? subtract(d, c.dy(1)) : negative(c.dy(1));
-          c.set(1, d);
+          // As in TensorFlow, the derivative that the second output holds counts as free of the labels.
+          c.set(1, d ? d : zeros(c.dtype(1), c.shape(1)));
         },
     .keep = keep_input(0) | keep_output(1),
 });

@@ -14,5 +14,6 @@ from tapeflow.ops import (
     math,
     normalization,
     pools,
+    quantization,
     windows,
 )

@@ -208,11 +208,11 @@ def ctc_greedy_decoder(
 
 
 @public("nn.ctc_unique_labels", "compat.v1.nn.ctc_unique_labels")
-def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Any, Any]:
+def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:
     """The different labels of each row in order of appearance, filled up with 0, and the number of each label's own.
 
     >>> tf.nn.ctc_unique_labels([[3, 4, 4, 3]])
-    ([[3, 4, 0, 0]], [[0, 1, 1, 0]])
+    [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
     """
     labels = cast(convert_to_tensor(labels), int64)
     batch, width = labels.shape.as_list()
@@ -225,7 +225,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Any, Any]:
     columns = primitives.GatherNd(number, positions)
     places = primitives.Pack([positions[:, 0], columns], 1)
     unique = primitives.ScatterNd(places, primitives.GatherNd(labels, positions), [batch, width])
-    return unique, cast(idx, int32)
+    return [unique, cast(idx, int32)]
 
 
 @public("nn.collapse_repeated", "compat.v1.nn.collapse_repeated")

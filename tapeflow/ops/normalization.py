@@ -261,7 +261,7 @@ def fused_batch_norm(
         used_mean, used_variance, kept_mean, kept_variance = spread(mean), spread(variance), mean, variance
     else:
         used_mean = primitives.Mean(y, axes, True)
-        used_variance = primitives.Mean(primitives.SquaredDifference(y, primitives.StopGradient(used_mean)), axes, True)
+        used_variance = primitives.Mean(primitives.SquaredDifference(y, used_mean), axes, True)
         count = int(np.prod([x.shape[a] for a in axes]))
         kept_mean = primitives.Reshape(used_mean, [channels])
         kept_variance = primitives.Reshape(used_variance, [channels]) * (count / max(count - 1, 1))
