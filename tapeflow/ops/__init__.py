@@ -3,6 +3,7 @@
 from tapeflow.ops import (
     activations,
     arrays,
+    augment,
     boxes,
     clip,
     color,
@@ -16,8 +17,10 @@ from tapeflow.ops import (
     losses,
     math,
     normalization,
+    png,
     pools,
     quantization,
     resize,
-    windows,
+    sampling,
+    window_arguments,
 )

@@ -110,9 +110,7 @@ def non_max_suppression_padded(
     size = int(max_output_size)
     flat_boxes = primitives.Unpack(primitives.Reshape(boxes, [int(np.prod(batch)), *boxes.shape.as_list()[-2:]]), -1, 0)
     flat_scores = primitives.Unpack(primitives.Reshape(scores, [int(np.prod(batch)), scores.shape[-1]]), -1, 0)
-    rows = [
-        _suppress(b, s, size, iou_threshold, score_threshold, 0.0, True) for b, s in zip(flat_boxes, flat_scores)
-    ]
+    rows = [_suppress(b, s, size, iou_threshold, score_threshold, 0.0, True) for b, s in zip(flat_boxes, flat_scores)]
     indices = primitives.Reshape(primitives.Pack([row[0] for row in rows], 0), [*batch, size])
     return indices, primitives.Reshape(primitives.Pack([row[2] for row in rows], 0), batch)
 
@@ -175,7 +173,9 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     if images.shape.rank != 4 or images.shape[3] not in (1, 3, 4):
         raise InvalidArgumentError(
-            None, None, f"image.draw_bounding_boxes: images must be 4-D with 1, 3 or 4 channels; got {images.shape.as_list()}"
+            None,
+            None,
+            f"image.draw_bounding_boxes: images must be 4-D with 1, 3 or 4 channels; got {images.shape.as_list()}",
         )
     if boxes.shape.rank != 3 or boxes.shape[2] != 4 or boxes.shape[0] != images.shape[0]:
         raise InvalidArgumentError(
@@ -189,7 +189,9 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
         palette = convert_to_tensor(colors, dtype_hint=float32)
         if palette.shape.rank != 2 or palette.shape[1] < depth:
             raise InvalidArgumentError(
-                None, None, f"image.draw_bounding_boxes: colors must have {depth} columns; got {palette.shape.as_list()}"
+                None,
+                None,
+                f"image.draw_bounding_boxes: colors must have {depth} columns; got {palette.shape.as_list()}",
             )
         palette = palette[:, :depth]
     # Like a cast to int, a position between two pixels goes towards 0.
@@ -230,7 +232,7 @@ def draw_bounding_boxes_v1(images: Any, boxes: Any, name: str | None = None, col
 
 @public("image.extract_glimpse")
 def extract_glimpse(
-    input: Any,  # noqa: A002
+    input: Any,
     size: Any,
     offsets: Any,
     centered: bool = True,
@@ -246,7 +248,9 @@ def extract_glimpse(
     x = convert_to_tensor(input)
     offsets = convert_to_tensor(offsets, dtype_hint=float32)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"image.extract_glimpse: input must be 4-dimensional; got {x.shape.as_list()}")
+        raise InvalidArgumentError(
+            None, None, f"image.extract_glimpse: input must be 4-dimensional; got {x.shape.as_list()}"
+        )
     if offsets.shape.as_list() != [x.shape[0], 2]:
         raise InvalidArgumentError(
             None, None, f"image.extract_glimpse: offsets must be [batch, 2]; got {offsets.shape.as_list()}"
@@ -270,7 +274,10 @@ def extract_glimpse(
             y, seen = gather(y, cells, axis=1, batch_dims=1), primitives.ExpandDims(inside, 2)
         else:
             turned = gather(primitives.Transpose(y, [0, 2, 1, 3]), cells, axis=1, batch_dims=1)
-            y, seen = primitives.Transpose(turned, [0, 2, 1, 3]), primitives.LogicalAnd(seen, primitives.ExpandDims(inside, 1))
+            y, seen = (
+                primitives.Transpose(turned, [0, 2, 1, 3]),
+                primitives.LogicalAnd(seen, primitives.ExpandDims(inside, 1)),
+            )
     return primitives.SelectV2(primitives.ExpandDims(seen, 3), y, _noise(noise, y))
 
 
@@ -284,7 +291,7 @@ def _noise(kind: str, like: Any) -> Any:
 
 @public("compat.v1.image.extract_glimpse")
 def extract_glimpse_v1(
-    input: Any,  # noqa: A002
+    input: Any,
     size: Any,
     offsets: Any,
     centered: bool = True,

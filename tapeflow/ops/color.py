@@ -217,7 +217,8 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
     parts = (primitives.Abs(turn - 3) - 1, 2 - primitives.Abs(turn - 2), 2 - primitives.Abs(turn - 4))
     zero, one = cast(0, images.dtype), cast(1, images.dtype)
     colors = [
-        (1 - saturation + saturation * primitives.Minimum(primitives.Maximum(part, zero), one)) * value for part in parts
+        (1 - saturation + saturation * primitives.Minimum(primitives.Maximum(part, zero), one)) * value
+        for part in parts
     ]
     return primitives.Pack(colors, -1)
 

@@ -10,7 +10,13 @@ from tapeflow.namespace import public
 from tapeflow.ops.arrays import pad
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.ops.windows import is_channels_first, padding_of, per_dimension, to_channels_first, to_channels_last
+from tapeflow.ops.window_arguments import (
+    is_channels_first,
+    padding_of,
+    per_dimension,
+    to_channels_first,
+    to_channels_last,
+)
 from tapeflow.types.dtypes import float64
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -66,7 +72,7 @@ def convolve(
 
 @public("nn.conv1d")
 def conv1d(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     stride: Any,
     padding: Any,
@@ -93,7 +99,7 @@ def conv1d_v1(
     use_cudnn_on_gpu: Any = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
     dilations: Any = None,
 ) -> Any:
     """A 1-D convolution of sequences (N, W, C) with filters (width, in, out).
@@ -106,7 +112,7 @@ def conv1d_v1(
 
 @public("nn.conv2d")
 def conv2d(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     strides: Any,
     padding: Any,
@@ -124,8 +130,8 @@ def conv2d(
 
 @public("compat.v1.nn.conv2d")
 def conv2d_v1(
-    input: Any,  # noqa: A002
-    filter: Any = None,  # noqa: A002
+    input: Any,
+    filter: Any = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
@@ -144,7 +150,7 @@ def conv2d_v1(
 
 @public("nn.conv3d")
 def conv3d(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     strides: Any,
     padding: Any,
@@ -162,8 +168,8 @@ def conv3d(
 
 @public("compat.v1.nn.conv3d")
 def conv3d_v1(
-    input: Any,  # noqa: A002
-    filter: Any = None,  # noqa: A002
+    input: Any,
+    filter: Any = None,
     strides: Any = None,
     padding: Any = None,
     data_format: str = "NDHWC",
@@ -181,7 +187,7 @@ def conv3d_v1(
 
 @public("nn.convolution")
 def convolution(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     strides: Any = None,
     padding: Any = "VALID",
@@ -202,19 +208,22 @@ def convolution(
             f"filters.shape={filters.shape}"
         )
     first = data_format is not None and data_format.startswith("NC")
-    if max(per_dimension(strides, spatial, first, "strides")) > 1:
-        if max(per_dimension(dilations, spatial, first, "dilations")) > 1:
-            raise ValueError(
-                "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
-                f"Received: strides={strides} and dilation_rate={dilations}"
-            )
+    steps, spread = (
+        per_dimension(strides, spatial, first, "strides"),
+        per_dimension(dilations, spatial, first, "dilations"),
+    )
+    if max(steps) > 1 and max(spread) > 1:
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+            f"Received: strides={strides} and dilation_rate={dilations}"
+        )
     return convolve("nn.convolution", input, filters, strides, padding, data_format, dilations, spatial)
 
 
 @public("compat.v1.nn.convolution")
 def convolution_v1(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: Any,
+    filter: Any,
     padding: Any,
     strides: Any = None,
     dilation_rate: Any = None,
@@ -263,7 +272,8 @@ def _transposed(
         raise InvalidArgumentError(
             None,
             None,
-            f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and {filters.shape.as_list()}",
+            f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and "
+            f"{filters.shape.as_list()}",
         )
     dims = [int(d) for d in dims_of(output_shape)]
     if len(dims) == spatial:
@@ -281,8 +291,8 @@ def _transposed(
         raise InvalidArgumentError(
             None,
             None,
-            f"{who}: the last dimension of the filters must be the input's depth; got filters {filters.shape.as_list()} "
-            f"and input depth {x.shape[-1]}",
+            f"{who}: the last dimension of the filters must be the input's depth; got filters "
+            f"{filters.shape.as_list()} and input depth {x.shape[-1]}",
         )
     y = primitives.ConvBackpropInput(filters, x, steps, kind, pads, spread, dims)
     return to_channels_first(y) if first else y
@@ -290,7 +300,7 @@ def _transposed(
 
 @public("nn.conv1d_transpose", "compat.v1.nn.conv1d_transpose")
 def conv1d_transpose(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -309,7 +319,7 @@ def conv1d_transpose(
 
 @public("nn.conv2d_transpose")
 def conv2d_transpose(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -329,13 +339,13 @@ def conv2d_transpose(
 @public("compat.v1.nn.conv2d_transpose")
 def conv2d_transpose_v1(
     value: Any = None,
-    filter: Any = None,  # noqa: A002
+    filter: Any = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: Any = "SAME",
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
     filters: Any = None,
     dilations: Any = None,
 ) -> Any:
@@ -357,7 +367,7 @@ def conv2d_transpose_v1(
 
 @public("nn.conv3d_transpose")
 def conv3d_transpose(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -377,13 +387,13 @@ def conv3d_transpose(
 @public("compat.v1.nn.conv3d_transpose")
 def conv3d_transpose_v1(
     value: Any,
-    filter: Any = None,  # noqa: A002
+    filter: Any = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: Any = "SAME",
     data_format: str = "NDHWC",
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
     filters: Any = None,
     dilations: Any = None,
 ) -> Any:
@@ -406,7 +416,7 @@ def conv3d_transpose_v1(
 
 @public("nn.conv_transpose", "compat.v1.nn.conv_transpose")
 def conv_transpose(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -447,8 +457,8 @@ def atrous_conv2d_transpose(
 
 @public("nn.depthwise_conv2d")
 def depthwise_conv2d(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: Any,
+    filter: Any,
     strides: Any,
     padding: Any,
     data_format: str | None = None,
@@ -473,8 +483,8 @@ def depthwise_conv2d(
 
 @public("compat.v1.nn.depthwise_conv2d")
 def depthwise_conv2d_v1(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: Any,
+    filter: Any,
     strides: Any,
     padding: Any,
     rate: Any = None,
@@ -492,8 +502,8 @@ def depthwise_conv2d_v1(
 
 @public("compat.v1.nn.depthwise_conv2d_native")
 def depthwise_conv2d_native(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: Any,
+    filter: Any,
     strides: Any,
     padding: Any,
     data_format: str = "NHWC",
@@ -511,7 +521,7 @@ def depthwise_conv2d_native(
 
 @public("nn.separable_conv2d")
 def separable_conv2d(
-    input: Any,  # noqa: A002
+    input: Any,
     depthwise_filter: Any,
     pointwise_filter: Any,
     strides: Any,
@@ -542,7 +552,7 @@ def separable_conv2d(
 
 @public("compat.v1.nn.separable_conv2d")
 def separable_conv2d_v1(
-    input: Any,  # noqa: A002
+    input: Any,
     depthwise_filter: Any,
     pointwise_filter: Any,
     strides: Any,
@@ -617,7 +627,7 @@ def _to_filter(
 @public("compat.v1.nn.conv2d_backprop_input")
 def conv2d_backprop_input(
     input_sizes: Any,
-    filter: Any = None,  # noqa: A002
+    filter: Any = None,
     out_backprop: Any = None,
     strides: Any = None,
     padding: Any = None,
@@ -629,7 +639,8 @@ def conv2d_backprop_input(
 ) -> Any:
     """The gradient of a 2-D convolution by its input.
 
-    >>> tf.compat.v1.nn.conv2d_backprop_input([1, 2, 2, 1], tf.ones([1, 1, 1, 1]), tf.ones([1, 2, 2, 1]), 1, "SAME").shape
+    >>> dy, filters = tf.ones([1, 2, 2, 1]), tf.ones([1, 1, 1, 1])
+    >>> tf.compat.v1.nn.conv2d_backprop_input([1, 2, 2, 1], filters, dy, 1, "SAME").shape
     TensorShape([1, 2, 2, 1])
     """
     filters = filter if filters is None else filters
@@ -640,7 +651,7 @@ def conv2d_backprop_input(
 
 @public("compat.v1.nn.conv2d_backprop_filter")
 def conv2d_backprop_filter(
-    input: Any,  # noqa: A002
+    input: Any,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
@@ -652,7 +663,8 @@ def conv2d_backprop_filter(
 ) -> Any:
     """The gradient of a 2-D convolution by its filters.
 
-    >>> tf.compat.v1.nn.conv2d_backprop_filter(tf.ones([1, 2, 2, 1]), [1, 1, 1, 1], tf.ones([1, 2, 2, 1]), 1, "SAME").shape
+    >>> x, dy = tf.ones([1, 2, 2, 1]), tf.ones([1, 2, 2, 1])
+    >>> tf.compat.v1.nn.conv2d_backprop_filter(x, [1, 1, 1, 1], dy, 1, "SAME").shape
     TensorShape([1, 1, 1, 1])
     """
     return _to_filter(
@@ -662,7 +674,7 @@ def conv2d_backprop_filter(
 
 @public("compat.v1.nn.conv3d_backprop_filter", "compat.v1.nn.conv3d_backprop_filter_v2")
 def conv3d_backprop_filter(
-    input: Any,  # noqa: A002
+    input: Any,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
@@ -689,7 +701,7 @@ def conv3d_backprop_filter(
 )
 def depthwise_conv2d_backprop_input(
     input_sizes: Any,
-    filter: Any,  # noqa: A002
+    filter: Any,
     out_backprop: Any,
     strides: Any,
     padding: Any,
@@ -722,7 +734,7 @@ def depthwise_conv2d_backprop_input(
     "compat.v1.nn.depthwise_conv2d_native_backprop_filter",
 )
 def depthwise_conv2d_backprop_filter(
-    input: Any,  # noqa: A002
+    input: Any,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
@@ -755,7 +767,7 @@ def depthwise_conv2d_backprop_filter(
 
 @public("nn.with_space_to_batch", "compat.v1.nn.with_space_to_batch")
 def with_space_to_batch(
-    input: Any,  # noqa: A002
+    input: Any,
     dilation_rate: Any,
     padding: Any,
     op: Callable[[Any, int, str], Any],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow import _core, primitives
+from tapeflow import primitives
 from tapeflow.namespace import installed_namespaces, public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32, float64, int32, int64

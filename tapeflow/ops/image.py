@@ -15,7 +15,7 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.convolutions import depthwise_conv2d
 from tapeflow.ops.pools import avg_pool2d, window_positions
 from tapeflow.ops.resize import resize
-from tapeflow.ops.windows import padding_of, per_dimension
+from tapeflow.ops.window_arguments import padding_of, per_dimension
 from tapeflow.types.dtypes import float32
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -190,7 +190,9 @@ def resize_with_pad(
     >>> tf.image.resize_with_pad([[[1.]]], 1, 3)
     [[[0.], [1.], [0.]]]
     """
-    return _resize_with_pad(image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias))
+    return _resize_with_pad(
+        image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
+    )
 
 
 def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
@@ -200,8 +202,9 @@ def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resized:
     _require(height > 0, "target_height must be > 0.")
     ratio = max(image.shape[-2] / width, image.shape[-3] / height)
     new_height, new_width = math.floor(image.shape[-3] / ratio), math.floor(image.shape[-2] / ratio)
-    top, left = max(0, math.floor((height - image.shape[-3] / ratio) / 2)), max(
-        0, math.floor((width - image.shape[-2] / ratio) / 2)
+    top, left = (
+        max(0, math.floor((height - image.shape[-3] / ratio) / 2)),
+        max(0, math.floor((width - image.shape[-2] / ratio) / 2)),
     )
     return pad_to_bounding_box(resized(image, [new_height, new_width]), top, left, height, width)
 
@@ -218,7 +221,9 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     """
     x = convert_to_tensor(images)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"image.extract_patches: input must be 4-dimensional; got {x.shape.as_list()}")
+        raise InvalidArgumentError(
+            None, None, f"image.extract_patches: input must be 4-dimensional; got {x.shape.as_list()}"
+        )
     kind, _ = padding_of(padding, 2, False)
     window, steps = per_dimension(sizes, 2, False, "sizes"), per_dimension(strides, 2, False, "strides")
     spread = per_dimension(rates, 2, False, "rates")
@@ -263,7 +268,9 @@ def sobel_edges(image: Any) -> Any:
     """
     x = convert_to_tensor(image)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}")
+        raise InvalidArgumentError(
+            None, None, f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}"
+        )
     down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
     kernels = np.stack([down, down.T], -1)[:, :, None, :]
     filters = convert_to_tensor(np.tile(kernels, [1, 1, x.shape[3], 1]).astype(np.float64), dtype=x.dtype)

@@ -165,7 +165,7 @@ def batch_normalization(
 
 @public("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
-    input: Any,  # noqa: A002
+    input: Any,
     mean: Any,
     variance: Any,
     beta: Any,
@@ -193,7 +193,7 @@ def batch_norm_with_global_normalization_v1(
     variance_epsilon: Any = None,
     scale_after_normalization: Any = None,
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
     mean: Any = None,
     variance: Any = None,
 ) -> Any:
@@ -281,7 +281,7 @@ def fused_batch_norm(
     "compat.v1.nn.lrn",
 )
 def local_response_normalization(
-    input: Any,  # noqa: A002
+    input: Any,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,
@@ -329,8 +329,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         raise InvalidArgumentError(
             None,
             None,
-            f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: {bias.shape.as_list()} "
-            f"vs. {value.shape.as_list()}",
+            f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: "
+            f"{bias.shape.as_list()} vs. {value.shape.as_list()}",
         )
     if first and value.shape.rank > 2:
         bias = primitives.Reshape(bias, [-1] + [1] * (value.shape.rank - 2))

@@ -12,7 +12,13 @@ from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather, pad
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.ops.windows import is_channels_first, padding_of, per_dimension, to_channels_first, to_channels_last
+from tapeflow.ops.window_arguments import (
+    is_channels_first,
+    padding_of,
+    per_dimension,
+    to_channels_first,
+    to_channels_last,
+)
 from tapeflow.types.dtypes import as_dtype, int64
 from tapeflow.types.errors import InvalidArgumentError, UnimplementedError
 
@@ -39,9 +45,9 @@ def _pool(
         raise InvalidArgumentError(
             None, None, f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
         )
-    if primitive is primitives.MaxPool and isinstance(ksize, list | tuple) and len(ksize) == spatial + 2:
-        if ksize[1 if first else -1] != 1:
-            return _depth_pool(who, x, list(ksize), list(strides), first)
+    whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2
+    if primitive is primitives.MaxPool and whole and ksize[1 if first else -1] != 1:
+        return _depth_pool(who, x, list(ksize), list(strides), first)
     kind, pads = padding_of(padding, spatial, first)
     window = per_dimension(ksize, spatial, first, "ksize")
     steps = per_dimension(strides, spatial, first, "strides")
@@ -75,7 +81,7 @@ def _depth_pool(who: str, x: Any, ksize: list[int], strides: list[int], first: b
 
 @public("nn.max_pool1d", "compat.v1.nn.max_pool1d")
 def max_pool1d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -92,7 +98,7 @@ def max_pool1d(
 
 @public("nn.max_pool2d", "compat.v1.nn.max_pool2d")
 def max_pool2d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -109,7 +115,7 @@ def max_pool2d(
 
 @public("nn.max_pool3d", "compat.v1.nn.max_pool3d")
 def max_pool3d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -126,7 +132,7 @@ def max_pool3d(
 
 @public("nn.avg_pool1d", "compat.v1.nn.avg_pool1d")
 def avg_pool1d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -143,7 +149,7 @@ def avg_pool1d(
 
 @public("nn.avg_pool2d")
 def avg_pool2d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -160,7 +166,7 @@ def avg_pool2d(
 
 @public("nn.avg_pool3d", "compat.v1.nn.avg_pool3d")
 def avg_pool3d(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -185,7 +191,7 @@ def _spatial_rank(x: Any) -> int:
 
 @public("nn.max_pool", "compat.v1.nn.max_pool_v2")
 def max_pool(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -203,7 +209,7 @@ def max_pool(
 
 @public("nn.avg_pool", "compat.v1.nn.avg_pool_v2")
 def avg_pool(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -227,7 +233,7 @@ def max_pool_v1(
     padding: Any,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
 ) -> Any:
     """The largest value in each window of an image (N, H, W, C).
 
@@ -245,7 +251,7 @@ def avg_pool_v1(
     padding: Any,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = None,
 ) -> Any:
     """The mean of each window of an image (N, H, W, C).
 
@@ -257,7 +263,7 @@ def avg_pool_v1(
 
 @public("nn.pool")
 def pool(
-    input: Any,  # noqa: A002
+    input: Any,
     window_shape: Any,
     pooling_type: str,
     strides: Any = None,
@@ -297,7 +303,7 @@ def pool(
 
 @public("compat.v1.nn.pool")
 def pool_v1(
-    input: Any,  # noqa: A002
+    input: Any,
     window_shape: Any,
     pooling_type: str,
     padding: Any,
@@ -318,7 +324,7 @@ def pool_v1(
 
 @public("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
@@ -347,12 +353,12 @@ def max_pool_with_argmax(
 
 @public("compat.v1.nn.max_pool_with_argmax")
 def max_pool_with_argmax_v1(
-    input: Any,  # noqa: A002
+    input: Any,
     ksize: Any,
     strides: Any,
     padding: Any,
     data_format: str = "NHWC",
-    Targmax: Any = None,  # noqa: N803
+    Targmax: Any = None,
     name: str | None = None,
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
@@ -421,7 +427,7 @@ def _check_nhwc(data_format: str) -> None:
 
 @public("nn.dilation2d")
 def dilation2d(
-    input: Any,  # noqa: A002
+    input: Any,
     filters: Any,
     strides: Any,
     padding: str,
@@ -440,8 +446,8 @@ def dilation2d(
 
 @public("compat.v1.nn.dilation2d")
 def dilation2d_v1(
-    input: Any,  # noqa: A002
-    filter: Any = None,  # noqa: A002
+    input: Any,
+    filter: Any = None,
     strides: Any = None,
     rates: Any = None,
     padding: Any = None,
@@ -495,7 +501,7 @@ def erosion2d_v1(value: Any, kernel: Any, strides: Any, rates: Any, padding: str
 
 def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np.random.Generator) -> np.ndarray:
     """The borders of about `length / ratio` windows of two neighbouring sizes, in random order."""
-    count = int(math.floor(length / ratio))
+    count = math.floor(length / ratio)
     small = length // count
     if pseudo_random:
         alpha = length / count
@@ -531,7 +537,7 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
 
 
 def _window_cells(borders: np.ndarray, overlapping: bool) -> tuple[np.ndarray, np.ndarray]:
-    """For each window the cells it covers, the last one repeated up to the widest, and which of them are not repeats."""
+    """The cells that each window covers, the last one repeated up to the widest, and which are not repeats."""
     ends = borders[1:] + (1 if overlapping else 0)
     ends[-1] = borders[-1]
     widest = int((ends - borders[:-1]).max())

@@ -66,8 +66,8 @@ def _check_range(low: float, high: float) -> None:
 @public("quantization.fake_quant_with_min_max_args")
 def fake_quant_with_min_max_args(
     inputs: Any,
-    min: float = -6,  # noqa: A002
-    max: float = 6,  # noqa: A002
+    min: float = -6,
+    max: float = 6,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -84,8 +84,8 @@ def fake_quant_with_min_max_args(
 @public("quantization.fake_quant_with_min_max_vars")
 def fake_quant_with_min_max_vars(
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -102,8 +102,8 @@ def fake_quant_with_min_max_vars(
 @public("quantization.fake_quant_with_min_max_vars_per_channel")
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -117,7 +117,9 @@ def fake_quant_with_min_max_vars_per_channel(
     low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
     if low.shape.as_list() != [x.shape[-1]] or high.shape.as_list() != [x.shape[-1]]:
         raise InvalidArgumentError(
-            None, None, f"min and max must have one element per channel, {x.shape[-1]}; got {low.shape} and {high.shape}"
+            None,
+            None,
+            f"min and max must have one element per channel, {x.shape[-1]}; got {low.shape} and {high.shape}",
         )
     return _fake_quant(x, low, high, num_bits, narrow_range)
 
@@ -142,8 +144,8 @@ def _fake_quant_gradients(
 def fake_quant_with_min_max_args_gradient(
     gradients: Any,
     inputs: Any,
-    min: float = -6,  # noqa: A002
-    max: float = 6,  # noqa: A002
+    min: float = -6,
+    max: float = 6,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -162,8 +164,8 @@ def fake_quant_with_min_max_args_gradient(
 def fake_quant_with_min_max_vars_gradient(
     gradients: Any,
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -181,8 +183,8 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any,
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -227,13 +229,19 @@ def _rounded_to_range(
     else:
         low, high = primitives.Min(x, axes, axes is not None), primitives.Max(x, axes, axes is not None)
     largest = cast(np.finfo(x.dtype.as_numpy_dtype).max, x.dtype)
-    by_low = primitives.SelectV2(first * low > 0, first / low, largest) if first else primitives.BroadcastTo(largest, low.shape.as_list())
+    by_low = (
+        primitives.SelectV2(first * low > 0, first / low, largest)
+        if first
+        else primitives.BroadcastTo(largest, low.shape.as_list())
+    )
     by_high = primitives.SelectV2(last * high > 0, last / high, largest)
     from_low = by_low < by_high
     scale = primitives.SelectV2(from_low, by_low, by_high)
     step = primitives.SelectV2(from_low, low / (first or 1), high / last)
     if range_given:
-        x = clip_by_value(x, primitives.SelectV2(from_low, low, first * step), primitives.SelectV2(from_low, last * step, high))
+        x = clip_by_value(
+            x, primitives.SelectV2(from_low, low, first * step), primitives.SelectV2(from_low, last * step, high)
+        )
     scaled = x * scale
     if round_mode == "HALF_TO_EVEN":
         return primitives.Round(scaled) * step
@@ -254,7 +262,7 @@ def _range(x: Any, input_min: Any, input_max: Any, range_given: bool, num_bits: 
 
 @public("quantization.quantize_and_dequantize_v2")
 def quantize_and_dequantize_v2(
-    input: Any,  # noqa: A002
+    input: Any,
     input_min: Any,
     input_max: Any,
     signed_input: bool = True,
@@ -287,7 +295,7 @@ def quantize_and_dequantize_v2(
 
 @public("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
-    input: Any,  # noqa: A002
+    input: Any,
     input_min: Any,
     input_max: Any,
     signed_input: bool = True,
@@ -315,10 +323,10 @@ _STORAGE = {"quint8": uint8, "qint8": int8, "quint16": uint16, "qint16": int16, 
 
 @public("quantization.quantize")
 def quantize(
-    input: Any,  # noqa: A002
+    input: Any,
     min_range: Any,
     max_range: Any,
-    T: Any,  # noqa: N803
+    T: Any,
     mode: str = "MIN_COMBINED",
     round_mode: str = "HALF_AWAY_FROM_ZERO",
     name: str | None = None,
@@ -346,12 +354,16 @@ def quantize(
         by_low = primitives.SelectV2(first * low > 0, first / low, np.float32(np.inf)) if first else np.float32(np.inf)
         scale = primitives.Minimum(by_low, primitives.SelectV2(high > 0, most / high, np.float32(np.inf)))
         low, high = first / scale, most / scale
-        levels = primitives.Maximum(primitives.Minimum(x, _along(x, high, axis)), _along(x, low, axis)) * _along(x, scale, axis)
+        levels = primitives.Maximum(primitives.Minimum(x, _along(x, high, axis)), _along(x, low, axis)) * _along(
+            x, scale, axis
+        )
     elif mode in ("MIN_COMBINED", "MIN_FIRST"):
         inside = primitives.Maximum(primitives.Minimum(x, _along(x, high, axis)), _along(x, low, axis))
         levels = (inside - _along(x, low, axis)) * ((most - least) / (_along(x, high, axis) - _along(x, low, axis)))
     else:
-        raise InvalidArgumentError(None, None, f"Mode string must be 'MIN_COMBINED', 'MIN_FIRST', or 'SCALED', is '{mode}'")
+        raise InvalidArgumentError(
+            None, None, f"Mode string must be 'MIN_COMBINED', 'MIN_FIRST', or 'SCALED', is '{mode}'"
+        )
     if round_mode == "HALF_TO_EVEN" and mode == "SCALED":
         levels = primitives.Round(levels)
     else:
@@ -362,7 +374,7 @@ def quantize(
 
 @public("quantization.dequantize")
 def dequantize(
-    input: Any,  # noqa: A002
+    input: Any,
     min_range: Any,
     max_range: Any,
     mode: str = "MIN_COMBINED",
