@@ -1,6 +1,7 @@
 """Compositions: public functions over the primitives of the core, one file per family."""
 
 from tapeflow.ops import (
+    activations,
     arrays,
     candidates,
     clip,
@@ -26,4 +27,24 @@ from tapeflow.ops import (
     spectral,
     stateless_random,
     windows,
+    augment,
+    boxes,
+    clip,
+    color,
+    constants,
+    conversion,
+    convolutions,
+    ctc,
+    embeddings,
+    image,
+    linalg,
+    losses,
+    math,
+    normalization,
+    png,
+    pools,
+    quantization,
+    resize,
+    sampling,
+    window_arguments,
 )
