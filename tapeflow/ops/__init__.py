@@ -5,7 +5,13 @@ from tapeflow.ops import (
     clip,
     constants,
     conversion,
+    indexing,
     linalg,
     math,
     nn,
+    printing,
+    quantization,
+    segments,
+    sorting,
+    spacing,
 )
