@@ -5,6 +5,8 @@ from tapeflow.ops import (
     clip,
     constants,
     conversion,
+    debugging,
+    hashing,
     indexing,
     linalg,
     math,
@@ -14,4 +16,5 @@ from tapeflow.ops import (
     segments,
     sorting,
     spacing,
+    sparse,
 )
