@@ -22,4 +22,4 @@ _core.register_objects(
 
 from tapeflow import autodiff, config, module, ops, tensorflow_alias, variables  # noqa: E402
 
-namespace.install(sys.modules[__name__], primitives.definitions)
+namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())

@@ -13,6 +13,7 @@ from tapeflow.ops import (
     nn,
     printing,
     quantization,
+    raw,
     segments,
     sorting,
     spacing,

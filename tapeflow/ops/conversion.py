@@ -65,6 +65,35 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return primitives.Cast(x, wanted)
 
 
+@public("saturate_cast", "dtypes.saturate_cast")
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+    """The elements as another type; what does not fit becomes the nearest number that does.
+
+    >>> tf.saturate_cast([-5., 300.], tf.uint8)
+    [0, 255]
+    """
+    x, wanted = convert_to_tensor(value), as_dtype(dtype).base_dtype
+    if x.dtype.is_complex:
+        if wanted.is_complex:
+            part = wanted.real_dtype
+            return primitives.Complex(
+                cast(saturate_cast(primitives.Real(x), part), part), cast(saturate_cast(primitives.Imag(x), part), part)
+            )
+        x = primitives.Real(x)
+    if wanted.is_complex or wanted.is_bool or x.dtype.is_bool or x.dtype == wanted:
+        return cast(x, wanted)
+    lowest, highest = max(x.dtype.min, wanted.min), min(x.dtype.max, wanted.max)
+    if x.dtype.is_floating:
+        # The limits as numbers of x's own type, rounded towards zero, so that the conversion cannot overflow.
+        limits = np.asarray([lowest, highest]).astype(x.dtype.as_numpy_dtype)
+        inward = np.nextafter(limits.astype(np.float64).astype(np.float32 if x.dtype.size < 4 else limits.dtype), 0)
+        wide = [float(v) for v in limits]
+        lowest = wide[0] if wide[0] >= wanted.min else float(inward[0])
+        highest = wide[1] if wide[1] <= wanted.max else float(inward[1])
+    low, high = (_core.convert_to_tensor(v, x.dtype, None, "saturate_cast") for v in (lowest, highest))
+    return cast(primitives.Minimum(primitives.Maximum(x, low), high), wanted)
+
+
 @public("is_tensor")
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a variable, or built of tensors (`tf.IndexedSlices`).

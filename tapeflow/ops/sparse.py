@@ -520,7 +520,7 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     return _extremum(primitives.Minimum, sp_a, sp_b, "sparse.minimum")
 
 
-def _dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
+def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
     """The elements of a dense tensor, broadcast to the shape of `x`, at the positions of `x`."""
     y = convert_to_tensor(dense, dtype_hint=x.dtype)
     dims = _dims(x)
@@ -540,11 +540,11 @@ def _dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
 
 
 def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
-    return self.with_values(self.values * _dense_elements(self, other, "multiply"))
+    return self.with_values(self.values * dense_elements(self, other, "multiply"))
 
 
 def _divide(self: SparseTensor, other: Any) -> SparseTensor:
-    elements = _dense_elements(self, other, "divide")
+    elements = dense_elements(self, other, "divide")
     if self.dtype.is_integer:
         return self.with_values(primitives.TruncateDiv(self.values, elements))
     return self.with_values(primitives.RealDiv(self.values, elements))
@@ -612,6 +612,33 @@ def sampled_addmm(
     product = primitives.Sum(rows * columns, -1, False)
     result = _core.convert_to_tensor(alpha, product.dtype, None, "sampled_addmm") * product + beta * values
     return indices, cast(result, output_type), dims
+
+
+@public("edit_distance")
+def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Any:
+    """The Levenshtein distance of the sequences in the last dimension, divided by the true length if `normalize`.
+
+    >>> tf.edit_distance(tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[1, 3]]))
+    [0.5]
+    """
+    a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
+    shape = np.maximum(_dims(a)[:-1], _dims(b)[:-1])
+    groups: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
+    for which, x in enumerate((a, b)):
+        for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
+            groups.setdefault(tuple(place[:-1]), ([], []))[which].append(value)
+    result = np.zeros(shape, np.float32)
+    for place, (guess, true) in groups.items():
+        row = list(range(len(true) + 1))
+        for i, element in enumerate(guess, 1):
+            above, row = row, [i]
+            for j, wanted in enumerate(true, 1):
+                row.append(builtins.min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (element != wanted)))
+        distance = float(row[-1])
+        if normalize:
+            distance = distance / len(true) if true else (np.inf if guess else 0.0)
+        result[place] = distance
+    return convert_to_tensor(result)
 
 
 # ---- joining
