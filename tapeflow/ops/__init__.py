@@ -13,9 +13,12 @@ from tapeflow.ops import (
     nn,
     printing,
     quantization,
+    ragged,
     raw,
     segments,
+    sets,
     sorting,
     spacing,
     sparse,
+    strings,
 )
