@@ -12,6 +12,7 @@ from tapeflow.ops import (
     math,
     nn,
     printing,
+    protos,
     quantization,
     ragged,
     raw,

@@ -18,7 +18,9 @@ from tapeflow.ops.indexing import where as where
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.types.tensor_spec import CompositeTensor
 
 newaxis = None
 
@@ -30,6 +32,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # 
     >>> tf.shape([[1, 2, 3]])
     [1, 3]
     """
+    if isinstance(input, SparseTensor):
+        return cast(input.dense_shape, out_type or int32)
     dims = (input if _core.is_tensor(input) else convert_to_tensor(input)).shape.as_list()
     return _core.convert_to_tensor(dims, as_dtype(out_type or int32), None, "shape")
 
@@ -51,7 +55,11 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # n
     >>> tf.size([[1, 2, 3]])
     3
     """
-    dims = convert_to_tensor(input).shape.as_list()
+    if isinstance(input, CompositeTensor):
+        # The stored elements of a ragged tensor, all elements of a sparse one.
+        dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
+    else:
+        dims = convert_to_tensor(input).shape.as_list()
     return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
 
 
@@ -62,7 +70,8 @@ def rank(input: Any, name: str | None = None) -> Any:  # noqa: A002
     >>> tf.rank([[1, 2, 3]])
     2
     """
-    return _core.convert_to_tensor(convert_to_tensor(input).shape.rank, int32, None, "rank")
+    shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    return _core.convert_to_tensor(shape.rank, int32, None, "rank")
 
 
 @public("split")

@@ -11,6 +11,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import DType, as_dtype, float32, int32
+from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
 
 
@@ -24,8 +25,16 @@ def dims_of(shape: Any) -> list[int]:
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
 
 
+def _checked_dims(who: str, shape: Any) -> list[int]:
+    dims = dims_of(shape)
+    for size in dims:
+        if size < 0:
+            raise _invalid(f"{who}: Dimension {size} must be >= 0; got shape {dims}")
+    return dims
+
+
 def _filled(shape: Any, value: Any, dtype: DType) -> Any:
-    return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), dims_of(shape))
+    return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), _checked_dims("fill", shape))
 
 
 def _zero_of(dtype: DType) -> Any:
@@ -61,6 +70,8 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     >>> tf.zeros_like([1., 2.])
     [0., 0.]
     """
+    if hasattr(input, "with_flat_values"):
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
     return zeros(tensor.shape, dtype or tensor.dtype)
 
@@ -72,6 +83,8 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     >>> tf.ones_like([5, 6])
     [1, 1]
     """
+    if hasattr(input, "with_flat_values"):
+        return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
     return ones(tensor.shape, dtype or tensor.dtype)
 
@@ -83,7 +96,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     [7, 7]
     """
-    return primitives.BroadcastTo(convert_to_tensor(value), dims_of(dims))
+    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims))
 
 
 @public("range")
@@ -117,8 +130,6 @@ def range(  # noqa: A001
 
 
 def _invalid(message: str) -> Exception:
-    from tapeflow.types.errors import InvalidArgumentError
-
     return InvalidArgumentError(None, None, message)
 
 
@@ -196,7 +207,12 @@ def one_hot(
         )
     rank = indices.shape.rank
     axis = rank if axis in (None, -1) else int(axis)
+    if not 0 <= axis <= rank:
+        raise _invalid(f"one_hot: Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
     shape = [1] * (rank + 1)
     shape[axis] = int(depth)
+    if int(depth) < 0:
+        raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
     positions = cast(primitives.Reshape(np.arange(int(depth)), shape), indices.dtype)
-    return primitives.SelectV2(primitives.Equal(primitives.ExpandDims(indices, axis), positions), on, off)
+    hit = primitives.Equal(primitives.ExpandDims(indices, axis), positions)
+    return primitives.StopGradient(primitives.SelectV2(hit, on, off))

@@ -10,6 +10,8 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.tensor_spec import CompositeTensor
 from tapeflow.types.tensor_shape import Dimension, TensorShape
 
 
@@ -57,6 +59,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted), x.indices, x.dense_shape)
     if not _core.is_tensor(x):
+        if hasattr(x, "with_flat_values"):
+            return x.with_flat_values(cast(x.flat_values, wanted))
+        if isinstance(x, SparseTensor):
+            return x.with_values(cast(x.values, wanted))
         x = convert_to_tensor(x)
     elif not isinstance(x, _core.Tensor):
         x = x.read_value()
@@ -101,7 +107,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
     (True, False)
     """
-    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, IndexedSlices)
+    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, CompositeTensor)
 
 
 @public("get_static_value")
@@ -112,6 +118,16 @@ def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     array([1, 2], dtype=int32)
     """
     return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+
+
+@public("is_symbolic_tensor")
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` stands for a value that is not known yet.
+
+    >>> tf.is_symbolic_tensor(tf.constant(1))
+    False
+    """
+    return False
 
 
 @public("executing_eagerly")

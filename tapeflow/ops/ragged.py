@@ -53,6 +53,7 @@ class RaggedTensor(CompositeTensor):
     """
 
     __array_priority__ = 200
+    is_tensor_like = True
 
     def __init__(self, values: Any, row_splits: Any, uniform_row_length: int | None = None) -> None:
         self._values, self._row_splits, self._uniform_row_length = values, row_splits, uniform_row_length
@@ -961,6 +962,24 @@ def _with_axis(primitive: Any) -> Any:
     return lambda x, axis, keepdims: primitive(x, axis, keepdims)
 
 
+def _gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
+    if axis != 0 or batch_dims != 0:
+        raise ValueError(f"gather: a ragged tensor is gathered along axis 0; got axis={axis}, batch_dims={batch_dims}")
+    return gather_rows(params, indices)
+
+
+def _true_places(condition: RaggedTensor) -> Any:
+    places = primitives.Squeeze(primitives.Where(condition.flat_values), [1])
+    return cast(primitives.GatherV2(condition._coordinates(), places, 0, 0), int64)
+
+
+def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
+    for a in dims_of(axis):
+        key = [builtins.slice(None)] * (a % tensor.shape.rank) + [builtins.slice(None, None, -1)]
+        tensor = tensor[tuple(key)]
+    return tensor
+
+
 _OPERATIONS: dict[str, Any] = {
     "reduce_sum": _reduction(primitives.UnsortedSegmentSum, _with_axis(primitives.Sum)),
     "reduce_prod": _reduction(primitives.UnsortedSegmentProd, _with_axis(primitives.Prod)),
@@ -972,6 +991,10 @@ _OPERATIONS: dict[str, Any] = {
     "concat": concat,
     "stack": stack,
     "expand_dims": expand_dims,
+    "gather": _gather,
+    "boolean_mask": boolean_mask,
+    "where": _true_places,
+    "reverse": _reverse,
 }
 
 _BINARY = {
