@@ -26,7 +26,7 @@ newaxis = None
 
 
 @public("shape")
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # noqa: A002
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The shape as an int32 tensor.
 
     >>> tf.shape([[1, 2, 3]])
@@ -39,7 +39,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # 
 
 
 @public("shape_n")
-def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:  # noqa: A002
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
     """The shapes of a list of tensors.
 
     >>> tf.shape_n([[1], [2, 3]])
@@ -49,7 +49,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 
 
 @public("size")
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # noqa: A002
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The number of elements.
 
     >>> tf.size([[1, 2, 3]])
@@ -64,7 +64,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # n
 
 
 @public("rank")
-def rank(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def rank(input: Any, name: str | None = None) -> Any:
     """The number of dimensions.
 
     >>> tf.rank([[1, 2, 3]])
@@ -95,7 +95,9 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         count = num_or_size_splits
         if count < 1 or length % count:
             raise InvalidArgumentError(
-                None, None, f"split: Number of ways to split should evenly divide the split dimension, but got "
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {count}",
             )
         return primitives.SplitV(value, [length // count] * count, axis)
@@ -119,7 +121,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     value = convert_to_tensor(value)
     if value.shape.rank and num is not None and value.shape[axis] != num:
-        raise InvalidArgumentError(None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}")
+        raise InvalidArgumentError(
+            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
+        )
     return primitives.Unpack(value, -1, axis)
 
 
@@ -179,8 +183,16 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(x)
     wanted = as_shape(shape)
     if not x.shape.is_compatible_with(wanted):
-        text = "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]" if wanted.rank is not None else "<unknown>"
-        raise InvalidArgumentError(None, None, f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.")
+        text = (
+            "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]"
+            if wanted.rank is not None
+            else "<unknown>"
+        )
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
+        )
     return primitives.Identity(x)
 
 
@@ -219,12 +231,14 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     try:
         dims = np.broadcast_shapes(tuple(np.asarray(x)), tuple(np.asarray(y)))
     except ValueError as error:
-        raise InvalidArgumentError(None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}") from error
+        raise InvalidArgumentError(
+            None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
+        ) from error
     return _core.convert_to_tensor([int(d) for d in dims], x.dtype, None, "broadcast_dynamic_shape")
 
 
 @public("repeat")
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:  # noqa: A002
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
     """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
 
     >>> tf.repeat([1, 2], [1, 2])
@@ -245,19 +259,19 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         count = int(counts.reshape(-1)[0])
         if count < 0:
             raise InvalidArgumentError(None, None, f"repeat: repeats must not be negative; got {count}")
-        wide = primitives.BroadcastTo(
-            primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]]
-        )
+        wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
         return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
     if counts.shape[0] != dims[axis]:
         raise InvalidArgumentError(
-            None, None, f"repeat: repeats must have {dims[axis]} elements, as the dimension {axis}; got {counts.shape[0]}"
+            None,
+            None,
+            f"repeat: repeats must have {dims[axis]} elements, as the dimension {axis}; got {counts.shape[0]}",
         )
     return take(x, np.repeat(np.arange(dims[axis]), counts), axis)
 
 
 @public("roll")
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:  # noqa: A002
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """Elements moved on by `shift` places along `axis`, round the end.
 
     >>> tf.roll([1, 2, 3], 1, 0)
@@ -307,7 +321,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
 
 @public("reverse_sequence")
 def reverse_sequence(
-    input: Any,  # noqa: A002
+    input: Any,
     seq_lengths: Any,
     seq_axis: Any = None,
     batch_axis: Any = None,
@@ -326,14 +340,18 @@ def reverse_sequence(
     batch_axis = 0 if batch_axis is None else int(batch_axis)
     for what, axis in (("batch_axis", batch_axis), ("seq_axis", int(seq_axis))):
         if not -rank <= axis < rank:
-            raise InvalidArgumentError(None, None, f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}")
+            raise InvalidArgumentError(
+                None, None, f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}"
+            )
     batch_axis, seq_axis = batch_axis % rank, int(seq_axis) % rank
     if batch_axis == seq_axis:
         raise InvalidArgumentError(None, None, f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
     count, length = x.shape[batch_axis], x.shape[seq_axis]
     if lengths.shape.as_list() != [count]:
         raise InvalidArgumentError(
-            None, None, f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})"
+            None,
+            None,
+            f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
         )
     lengths = cast(lengths, "int64")
     highest, lowest = (r(lengths) if count else 0 for r in (primitives.Max, primitives.Min))
@@ -366,7 +384,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
 
 
 @public("identity_n")
-def identity_n(input: Any, name: str | None = None) -> list[Any]:  # noqa: A002
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
     """Tensors with the same elements, one for each.
 
     >>> tf.identity_n([[1], [2, 3]])
@@ -376,7 +394,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Any]:  # noqa: A002
 
 
 @public("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def guarantee_const(input: Any, name: str | None = None) -> Any:
     """The same tensor, promised to be constant; no gradient flows.
 
     >>> tf.guarantee_const([1., 2.])
@@ -386,7 +404,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public("tuple")
-def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:  # noqa: A001
+def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """The tensors, None left as it is, once all are computed.
 
     >>> tf.tuple([[1.], None])
@@ -455,7 +473,9 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(x)
     if x.shape.rank != 1:
-        raise InvalidArgumentError(None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}")
+        raise InvalidArgumentError(
+            None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"
+        )
     order, length = np.asarray(x), x.shape[0]
     if not np.array_equal(np.sort(order), np.arange(length)):
         wrong = [int(i) for i in order if i < 0 or i >= length]

@@ -64,7 +64,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 
 
 @public("zeros_like")
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:  # noqa: A002
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Zeros with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.zeros_like([1., 2.])
@@ -77,7 +77,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
 
 
 @public("ones_like")
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:  # noqa: A002
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Ones with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.ones_like([5, 6])
@@ -100,9 +100,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 @public("range")
-def range(  # noqa: A001
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
-) -> Any:
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
     """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
 
     >>> tf.range(2, 8, 3)
@@ -123,7 +121,11 @@ def range(  # noqa: A001
     if (step > 0 and first > last) or (step < 0 and first < last):
         sign = "<=" if step > 0 else ">="
         raise _invalid(f"range: Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}")
-    count = builtins.max(0, -int(-(last - first) // step)) if isinstance(step, int) else int(np.ceil(abs((last - first) / step)))
+    count = (
+        builtins.max(0, -int(-(last - first) // step))
+        if isinstance(step, int)
+        else int(np.ceil(abs((last - first) / step)))
+    )
     wide = np.float64 if as_dtype(common).is_floating else np.int64
     values = first + step * np.arange(count, dtype=wide)
     return _core.convert_to_tensor(values, common, None, "range")

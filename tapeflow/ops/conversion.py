@@ -11,8 +11,8 @@ from tapeflow.namespace import public
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor
-from tapeflow.types.tensor_spec import CompositeTensor
 from tapeflow.types.tensor_shape import Dimension, TensorShape
+from tapeflow.types.tensor_spec import CompositeTensor
 
 
 @public("convert_to_tensor")

@@ -55,7 +55,9 @@ def _compare(x: Any, y: Any, holds: Any, sign: str, message: str | None, summari
 
 
 @public("debugging.assert_equal", "assert_equal")
-def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+def assert_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raises an InvalidArgumentError unless `x == y` everywhere.
 
     >>> tf.debugging.assert_equal([1, 2], [1, 2])
@@ -75,7 +77,9 @@ def assert_none_equal(
 
 
 @public("debugging.assert_greater", "assert_greater")
-def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+def assert_greater(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raises an InvalidArgumentError unless `x > y` everywhere.
 
     >>> tf.debugging.assert_greater([1, 2], [0, 1])
@@ -95,7 +99,9 @@ def assert_greater_equal(
 
 
 @public("debugging.assert_less", "assert_less")
-def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+def assert_less(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raises an InvalidArgumentError unless `x < y` everywhere.
 
     >>> tf.debugging.assert_less([1, 2], [2, 3])
@@ -147,7 +153,9 @@ def assert_negative(x: Any, message: str | None = None, summarize: int | None = 
 
 
 @public("debugging.assert_non_negative")
-def assert_non_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+def assert_non_negative(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raises an InvalidArgumentError unless `x >= 0` everywhere.
 
     >>> tf.debugging.assert_non_negative([0, 1])
@@ -156,7 +164,9 @@ def assert_non_negative(x: Any, message: str | None = None, summarize: int | Non
 
 
 @public("debugging.assert_non_positive")
-def assert_non_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+def assert_non_positive(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raises an InvalidArgumentError unless `x <= 0` everywhere.
 
     >>> tf.debugging.assert_non_positive([0, -1])
@@ -197,7 +207,9 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Raises an InvalidArgumentError unless `|x - y| <= atol + rtol * |y|`; both are 10 times the dtype's epsilon by default.
+    """Raises an InvalidArgumentError unless `|x - y| <= atol + rtol * |y|`.
+
+    Both tolerances are 10 times the epsilon of the dtype by default.
 
     >>> tf.debugging.assert_near([1.], [1. + 1e-7])
     """
@@ -249,7 +261,9 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     """
     shape, wanted = _shape_of(x), int(rank)
     if shape.rank != wanted:
-        raise ValueError(f"{_start(message)}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}")
+        raise ValueError(
+            f"{_start(message)}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}"
+        )
 
 
 @public("debugging.assert_rank_at_least")
@@ -273,7 +287,9 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
     """
     shape, wanted = _shape_of(x), tuple(int(r) for r in ranks)
     if shape.rank not in wanted:
-        raise ValueError(f"{_start(message)}Tensor  must have rank in {wanted}.  Received rank {shape.rank}, shape {shape}")
+        raise ValueError(
+            f"{_start(message)}Tensor  must have rank in {wanted}.  Received rank {shape.rank}, shape {shape}"
+        )
 
 
 @public("debugging.assert_scalar")
@@ -377,7 +393,9 @@ def assert_shapes(
     >>> tf.debugging.assert_shapes([(tf.zeros([2, 3]), ("N", "D")), (tf.zeros([3]), ("D",))])
     """
     if isinstance(shapes, dict):
-        shapes = [(getattr(tensor, "deref", lambda tensor=tensor: tensor)(), symbols) for tensor, symbols in shapes.items()]
+        shapes = [
+            (getattr(tensor, "deref", lambda tensor=tensor: tensor)(), symbols) for tensor, symbols in shapes.items()
+        ]
     known: dict[Any, tuple[int, str]] = {}
     for tensor, symbols in shapes:
         shape = _shape_of(tensor)
@@ -385,14 +403,27 @@ def assert_shapes(
         shown = f"Tensor shape={shape} dtype={dtype.name}"
         free, sizes = _sizes_of(symbols)
         if free and shape.rank < len(sizes):
-            raise ValueError(f"{_start(message)}{shown} must have rank at least {len(sizes)}.  Received rank {shape.rank}, shape {shape}")
-        if not free and shape.rank != len(sizes) and not (shape.rank == 0 and len(sizes) == 1 and sizes[0] in (1, None)):
-            raise ValueError(f"{_start(message)}{shown} must have rank {len(sizes)}.  Received rank {shape.rank}, shape {shape}")
+            raise ValueError(
+                f"{_start(message)}{shown} must have rank at least {len(sizes)}.  "
+                f"Received rank {shape.rank}, shape {shape}"
+            )
+        if (
+            not free
+            and shape.rank != len(sizes)
+            and not (shape.rank == 0 and len(sizes) == 1 and sizes[0] in (1, None))
+        ):
+            raise ValueError(
+                f"{_start(message)}{shown} must have rank {len(sizes)}.  Received rank {shape.rank}, shape {shape}"
+            )
         dims = shape.as_list()[shape.rank - len(sizes) :] if shape.rank >= len(sizes) else [1]
         for place, (symbol, size) in enumerate(zip(sizes, dims), shape.rank - len(sizes)):
             if symbol is None:
                 continue
-            number = int(symbol) if isinstance(symbol, int | np.integer) or (isinstance(symbol, str) and symbol.isdigit()) else None
+            number = (
+                int(symbol)
+                if isinstance(symbol, int | np.integer) or (isinstance(symbol, str) and symbol.isdigit())
+                else None
+            )
             if number is not None:
                 wanted, origin = number, "Specified explicitly"
             else:

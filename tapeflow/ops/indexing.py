@@ -83,7 +83,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 @public("slice")
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:  # noqa: A001
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """A block of `size` elements (-1: all that are left) from the position `begin`.
 
     >>> tf.slice([1, 2, 3, 4], [1], [2])
@@ -165,9 +165,7 @@ def slice_key(
                 raise InvalidArgumentError(None, None, "strided_slice: only stride 1 allowed on non-range indexing.")
             key.append(start)
         else:
-            key.append(
-                builtins.slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step)
-            )
+            key.append(builtins.slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
     return tuple(key)
 
 
@@ -193,7 +191,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     """
     if len(indices) != len(data) or not len(indices):
         raise InvalidArgumentError(
-            None, None, f"dynamic_stitch: indices and data must be lists of one length; got {len(indices)} and {len(data)}"
+            None,
+            None,
+            f"dynamic_stitch: indices and data must be lists of one length; got {len(indices)} and {len(data)}",
         )
     places, rows, inner = [], [], None
     hint = next((d.dtype for d in data if _core.is_tensor(d)), None)
@@ -210,7 +210,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
         rest = values.shape.as_list()[rank:]
         if inner is not None and rest != inner:
             raise InvalidArgumentError(
-                None, None, f"dynamic_stitch: Need data[0].shape[{rank}:] = data[i].shape[{rank}:], got {inner} and {rest}"
+                None,
+                None,
+                f"dynamic_stitch: Need data[0].shape[{rank}:] = data[i].shape[{rank}:], got {inner} and {rest}",
             )
         inner = rest
         places.append(primitives.Reshape(index, [-1]))

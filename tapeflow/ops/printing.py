@@ -42,7 +42,13 @@ def tensor_text(tensor: Any, summarize: int = 3) -> str:
 
     def lines(block: Any, depth: int) -> str:
         if not isinstance(block, np.ndarray) or block.ndim == 0:
-            return element_text(block.item() if isinstance(block, np.ndarray) and block.dtype == object else block[()] if isinstance(block, np.ndarray) else block)
+            return element_text(
+                block.item()
+                if isinstance(block, np.ndarray) and block.dtype == object
+                else block[()]
+                if isinstance(block, np.ndarray)
+                else block
+            )
         count = len(block)
         short = summarize >= 0 and count > 2 * summarize
         places = [*range(summarize), None, *range(count - summarize, count)] if short else list(range(count))
@@ -140,9 +146,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
 
 
 @public("strings.format")
-def format_(
-    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
-) -> Any:
+def format_(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Any:
     """The template with each placeholder replaced by the elements of a tensor.
 
     >>> tf.strings.format("x = {}", tf.constant([1, 2]))
@@ -161,7 +165,7 @@ def format_(
 
 @public("as_string", "strings.as_string")
 def as_string(
-    input: Any,  # noqa: A002
+    input: Any,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -202,7 +206,9 @@ def as_string(
 
     values = np.asarray(tensor.numpy())
     texts = [text(v) for v in values.reshape(-1).tolist()]
-    flat = convert_to_tensor(texts, dtype="string") if texts else _core.convert_to_tensor([], "string", None, "as_string")
+    flat = (
+        convert_to_tensor(texts, dtype="string") if texts else _core.convert_to_tensor([], "string", None, "as_string")
+    )
     return flat if values.ndim == 1 else _reshaped(flat, values.shape)
 
 

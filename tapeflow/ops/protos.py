@@ -40,7 +40,11 @@ def make_tensor_proto(
     """
     if isinstance(values, TensorProto):
         return values
-    tensor = values if _core.is_tensor(values) and dtype is None else _core.convert_to_tensor(values, dtype, None, "make_tensor_proto")
+    tensor = (
+        values
+        if _core.is_tensor(values) and dtype is None
+        else _core.convert_to_tensor(values, dtype, None, "make_tensor_proto")
+    )
     array = np.asarray(convert_to_tensor(tensor).numpy())
     if shape is not None:
         dims = as_shape(shape).as_list()

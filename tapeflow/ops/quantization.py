@@ -30,7 +30,9 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 def _nudged_range(low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
     """The range moved so that zero is one of the levels, and the distance between levels."""
     if not 2 <= num_bits <= 16:
-        raise InvalidArgumentError(None, None, f"fake_quant: num_bits is out of range, expected between 2 and 16; got {num_bits}")
+        raise InvalidArgumentError(
+            None, None, f"fake_quant: num_bits is out of range, expected between 2 and 16; got {num_bits}"
+        )
     lowest, highest = (1.0 if narrow_range else 0.0), float(2**num_bits - 1)
     scale = (high - low) / (highest - lowest)
     zero = lowest - low / scale
@@ -55,8 +57,8 @@ def _fake_quant(inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: b
 @public("quantization.fake_quant_with_min_max_args")
 def fake_quant_with_min_max_args(
     inputs: Any,
-    min: float = -6,  # noqa: A002
-    max: float = 6,  # noqa: A002
+    min: float = -6,
+    max: float = 6,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -74,8 +76,8 @@ def fake_quant_with_min_max_args(
 @public("quantization.fake_quant_with_min_max_vars")
 def fake_quant_with_min_max_vars(
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -91,8 +93,8 @@ def fake_quant_with_min_max_vars(
 @public("quantization.fake_quant_with_min_max_vars_per_channel")
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -105,7 +107,9 @@ def fake_quant_with_min_max_vars_per_channel(
     return _fake_quant(inputs, min, max, num_bits, narrow_range)
 
 
-def _fake_quant_gradient(gradients: Any, inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Any, ...]:
+def _fake_quant_gradient(
+    gradients: Any, inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: bool
+) -> tuple[Any, ...]:
     x, dy = convert_to_tensor(inputs), convert_to_tensor(gradients)
     low, high = convert_to_tensor(low, dtype_hint=float32), convert_to_tensor(high, dtype_hint=float32)
     nudged_low, nudged_high, _ = _nudged_range(low, high, num_bits, narrow_range)
@@ -121,8 +125,8 @@ def _fake_quant_gradient(gradients: Any, inputs: Any, low: Any, high: Any, num_b
 def fake_quant_with_min_max_args_gradient(
     gradients: Any,
     inputs: Any,
-    min: float = -6,  # noqa: A002
-    max: float = 6,  # noqa: A002
+    min: float = -6,
+    max: float = 6,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -139,8 +143,8 @@ def fake_quant_with_min_max_args_gradient(
 def fake_quant_with_min_max_vars_gradient(
     gradients: Any,
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -157,8 +161,8 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any,
     inputs: Any,
-    min: Any,  # noqa: A002
-    max: Any,  # noqa: A002
+    min: Any,
+    max: Any,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -189,7 +193,9 @@ def _round_to_levels(
         raise InvalidArgumentError(None, None, f"quantize_and_dequantize: num_bits is out of range: {num_bits}")
     if round_mode not in ("HALF_TO_EVEN", "HALF_UP"):
         raise InvalidArgumentError(
-            None, None, f"quantize_and_dequantize: Round mode string must be 'HALF_TO_EVEN' or 'HALF_UP', is '{round_mode}'"
+            None,
+            None,
+            f"quantize_and_dequantize: Round mode string must be 'HALF_TO_EVEN' or 'HALF_UP', is '{round_mode}'",
         )
     rank = x.shape.rank
     across = None if axis in (None, -1) else axis
@@ -222,7 +228,7 @@ def _round_to_levels(
 
 @public("quantization.quantize_and_dequantize_v2")
 def quantize_and_dequantize_v2(
-    input: Any,  # noqa: A002
+    input: Any,
     input_min: Any,
     input_max: Any,
     signed_input: bool = True,
@@ -240,7 +246,9 @@ def quantize_and_dequantize_v2(
     """
     x = convert_to_tensor(input)
     fixed = primitives.StopGradient(x)
-    y = _round_to_levels(fixed, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis)
+    y = _round_to_levels(
+        fixed, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
+    )
     if not range_given:
         return primitives.StraightThrough(x, y)
     low, high = (cast(convert_to_tensor(v, dtype_hint=x.dtype), x.dtype) for v in (input_min, input_max))
@@ -256,7 +264,7 @@ def quantize_and_dequantize_v2(
 
 @public("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
-    input: Any,  # noqa: A002
+    input: Any,
     input_min: Any,
     input_max: Any,
     signed_input: bool = True,

@@ -1,8 +1,9 @@
-"""`tf.RaggedTensor`: rows of different lengths, kept as flat values and the places where rows begin; and `tf.ragged`."""
+"""`tf.RaggedTensor`, rows of different lengths as flat values and the places where rows begin; and `tf.ragged`."""
 
 from __future__ import annotations
 
 import builtins
+import itertools
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,9 @@ class RaggedTensor(CompositeTensor):
     # ---- making one
 
     @classmethod
-    def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
+    def from_row_splits(
+        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
         """Rows between neighbouring splits."""
         values, splits = _values_tensor(values), _splits_tensor(row_splits)
         if splits.shape.rank != 1:
@@ -71,15 +74,22 @@ class RaggedTensor(CompositeTensor):
         if validate:
             at = splits.numpy()
             if at[0] != 0:
-                raise _invalid("from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]")
+                raise _invalid(
+                    "from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]"
+                )
             if (np.diff(at) < 0).any():
                 raise _invalid("from_row_splits", f"row_splits must not decrease; got {at.tolist()}")
             if at[-1] != _row_count(values):
-                raise _invalid("from_row_splits", f"the last row split must be the number of values, {_row_count(values)}; got {at[-1]}")
+                raise _invalid(
+                    "from_row_splits",
+                    f"the last row split must be the number of values, {_row_count(values)}; got {at[-1]}",
+                )
         return cls(values, splits)
 
     @classmethod
-    def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
+    def from_row_lengths(
+        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
         """Rows of these lengths."""
         lengths = _splits_tensor(row_lengths)
         if validate and lengths.shape.num_elements() and lengths.numpy().min() < 0:
@@ -103,18 +113,24 @@ class RaggedTensor(CompositeTensor):
             raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {count}); got {at.tolist()}")
         values = _values_tensor(values)
         if validate and _row_count(values) != rows.shape[0]:
-            raise _invalid("from_value_rowids", f"{_row_count(values)} values need as many value_rowids; got {rows.shape[0]}")
+            raise _invalid(
+                "from_value_rowids", f"{_row_count(values)} values need as many value_rowids; got {rows.shape[0]}"
+            )
         return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
 
     @classmethod
-    def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
+    def from_row_starts(
+        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
         """The place where each row begins."""
         values, starts = _values_tensor(values), _splits_tensor(row_starts)
         end = _core.convert_to_tensor([_row_count(values)], starts.dtype, None, "ragged")
         return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
 
     @classmethod
-    def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
+    def from_row_limits(
+        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
         """The place where each row ends."""
         limits = _splits_tensor(row_limits)
         zero = _core.convert_to_tensor([0], limits.dtype, None, "ragged")
@@ -154,7 +170,12 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_nested_value_rowids(
-        cls, flat_values: Any, nested_value_rowids: Any, nested_nrows: Any = None, name: str | None = None, validate: bool = True
+        cls,
+        flat_values: Any,
+        nested_value_rowids: Any,
+        nested_nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Rows of the values for each ragged dimension, the outermost first."""
         rows = list(nested_value_rowids)
@@ -326,16 +347,24 @@ class RaggedTensor(CompositeTensor):
         rank = self.shape.rank
         outer, inner = (a if a >= 0 else a + rank for a in (outer_axis, inner_axis))
         if not 0 <= outer <= inner < rank:
-            raise ValueError(f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})")
+            raise ValueError(
+                f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
+            )
         if outer == inner:
             return self
         if outer > 0:
             if isinstance(self._values, RaggedTensor):
-                return self.with_values(self._values.merge_dims(outer - 1, inner - 1)) if outer > 1 else self._merge_rows(inner)
+                return (
+                    self.with_values(self._values.merge_dims(outer - 1, inner - 1))
+                    if outer > 1
+                    else self._merge_rows(inner)
+                )
             dims = self._values.shape.as_list()
             if outer == 1:
-                size = int(np.prod(dims[1 : inner], dtype=np.int64))
-                return RaggedTensor(primitives.Reshape(self._values, [dims[0] * size, *dims[inner:]]), self._row_splits * size)
+                size = int(np.prod(dims[1:inner], dtype=np.int64))
+                return RaggedTensor(
+                    primitives.Reshape(self._values, [dims[0] * size, *dims[inner:]]), self._row_splits * size
+                )
             merged = [*dims[: outer - 1], int(np.prod(dims[outer - 1 : inner], dtype=np.int64)), *dims[inner:]]
             return self.with_values(primitives.Reshape(self._values, merged))
         if inner == 1:
@@ -376,7 +405,11 @@ class RaggedTensor(CompositeTensor):
         ragged = self.ragged_rank + 1
         places = cast(np.arange(_row_count(flat)), int32)
         if shape is not None:
-            wanted = as_shape(shape).as_list() if not _core.is_tensor(shape) else [None if d < 0 else d for d in dims_of(shape)]
+            wanted = (
+                as_shape(shape).as_list()
+                if not _core.is_tensor(shape)
+                else [None if d < 0 else d for d in dims_of(shape)]
+            )
             dims = [d if w is None else w for d, w in zip(dims, wanted)]
             inside = primitives.All(primitives.Less(coordinates, np.asarray(dims[:ragged], np.int32)), 1, False)
             places = cast(primitives.Squeeze(primitives.Where(inside), [1]), int32)
@@ -395,7 +428,9 @@ class RaggedTensor(CompositeTensor):
             size = int(np.prod(inner, dtype=np.int64))
             spots = np.stack(np.unravel_index(np.arange(size), inner), 1).astype(np.int64)
             count = indices.shape[0]
-            outer = primitives.Reshape(primitives.BroadcastTo(indices[:, None, :], [count, size, indices.shape[1]]), [count * size, -1])
+            outer = primitives.Reshape(
+                primitives.BroadcastTo(indices[:, None, :], [count, size, indices.shape[1]]), [count * size, -1]
+            )
             indices = primitives.ConcatV2([outer, primitives.Tile(spots, [count, 1])], 1)
             flat = primitives.Reshape(flat, [-1])
         return SparseTensor(indices, flat, cast(self.bounding_shape(), int64))
@@ -408,14 +443,16 @@ class RaggedTensor(CompositeTensor):
         """
         inner = self._values.to_list() if isinstance(self._values, RaggedTensor) else self._values.numpy().tolist()
         at = self._row_splits.numpy().tolist()
-        return [inner[start:end] for start, end in zip(at, at[1:])]
+        return [inner[start:end] for start, end in itertools.pairwise(at)]
 
     def numpy(self) -> np.ndarray:
         """A NumPy array of the rows; of objects if they differ in length."""
         at = self._row_splits.numpy().tolist()
         inner = self._values.numpy()
-        rows = [inner[start:end] for start, end in zip(at, at[1:])]
-        if len({row.shape for row in rows}) <= 1 and all(row.dtype != object or isinstance(self._values, _core.Tensor) for row in rows):
+        rows = [inner[start:end] for start, end in itertools.pairwise(at)]
+        if len({row.shape for row in rows}) <= 1 and all(
+            row.dtype != object or isinstance(self._values, _core.Tensor) for row in rows
+        ):
             return np.stack(rows) if rows else np.zeros((0, 0), self.dtype.as_numpy_dtype)
         result = np.empty(len(rows), dtype=object)
         for i, row in enumerate(rows):
@@ -452,10 +489,14 @@ class RaggedTensor(CompositeTensor):
     def _inner_item(self, keys: list[Any]) -> Any:
         first, rest = keys[0], keys[1:]
         if first is None:
-            return self.with_values(expand_dims(self._values, 1) if isinstance(self._values, RaggedTensor) else primitives.ExpandDims(self._values, 1))
+            return self.with_values(
+                expand_dims(self._values, 1)
+                if isinstance(self._values, RaggedTensor)
+                else primitives.ExpandDims(self._values, 1)
+            )
         at = self._row_splits.numpy()
         if isinstance(first, builtins.slice):
-            rows = [np.arange(start, end)[first] for start, end in zip(at, at[1:])]
+            rows = [np.arange(start, end)[first] for start, end in itertools.pairwise(at)]
             if first == builtins.slice(None):
                 picked = self
             else:
@@ -509,7 +550,12 @@ class RaggedTensorSpec(TypeSpec):
     value_type = RaggedTensor
 
     def __init__(
-        self, shape: Any = None, dtype: Any = float32, ragged_rank: int | None = None, row_splits_dtype: Any = int64, flat_values_spec: Any = None
+        self,
+        shape: Any = None,
+        dtype: Any = float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = int64,
+        flat_values_spec: Any = None,
     ) -> None:
         self._shape = as_shape(shape)
         self._dtype = as_dtype(dtype) if dtype is not None else flat_values_spec.dtype
@@ -654,7 +700,12 @@ def constant(
 
 @public("ragged.range")
 def range_(
-    starts: Any, limits: Any = None, deltas: Any = 1, dtype: Any = None, name: str | None = None, row_splits_dtype: Any = int64
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
 ) -> RaggedTensor:
     """A row of numbers for each start, limit and step.
 
@@ -690,7 +741,9 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
             np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
         )
         if not same:
-            raise InvalidArgumentError(None, None, "map_flat_values: all ragged arguments must have the same row splits")
+            raise InvalidArgumentError(
+                None, None, "map_flat_values: all ragged arguments must have the same row splits"
+            )
 
     def inner(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
@@ -725,7 +778,9 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     inner = boolean_mask(data.values, mask.values)
     if isinstance(mask.values, RaggedTensor):
         return RaggedTensor(inner, data.row_splits)
-    kept = primitives.UnsortedSegmentSum(cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows()))
+    kept = primitives.UnsortedSegmentSum(
+        cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows())
+    )
     return RaggedTensor(inner, _from_lengths(kept))
 
 
@@ -751,7 +806,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         return RaggedTensor(inner, _from_lengths(primitives.ConcatV2([x.row_lengths() for x in ragged], 0)))
     counts = {int(x.nrows()) for x in ragged}
     if len(counts) != 1:
-        raise InvalidArgumentError(None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}")
+        raise InvalidArgumentError(
+            None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
+        )
     if axis > 1:
         return ragged[0].with_values(
             concat([x.values for x in ragged], axis - 1)
@@ -761,7 +818,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     places, order, begin = [], [], 0
     for x in ragged:
         at = x.row_splits.numpy()
-        places.append([np.arange(start, end) + begin for start, end in zip(at, at[1:])])
+        places.append([np.arange(start, end) + begin for start, end in itertools.pairwise(at)])
         begin += int(at[-1])
     order = np.concatenate([row[i] for i in range(counts.pop()) for row in places]) if begin else np.zeros(0, np.int64)
     picked = [gather_rows(x.values, np.arange(_row_count(x.values))) for x in ragged]
@@ -784,7 +841,14 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     """
     if isinstance(values, RaggedTensor | _core.Tensor):
         values = [values]
-    parts = [x if isinstance(x, RaggedTensor) else constant(x) if isinstance(x, list) and x and isinstance(x[0], list) else convert_to_tensor(x) for x in values]
+    parts = [
+        x
+        if isinstance(x, RaggedTensor)
+        else constant(x)
+        if isinstance(x, list) and x and isinstance(x[0], list)
+        else convert_to_tensor(x)
+        for x in values
+    ]
     rank = parts[0].shape.rank
     axis = axis if axis >= 0 else axis + rank + 1
     dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)
@@ -798,7 +862,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     return concat([expand_dims(x, axis) for x in parts], axis)
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:  # noqa: A002
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     """A dimension of 1 put in at `axis`."""
     if not isinstance(input, RaggedTensor):
         return primitives.ExpandDims(input, axis)
@@ -829,11 +893,15 @@ def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
     >>> tf.ragged.cross([tf.constant([["a"]]), tf.constant([["b"]])]).to_list()
     [[b'a_X_b']]
     """
-    return constant(crossed_rows(inputs, lambda features: join_features(features, "_X_")), dtype="string", ragged_rank=1)
+    return constant(
+        crossed_rows(inputs, lambda features: join_features(features, "_X_")), dtype="string", ragged_rank=1
+    )
 
 
 @public("ragged.cross_hashed")
-def cross_hashed(inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None) -> RaggedTensor:
+def cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> RaggedTensor:
     """All combinations of one feature of each input, row by row, hashed into `num_buckets` numbers.
 
     >>> tf.ragged.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).to_list()
@@ -864,7 +932,9 @@ def _spread(x: Any, like: RaggedTensor) -> Any:
         column = coordinates[:, place]
         columns.append(column * 0 if size == 1 else column)
         if size != 1 and column.shape[0] and int(primitives.Max(column)) >= size:
-            raise InvalidArgumentError(None, None, f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}")
+            raise InvalidArgumentError(
+                None, None, f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
+            )
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
 
@@ -879,8 +949,12 @@ def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def inner(value: Any) -> Any:
         nonlocal spreads
         if isinstance(value, RaggedTensor):
-            if not all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(value.nested_row_splits, first.nested_row_splits)):
-                raise InvalidArgumentError(None, None, "ragged tensors must have the same rows for an elementwise operation")
+            if not all(
+                np.array_equal(a.numpy(), b.numpy()) for a, b in zip(value.nested_row_splits, first.nested_row_splits)
+            ):
+                raise InvalidArgumentError(
+                    None, None, "ragged tensors must have the same rows for an elementwise operation"
+                )
             return value.flat_values
         if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
             spreads = True
@@ -891,7 +965,9 @@ def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     named = {key: inner(v) for key, v in kwargs.items()}
     if spreads:
         places = cast(np.arange(_row_count(first.flat_values)), int64)
-        values = [primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedTensor) else v for a, v in zip(args, values)]
+        values = [
+            primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedTensor) else v for a, v in zip(args, values)
+        ]
     return first.with_flat_values(function(*values, **named))
 
 
@@ -911,7 +987,11 @@ def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
 
     def one(x: RaggedTensor, axis: int, keepdims: bool) -> Any:
         if axis > 1:
-            inner = one(x.values, axis - 1, keepdims) if isinstance(x.values, RaggedTensor) else whole(x.values, axis - 1, keepdims)
+            inner = (
+                one(x.values, axis - 1, keepdims)
+                if isinstance(x.values, RaggedTensor)
+                else whole(x.values, axis - 1, keepdims)
+            )
             return x.with_values(inner)
         if axis == 1:
             if isinstance(x.values, RaggedTensor):

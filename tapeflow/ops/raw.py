@@ -31,11 +31,11 @@ def _reverse(tensor: Any, dims: Any) -> Any:
     return primitives.ReverseV2(tensor, np.flatnonzero(np.asarray(dims)).tolist())
 
 
-def _pad(input: Any, paddings: Any, constant_values: Any) -> Any:  # noqa: A002
+def _pad(input: Any, paddings: Any, constant_values: Any) -> Any:
     return primitives.PadV2(input, np.asarray(paddings).reshape(-1).tolist(), constant_values)
 
 
-def _update_slice(input: Any, begin: Any, end: Any, strides: Any, value: Any, *masks: int) -> Any:  # noqa: A002
+def _update_slice(input: Any, begin: Any, end: Any, strides: Any, value: Any, *masks: int) -> Any:
     return indexing.update_slice(input, indexing.slice_key(begin, end, strides, *masks), value)
 
 
@@ -79,7 +79,7 @@ def _bin_count(arr: Any, size: Any, weights: Any) -> Any:
 
 
 def _quantize_3(
-    input: Any,  # noqa: A002
+    input: Any,
     input_min: Any,
     input_max: Any,
     num_bits: Any,
@@ -95,7 +95,7 @@ def _quantize_3(
 
 def _quantize(version: Callable[..., Any]) -> Callable[..., Any]:
     def quantize(
-        input: Any,  # noqa: A002
+        input: Any,
         input_min: Any,
         input_max: Any,
         signed_input: bool,
@@ -175,7 +175,9 @@ def _block_lstm(
     for t in range(x.shape[0]):
         if t >= steps:
             for row in rows:
-                row.append(primitives.BroadcastTo(_core.convert_to_tensor(0, x.dtype, None, "lstm"), cs.shape.as_list()))
+                row.append(
+                    primitives.BroadcastTo(_core.convert_to_tensor(0, x.dtype, None, "lstm"), cs.shape.as_list())
+                )
             continue
         gates = primitives.MatMul(primitives.ConcatV2([x[t], h], 1), w) + b
         i, f, ci, o = primitives.SplitV(gates, [cs.shape[1]] * 4, 1)
@@ -219,9 +221,21 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Atan2", "y, x", "math.atan2"),
     ("Atanh", "x", "math.atanh"),
     ("AvgPool", "value, ksize, strides, padding, data_format='NHWC'", "nn.avg_pool2d"),
-    ("BatchMatMul", "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False", lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y)),
-    ("BatchMatMulV2", "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False", lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y)),
-    ("BatchMatMulV3", "x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False", lambda x, y, Tout, adj_x, adj_y, *_: cast(_matmul(cast(x, Tout), cast(y, Tout), adj_x, adj_y), Tout)),
+    (
+        "BatchMatMul",
+        "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
+        lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y),
+    ),
+    (
+        "BatchMatMulV2",
+        "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
+        lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y),
+    ),
+    (
+        "BatchMatMulV3",
+        "x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
+        lambda x, y, Tout, adj_x, adj_y, *_: cast(_matmul(cast(x, Tout), cast(y, Tout), adj_x, adj_y), Tout),
+    ),
     ("BatchMatrixDeterminant", "input", "linalg.det"),
     ("BatchMatrixDiag", "diagonal", "linalg.diag"),
     ("BatchMatrixDiagPart", "input", "linalg.diag_part"),
@@ -249,7 +263,11 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("BitwiseAnd", "x, y", "bitwise.bitwise_and"),
     ("BitwiseOr", "x, y", "bitwise.bitwise_or"),
     ("BitwiseXor", "x, y", "bitwise.bitwise_xor"),
-    ("BlockLSTMV2", "seq_len_max, x, cs_prev, h_prev, w, wci, wcf, wco, b, cell_clip=0, use_peephole=False", _block_lstm),
+    (
+        "BlockLSTMV2",
+        "seq_len_max, x, cs_prev, h_prev, w, wci, wcf, wco, b, cell_clip=0, use_peephole=False",
+        _block_lstm,
+    ),
     ("BroadcastArgs", "s0, s1", "broadcast_dynamic_shape"),
     ("BroadcastTo", "input, shape", "broadcast_to"),
     ("Cast", "x, DstT, Truncate=False", "cast/2"),
@@ -281,7 +299,12 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("DivNoNan", "x, y", "math.divide_no_nan"),
     ("DynamicPartition", "data, partitions, num_partitions", "dynamic_partition"),
     ("DynamicStitch", "indices, data", "dynamic_stitch"),
-    ("EditDistance", "hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, normalize=True", lambda *parts: sparse.edit_distance(_sparse(*parts[:3]), _sparse(*parts[3:6]), parts[6])),
+    (
+        "EditDistance",
+        "hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, "
+        "normalize=True",
+        lambda *parts: sparse.edit_distance(_sparse(*parts[:3]), _sparse(*parts[3:6]), parts[6]),
+    ),
     ("Einsum", "inputs, equation", ("einsum", lambda einsum: lambda inputs, equation: einsum(equation, *inputs))),
     ("Elu", "features", "nn.elu"),
     ("EluGrad", "gradients, outputs", primitives.EluGrad),
@@ -300,19 +323,47 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("FFT", "input", "signal.fft"),
     ("FFT2D", "input", "signal.fft2d"),
     ("FFT3D", "input", "signal.fft3d"),
-    ("FakeQuantWithMinMaxArgs", "inputs, min=-6, max=6, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_args"),
-    ("FakeQuantWithMinMaxArgsGradient", "gradients, inputs, min=-6, max=6, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_args_gradient"),
-    ("FakeQuantWithMinMaxVars", "inputs, min, max, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_vars"),
-    ("FakeQuantWithMinMaxVarsGradient", "gradients, inputs, min, max, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_vars_gradient"),
-    ("FakeQuantWithMinMaxVarsPerChannel", "inputs, min, max, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_vars_per_channel"),
-    ("FakeQuantWithMinMaxVarsPerChannelGradient", "gradients, inputs, min, max, num_bits=8, narrow_range=False", "quantization.fake_quant_with_min_max_vars_per_channel_gradient"),
+    (
+        "FakeQuantWithMinMaxArgs",
+        "inputs, min=-6, max=6, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_args",
+    ),
+    (
+        "FakeQuantWithMinMaxArgsGradient",
+        "gradients, inputs, min=-6, max=6, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_args_gradient",
+    ),
+    (
+        "FakeQuantWithMinMaxVars",
+        "inputs, min, max, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_vars",
+    ),
+    (
+        "FakeQuantWithMinMaxVarsGradient",
+        "gradients, inputs, min, max, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_vars_gradient",
+    ),
+    (
+        "FakeQuantWithMinMaxVarsPerChannel",
+        "inputs, min, max, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_vars_per_channel",
+    ),
+    (
+        "FakeQuantWithMinMaxVarsPerChannelGradient",
+        "gradients, inputs, min, max, num_bits=8, narrow_range=False",
+        "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+    ),
     ("Fill", "dims, value", "fill/2"),
     ("Floor", "x", "math.floor"),
     ("FloorDiv", "x, y", "math.floordiv"),
     ("FloorMod", "x, y", "math.floormod"),
     ("FresnelCos", "x", "math.special.fresnel_cos"),
     ("FresnelSin", "x", "math.special.fresnel_sin"),
-    ("Gather", "params, indices, validate_indices=True", lambda params, indices, _: primitives.GatherV2(params, indices, 0, 0)),
+    (
+        "Gather",
+        "params, indices, validate_indices=True",
+        lambda params, indices, _: primitives.GatherV2(params, indices, 0, 0),
+    ),
     ("GatherNd", "params, indices, bad_indices_policy=''", "gather_nd/2"),
     ("GatherV2", "params, indices, axis, batch_dims=0", primitives.GatherV2),
     ("Greater", "x, y", "math.greater"),
@@ -357,7 +408,11 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("LogicalOr", "x, y", "math.logical_or"),
     ("LowerBound", "sorted_inputs, values, out_type='int32'", _search(False)),
     ("Lu", "input, output_idx_type='int32'", "linalg.lu"),
-    ("MatMul", "a, b, transpose_a=False, transpose_b=False, grad_a=False, grad_b=False", lambda a, b, transpose_a, transpose_b, *_: primitives.MatMul(a, b, transpose_a, transpose_b)),
+    (
+        "MatMul",
+        "a, b, transpose_a=False, transpose_b=False, grad_a=False, grad_b=False",
+        lambda a, b, transpose_a, transpose_b, *_: primitives.MatMul(a, b, transpose_a, transpose_b),
+    ),
     ("MatrixBandPart", "input, num_lower, num_upper", "linalg.band_part"),
     ("MatrixDeterminant", "input", "linalg.det"),
     ("MatrixDiag", "diagonal", "linalg.diag"),
@@ -371,7 +426,11 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("MatrixSquareRoot", "input", "linalg.sqrtm"),
     ("MatrixTriangularSolve", "matrix, rhs, lower=True, adjoint=False", "linalg.triangular_solve"),
     ("Max", "input, axis, keep_dims=False", "math.reduce_max"),
-    ("MaxPool", "input, ksize, strides, padding, explicit_paddings=[], data_format='NHWC'", ("nn.max_pool2d", lambda pool: lambda *parts: pool(*parts[:4], parts[5]))),
+    (
+        "MaxPool",
+        "input, ksize, strides, padding, explicit_paddings=[], data_format='NHWC'",
+        ("nn.max_pool2d", lambda pool: lambda *parts: pool(*parts[:4], parts[5])),
+    ),
     ("MaxPoolV2", "input, ksize, strides, padding, data_format='NHWC'", "nn.max_pool2d"),
     ("Maximum", "x, y", "math.maximum"),
     ("Mean", "input, axis, keep_dims=False", "math.reduce_mean"),
@@ -404,9 +463,23 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("PreventGradient", "input, message=''", "identity/1"),
     ("Prod", "input, axis, keep_dims=False", "math.reduce_prod"),
     ("Qr", "input, full_matrices=False", "linalg.qr"),
-    ("QuantizeAndDequantizeV2", "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1", _quantize(quantization.quantize_and_dequantize)),
-    ("QuantizeAndDequantizeV3", "input, input_min, input_max, num_bits, signed_input=True, range_given=True, narrow_range=False, axis=-1", _quantize_3),
-    ("QuantizeAndDequantizeV4", "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1", _quantize(quantization.quantize_and_dequantize_v2)),
+    (
+        "QuantizeAndDequantizeV2",
+        "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
+        "round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1",
+        _quantize(quantization.quantize_and_dequantize),
+    ),
+    (
+        "QuantizeAndDequantizeV3",
+        "input, input_min, input_max, num_bits, signed_input=True, range_given=True, narrow_range=False, axis=-1",
+        _quantize_3,
+    ),
+    (
+        "QuantizeAndDequantizeV4",
+        "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
+        "round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1",
+        _quantize(quantization.quantize_and_dequantize_v2),
+    ),
     ("RFFT", "input, fft_length, Tcomplex='complex64'", "signal.rfft/2"),
     ("RFFT2D", "input, fft_length, Tcomplex='complex64'", "signal.rfft2d/2"),
     ("RFFT3D", "input, fft_length, Tcomplex='complex64'", "signal.rfft3d/2"),
@@ -460,20 +533,48 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("SoftplusGrad", "gradients, features", primitives.SoftplusGrad),
     ("Softsign", "features", "nn.softsign"),
     ("SoftsignGrad", "gradients, features", primitives.SoftsignGrad),
-    ("SpaceToBatch", "input, paddings, block_size", lambda x, paddings, size: spacing.space_to_batch(x, [size, size], paddings)),
+    (
+        "SpaceToBatch",
+        "input, paddings, block_size",
+        lambda x, paddings, size: spacing.space_to_batch(x, [size, size], paddings),
+    ),
     ("SpaceToBatchND", "input, block_shape, paddings", "space_to_batch"),
     ("SpaceToDepth", "input, block_size, data_format='NHWC'", "nn.space_to_depth"),
     ("SparseDenseCwiseAdd", "sp_indices, sp_values, sp_shape, dense", _sparse_dense_add),
-    ("SparseDenseCwiseDiv", "sp_indices, sp_values, sp_shape, dense", lambda *parts: (_sparse(*parts[:3]) / parts[3]).values),
-    ("SparseDenseCwiseMul", "sp_indices, sp_values, sp_shape, dense", lambda *parts: (_sparse(*parts[:3]) * parts[3]).values),
+    (
+        "SparseDenseCwiseDiv",
+        "sp_indices, sp_values, sp_shape, dense",
+        lambda *parts: (_sparse(*parts[:3]) / parts[3]).values,
+    ),
+    (
+        "SparseDenseCwiseMul",
+        "sp_indices, sp_values, sp_shape, dense",
+        lambda *parts: (_sparse(*parts[:3]) * parts[3]).values,
+    ),
     ("SparseSegmentMean", "data, indices, segment_ids, sparse_gradient=False", "sparse.segment_mean/3"),
-    ("SparseSegmentMeanWithNumSegments", "data, indices, segment_ids, num_segments, sparse_gradient=False", "sparse.segment_mean/4"),
+    (
+        "SparseSegmentMeanWithNumSegments",
+        "data, indices, segment_ids, num_segments, sparse_gradient=False",
+        "sparse.segment_mean/4",
+    ),
     ("SparseSegmentSqrtN", "data, indices, segment_ids, sparse_gradient=False", "sparse.segment_sqrt_n/3"),
-    ("SparseSegmentSqrtNWithNumSegments", "data, indices, segment_ids, num_segments, sparse_gradient=False", "sparse.segment_sqrt_n/4"),
+    (
+        "SparseSegmentSqrtNWithNumSegments",
+        "data, indices, segment_ids, num_segments, sparse_gradient=False",
+        "sparse.segment_sqrt_n/4",
+    ),
     ("SparseSegmentSum", "data, indices, segment_ids, sparse_gradient=False", "sparse.segment_sum/3"),
-    ("SparseSegmentSumWithNumSegments", "data, indices, segment_ids, num_segments, sparse_gradient=False", "sparse.segment_sum/4"),
+    (
+        "SparseSegmentSumWithNumSegments",
+        "data, indices, segment_ids, num_segments, sparse_gradient=False",
+        "sparse.segment_sum/4",
+    ),
     ("SparseTensorDenseMatMul", "a_indices, a_values, a_shape, b, adjoint_a=False, adjoint_b=False", _sparse_matmul),
-    ("SparseToDense", "sparse_indices, output_shape, sparse_values, default_value, validate_indices=True", _sparse_to_dense),
+    (
+        "SparseToDense",
+        "sparse_indices, output_shape, sparse_values, default_value, validate_indices=True",
+        _sparse_to_dense,
+    ),
     ("Spence", "x", "math.special.spence"),
     ("Split", "axis, value, num_split", lambda axis, value, count: arrays.split(value, count, axis)),
     ("SplitV", "value, size_splits, axis, num_split", "split/3"),
@@ -485,7 +586,11 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("StaticRegexFullMatch", "input, pattern", "strings.regex_full_match"),
     ("StaticRegexReplace", "input, pattern, rewrite, replace_global=True", "strings.regex_replace"),
     ("StopGradient", "input", "stop_gradient"),
-    ("StridedSlice", "input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0", "strided_slice"),
+    (
+        "StridedSlice",
+        "input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0",
+        "strided_slice",
+    ),
     ("StringJoin", "inputs, separator=''", "strings.join"),
     ("StringLength", "input, unit='BYTE'", "strings.length"),
     ("StringLower", "input, encoding=''", "strings.lower"),
@@ -506,7 +611,12 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("TensorScatterMin", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_min/3"),
     ("TensorScatterSub", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_sub/3"),
     ("TensorScatterUpdate", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_update/3"),
-    ("TensorStridedSliceUpdate", "input, begin, end, strides, value, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0", _update_slice),
+    (
+        "TensorStridedSliceUpdate",
+        "input, begin, end, strides, value, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, "
+        "shrink_axis_mask=0",
+        _update_slice,
+    ),
     ("Tile", "input, multiples", "tile"),
     ("Timestamp", "", "timestamp"),
     ("TopK", "input, k, sorted=True", "math.top_k"),
@@ -515,7 +625,12 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("TruncateDiv", "x, y", "truncatediv"),
     ("TruncateMod", "x, y", "truncatemod"),
     ("UnicodeScript", "input", "strings.unicode_script"),
-    ("UnicodeTranscode", "input, input_encoding, output_encoding, errors='replace', replacement_char=65533, replace_control_characters=False", "strings.unicode_transcode"),
+    (
+        "UnicodeTranscode",
+        "input, input_encoding, output_encoding, errors='replace', replacement_char=65533, "
+        "replace_control_characters=False",
+        "strings.unicode_transcode",
+    ),
     ("Unique", "x, out_idx='int32'", "unique"),
     ("UniqueWithCounts", "x, out_idx='int32'", "unique_with_counts"),
     ("Unpack", "value, num, axis=0", "unstack"),

@@ -164,7 +164,9 @@ def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int
     amounts = _ones_for(values, dtype) if weights is None or binary else weights
     counts = primitives.UnsortedSegmentSum(amounts, places, row_count * length)
     if binary:
-        counts = cast(primitives.Greater(counts, _core.convert_to_tensor(0, counts.dtype, None, "bincount")), counts.dtype)
+        counts = cast(
+            primitives.Greater(counts, _core.convert_to_tensor(0, counts.dtype, None, "bincount")), counts.dtype
+        )
     return primitives.Reshape(counts, [row_count, length])
 
 
@@ -220,7 +222,9 @@ def bincount(
         weights = convert_to_tensor(weights)
         if weights.shape != values.shape:
             raise InvalidArgumentError(
-                None, None, f"bincount: `weights` must be the same shape as `arr`; got {weights.shape} and {values.shape}"
+                None,
+                None,
+                f"bincount: `weights` must be the same shape as `arr`; got {weights.shape} and {values.shape}",
             )
         dtype = weights.dtype
     length = bin_count_length(values, minlength, maxlength)
@@ -260,7 +264,9 @@ def confusion_matrix(
     labels, predictions = cast(labels, int64), cast(predictions, int64)
     if labels.shape != predictions.shape:
         raise InvalidArgumentError(
-            None, None, f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ"
+            None,
+            None,
+            f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ",
         )
     largest = 0
     for what, numbers in (("labels", np.asarray(labels)), ("predictions", np.asarray(predictions))):
@@ -296,7 +302,9 @@ def histogram_fixed_width_bins(
             f"'[{np.asarray(low)}, {np.asarray(high)}]'",
         )
     if int(nbins) < 1:
-        raise InvalidArgumentError(None, None, f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'")
+        raise InvalidArgumentError(
+            None, None, f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'"
+        )
     dtype = as_dtype(dtype)
     if values.dtype.is_floating:
         places = primitives.Floor((values - low) / (high - low) * cast(nbins, values.dtype))

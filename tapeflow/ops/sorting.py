@@ -58,7 +58,7 @@ def argsort(
 
 
 @public("math.top_k", "nn.top_k")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> Any:  # noqa: A002
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> Any:
     """The `k` largest elements along the last dimension and their positions; of equal ones the first.
 
     >>> tf.math.top_k([1, 5, 3], 2).values
@@ -116,7 +116,7 @@ def approx_min_k(
 
 @public("approx_top_k")
 def approx_top_k(
-    input: Any,  # noqa: A002
+    input: Any,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -133,7 +133,7 @@ def approx_top_k(
     return _approximate_top_k(input, k, reduction_dimension, is_max_k)
 
 
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Any:  # noqa: A002
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Any:
     """Element `n` of the sorted last dimension; equal elements share the gradient."""
     x, n = convert_to_tensor(input), int(n)
     if x.shape.rank < 1:
@@ -163,7 +163,9 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         raise InvalidArgumentError(None, None, f"in_top_k: predictions must be 2-dimensional; got {predictions.shape}")
     if targets.shape.rank != 1 or targets.shape[0] != predictions.shape[0]:
         raise InvalidArgumentError(
-            None, None, f"in_top_k: First dimension of predictions {predictions.shape} must match targets {targets.shape}"
+            None,
+            None,
+            f"in_top_k: First dimension of predictions {predictions.shape} must match targets {targets.shape}",
         )
     classes = predictions.shape[1]
     valid = primitives.LogicalAnd(primitives.GreaterEqual(targets, 0), primitives.Less(targets, classes))
@@ -188,12 +190,17 @@ def searchsorted(
     lines = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values, dtype_hint=lines.dtype)
     if lines.shape.rank == 0 or values.shape.rank == 0:
-        raise InvalidArgumentError(None, None, "searchsorted: sorted_sequence and values must have at least 1 dimension")
+        raise InvalidArgumentError(
+            None, None, "searchsorted: sorted_sequence and values must have at least 1 dimension"
+        )
     shape, length, count = values.shape.as_list(), lines.shape[-1], values.shape[-1]
     rows = int(np.prod(lines.shape.as_list()[:-1], dtype=np.int64))
     value_rows = int(np.prod(shape[:-1], dtype=np.int64))
     found = primitives.SearchSorted(
-        primitives.Reshape(lines, [rows, length]), primitives.Reshape(values, [value_rows, count]), side == "right", out_type
+        primitives.Reshape(lines, [rows, length]),
+        primitives.Reshape(values, [value_rows, count]),
+        side == "right",
+        out_type,
     )
     return primitives.Reshape(found, shape)
 

@@ -16,7 +16,9 @@ from tapeflow.types.errors import InvalidArgumentError
 def _pairs(who: str, what: str, pairs: Any, count: int) -> list[list[int]]:
     values = np.asarray(pairs)
     if values.shape != (count, 2):
-        raise InvalidArgumentError(None, None, f"{who}: {what} should have shape [{count}, 2] instead of {list(values.shape)}")
+        raise InvalidArgumentError(
+            None, None, f"{who}: {what} should have shape [{count}, 2] instead of {list(values.shape)}"
+        )
     if values.size and values.min() < 0:
         raise InvalidArgumentError(None, None, f"{who}: {what} must be non-negative; got {values.tolist()}")
     return values.tolist()
@@ -34,7 +36,7 @@ def _blocks(who: str, block_shape: Any, x: Any) -> list[int]:
 
 
 @public("space_to_batch", "space_to_batch_nd", "nn.space_to_batch")
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:  # noqa: A002
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
     """Each position of a block of space, after padding with zeros, as a batch of its own.
 
     Shape [b, s1, ..., rest] to [b * prod(block_shape), s1 / block_shape[0], ..., rest].
@@ -54,7 +56,10 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     for size, block in zip(dims[1:], blocks):
         if size % block:
             raise InvalidArgumentError(
-                None, None, f"space_to_batch: padded_shape[{len(split) // 2}]={size} is not divisible by block_shape[{len(split) // 2}]={block}"
+                None,
+                None,
+                f"space_to_batch: padded_shape[{len(split) // 2}]={size} is not divisible by "
+                f"block_shape[{len(split) // 2}]={block}",
             )
         split += [size // block, block]
     count = len(blocks)
@@ -65,7 +70,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 
 
 @public("batch_to_space")
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:  # noqa: A002
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
     """The inverse of `tf.space_to_batch`: batches woven into blocks of space, which are then cropped.
 
     >>> tf.batch_to_space([[[1.], [3.]], [[2.], [4.]]], [2], [[0, 0]])
@@ -78,7 +83,9 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     product = int(np.prod(blocks))
     if dims[0] % product:
         raise InvalidArgumentError(
-            None, None, f"batch_to_space: Input batch dimension ({dims[0]}) is not divisible by product of block sizes ({product})"
+            None,
+            None,
+            f"batch_to_space: Input batch dimension ({dims[0]}) is not divisible by product of block sizes ({product})",
         )
     tail = dims[1 + count :]
     order = [count]
@@ -90,7 +97,9 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     y = primitives.Reshape(y, [dims[0] // product, *full, *tail])
     sizes = [size - start - end for size, (start, end) in zip(full, pairs)]
     if any(size < 0 for size in sizes):
-        raise InvalidArgumentError(None, None, f"batch_to_space: cropped size must be non-negative; got crops {pairs} of {full}")
+        raise InvalidArgumentError(
+            None, None, f"batch_to_space: cropped size must be non-negative; got crops {pairs} of {full}"
+        )
     if sizes == full:
         return y
     begin = [0, *(start for start, _ in pairs), *([0] * len(tail))]
@@ -104,14 +113,14 @@ def required_space_to_batch_paddings(
     """The paddings and crops with which `block_shape` divides a shape.
 
     >>> tf.required_space_to_batch_paddings([5], [2])
-    (array([[0, 1]]), array([[0, 1]]))
+    ([[0, 1]], [[0, 1]])
     """
     sizes, blocks = np.asarray(input_shape), np.asarray(block_shape)
     base = np.zeros((len(blocks), 2), np.int64) if base_paddings is None else np.asarray(base_paddings)
     extra = -(sizes + base.sum(1)) % blocks
     paddings = np.stack([base[:, 0], base[:, 1] + extra], 1)
     crops = np.stack([np.zeros_like(extra), extra], 1)
-    return paddings, crops
+    return convert_to_tensor(paddings.astype(np.int32)), convert_to_tensor(crops.astype(np.int32))
 
 
 def _channels_last(x: Any, data_format: str, who: str) -> tuple[Any, bool]:
@@ -124,7 +133,7 @@ def _channels_last(x: Any, data_format: str, who: str) -> tuple[Any, bool]:
 
 
 @public("nn.space_to_depth")
-def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:  # noqa: A002
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
     """Blocks of space moved to the channels: [b, h, w, c] to [b, h / s, w / s, s * s * c].
 
     >>> tf.nn.space_to_depth([[[[1.], [2.]], [[3.], [4.]]]], 2)
@@ -135,7 +144,9 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
     batch, height, width, depth = x.shape.as_list()
     if size < 2 or height % size or width % size:
         raise InvalidArgumentError(
-            None, None, f"space_to_depth: Image width {width} and height {height} should be divisible by block_size: {size}"
+            None,
+            None,
+            f"space_to_depth: Image width {width} and height {height} should be divisible by block_size: {size}",
         )
     y = primitives.Reshape(x, [batch, height // size, size, width // size, size, depth])
     y = primitives.Transpose(y, [0, 1, 3, 2, 4, 5])
@@ -144,7 +155,7 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
 
 
 @public("nn.depth_to_space")
-def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:  # noqa: A002
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
     """Channels moved to blocks of space: [b, h, w, s * s * c] to [b, s * h, s * w, c].
 
     >>> tf.nn.depth_to_space([[[[1., 2., 3., 4.]]]], 2)

@@ -49,8 +49,15 @@ def _flat(indices: Any, dims: list[int]) -> Any:
 def _unflat(flat: Any, dims: list[int]) -> Any:
     """Single numbers as positions."""
     if not dims:
-        return primitives.Reshape(flat, [-1, 0]) if not flat.shape[0] else primitives.BroadcastTo(flat[:, None][:, :0], [flat.shape[0], 0])
-    columns = [primitives.FloorMod(primitives.FloorDiv(flat, int(step)), builtins.max(d, 1)) for step, d in zip(_strides(dims), dims)]
+        return (
+            primitives.Reshape(flat, [-1, 0])
+            if not flat.shape[0]
+            else primitives.BroadcastTo(flat[:, None][:, :0], [flat.shape[0], 0])
+        )
+    columns = [
+        primitives.FloorMod(primitives.FloorDiv(flat, int(step)), builtins.max(d, 1))
+        for step, d in zip(_strides(dims), dims)
+    ]
     return primitives.Pack(columns, 1)
 
 
@@ -79,7 +86,9 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     [[0, 1], [1, 0]]
     """
     x = convert_to_tensor(tensor)
-    zero = _core.convert_to_tensor("" if x.dtype.name == "string" else False if x.dtype.is_bool else 0, x.dtype, None, "from_dense")
+    zero = _core.convert_to_tensor(
+        "" if x.dtype.name == "string" else False if x.dtype.is_bool else 0, x.dtype, None, "from_dense"
+    )
     indices = primitives.Where(primitives.NotEqual(x, zero))
     return SparseTensor(indices, primitives.GatherNd(x, indices, 0), x.shape.as_list())
 
@@ -97,7 +106,9 @@ def _check_order(indices: Any, dims: list[int], who: str) -> None:
 
     if outside.any():
         shape = "[" + ",".join(str(d) for d in dims) + "]"
-        raise InvalidArgumentError(None, None, f"{text(int(outside.argmax()))} is out of bounds: need 0 <= index < {shape}")
+        raise InvalidArgumentError(
+            None, None, f"{text(int(outside.argmax()))} is out of bounds: need 0 <= index < {shape}"
+        )
     if (step < 0).any():
         raise InvalidArgumentError(
             None,
@@ -140,7 +151,9 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any
     values = cast(x.values, int64)
     numbers = values.numpy()
     if numbers.size and (numbers.min() < 0 or numbers.max() >= int(vocab_size)):
-        raise InvalidArgumentError(None, None, f"to_indicator: values must be in [0, {int(vocab_size)}); got {numbers.tolist()}")
+        raise InvalidArgumentError(
+            None, None, f"to_indicator: values must be in [0, {int(vocab_size)}); got {numbers.tolist()}"
+        )
     indices = primitives.ConcatV2([x.indices[:, :-1], primitives.ExpandDims(values, 1)], 1)
     return primitives.ScatterNd(indices, primitives.BroadcastTo(True, [indices.shape[0]]), dims)
 
@@ -175,7 +188,9 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     first = found[0]
     for other in found[1:]:
         if other.shape != first.shape or not np.array_equal(other.indices.numpy(), first.indices.numpy()):
-            raise InvalidArgumentError(None, None, "map_values: all SparseTensors must have the same indices and dense_shape")
+            raise InvalidArgumentError(
+                None, None, "map_values: all SparseTensors must have the same indices and dense_shape"
+            )
 
     def inner(value: Any) -> Any:
         if is_sparse(value):
@@ -231,12 +246,18 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
         known = int(np.prod([d for d in new if d != -1], dtype=np.int64))
         if not known or total % known:
             raise InvalidArgumentError(
-                None, None, f"sparse.reshape: Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a multiple of {known}"
+                None,
+                None,
+                f"sparse.reshape: Input to reshape is a SparseTensor with {total} dense values, but the "
+                f"requested shape requires a multiple of {known}",
             )
         new[new.index(-1)] = total // known
     if int(np.prod(new, dtype=np.int64)) != total:
         raise InvalidArgumentError(
-            None, None, f"sparse.reshape: Input to reshape is a tensor with {total} dense values, but the requested shape has {int(np.prod(new, dtype=np.int64))}"
+            None,
+            None,
+            f"sparse.reshape: Input to reshape is a tensor with {total} dense values, but the requested shape "
+            f"has {int(np.prod(new, dtype=np.int64))}",
         )
     return SparseTensor(_unflat(_flat(x.indices, old), new), x.values, new)
 
@@ -286,7 +307,9 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
     x = as_sparse(sp_input, "slice")
     begin, dims = np.asarray(start, np.int64), np.asarray(_dims(x), np.int64)
     end = np.minimum(begin + np.asarray(size, np.int64), dims)
-    inside = primitives.All(primitives.LogicalAnd(primitives.GreaterEqual(x.indices, begin), primitives.Less(x.indices, end)), 1, False)
+    inside = primitives.All(
+        primitives.LogicalAnd(primitives.GreaterEqual(x.indices, begin), primitives.Less(x.indices, end)), 1, False
+    )
     indices, values = _chosen(x, inside)
     return SparseTensor(indices - begin, values, np.maximum(end - begin, 0))
 
@@ -304,7 +327,9 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     dims = _dims(x)
     axis = int(axis) % len(dims)
     if count < 1 or count > dims[axis]:
-        raise InvalidArgumentError(None, None, f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}")
+        raise InvalidArgumentError(
+            None, None, f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}"
+        )
     parts, begin = [], 0
     for i in range(count):
         length = dims[axis] // count + (i < dims[axis] % count)
@@ -344,9 +369,13 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     dims = _dims(x)
     filler = convert_to_tensor(default_value, dtype=None if _core.is_tensor(default_value) else x.dtype)
     if filler.shape.rank != 0:
-        raise InvalidArgumentError(None, None, f"fill_empty_rows: default_value must be a scalar; got shape {filler.shape}")
+        raise InvalidArgumentError(
+            None, None, f"fill_empty_rows: default_value must be a scalar; got shape {filler.shape}"
+        )
     count = primitives.UnsortedSegmentSum(
-        primitives.BroadcastTo(_core.convert_to_tensor(1, int32, None, "fill"), [x.indices.shape[0]]), _column(x.indices, 0), dims[0]
+        primitives.BroadcastTo(_core.convert_to_tensor(1, int32, None, "fill"), [x.indices.shape[0]]),
+        _column(x.indices, 0),
+        dims[0],
     )
     empty = primitives.Equal(count, 0)
     rows = primitives.Where(empty)
@@ -380,7 +409,9 @@ def _checked_axes(axis: Any, rank: int) -> list[int]:
     axes = dims_of(axis)
     for a in axes:
         if not -rank <= a < rank:
-            raise InvalidArgumentError(None, None, f"sparse reduction: Invalid reduction dimension {a} for a tensor of rank {rank}")
+            raise InvalidArgumentError(
+                None, None, f"sparse reduction: Invalid reduction dimension {a} for a tensor of rank {rank}"
+            )
     return axes
 
 
@@ -390,7 +421,9 @@ def _reduce(fold: Any, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse
     total = int(np.prod(kept_dims, dtype=np.int64))
     values = fold(x.values, ids, total)
     one = _core.convert_to_tensor(1, int32, None, "reduce")
-    reached = primitives.Greater(primitives.UnsortedSegmentSum(primitives.BroadcastTo(one, [x.indices.shape[0]]), ids, total), 0)
+    reached = primitives.Greater(
+        primitives.UnsortedSegmentSum(primitives.BroadcastTo(one, [x.indices.shape[0]]), ids, total), 0
+    )
     if output_is_sparse:
         places = _positions(reached)
         return SparseTensor(_unflat(places, shape), take(values, places, 0), shape)
@@ -400,7 +433,11 @@ def _reduce(fold: Any, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse
 
 @public("sparse.reduce_sum")
 def reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False, name: str | None = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The sums of the stored elements along `axis`, dense or sparse.
 
@@ -412,7 +449,11 @@ def reduce_sum(
 
 @public("sparse.reduce_max")
 def reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False, name: str | None = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The largest of the stored elements along `axis`; 0 where there are none.
 
@@ -444,7 +485,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, Any, Any]:
-    """The shape, the positions that occur in `a` or `b`, and the place among these of each element of `a` and of `b`."""
+    """The shape, the positions in `a` or `b`, and the place among these of each element of `a` and of `b`."""
     dims = _dims(a)
     if dims != _dims(b):
         raise InvalidArgumentError(None, None, f"{who}: Operands' shapes do not match: got {dims} and {_dims(b)}")
@@ -476,7 +517,9 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     if not is_sparse(b):
         dense = convert_to_tensor(b, dtype_hint=a.dtype)
         if dense.shape.as_list() != _dims(a):
-            raise InvalidArgumentError(None, None, f"sparse.add: Dimensions {_dims(a)} and {dense.shape.as_list()} do not match")
+            raise InvalidArgumentError(
+                None, None, f"sparse.add: Dimensions {_dims(a)} and {dense.shape.as_list()} do not match"
+            )
         return primitives.TensorScatterAdd(dense, a.indices, a.values)
     b = as_sparse(b, "add")
     dims, flat, in_a, in_b = _union(a, b, "sparse.add")
@@ -526,13 +569,18 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
     dims = _dims(x)
     if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
         raise InvalidArgumentError(
-            None, None, f"{who}: SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes {dims} vs. {y.shape.as_list()}"
+            None,
+            None,
+            f"{who}: SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes "
+            f"{dims} vs. {y.shape.as_list()}",
         )
     skip = len(dims) - y.shape.rank
     if y.shape.rank == 0:
         return y
     columns = [
-        _column(x.indices, skip + i) if size != 1 else primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, who), [x.indices.shape[0]])
+        _column(x.indices, skip + i)
+        if size != 1
+        else primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, who), [x.indices.shape[0]])
         for i, size in enumerate(y.shape.as_list())
     ]
     flat = _flat(primitives.Pack(columns, 1), y.shape.as_list())
@@ -555,7 +603,9 @@ SparseTensor.__truediv__ = _divide
 
 
 @public("sparse.sparse_dense_matmul")
-def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None) -> Any:
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Any:
     """The product of two matrices of which one is sparse.
 
     >>> tf.sparse.sparse_dense_matmul(tf.SparseTensor([[0, 1]], [2.], [2, 2]), [[1.], [3.]])
@@ -657,7 +707,9 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
     rank = parts[0].indices.shape[1]
     axis = int(axis)
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(None, None, f"sparse.concat: Concat dimension must be in range [{-rank}, {rank}), got {axis}")
+        raise InvalidArgumentError(
+            None, None, f"sparse.concat: Concat dimension must be in range [{-rank}, {rank}), got {axis}"
+        )
     axis = axis % rank
     sizes = [_dims(x) for x in parts]
     if any(len(dims) != rank for dims in sizes):
@@ -666,7 +718,9 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
     if not expand_nonconcat_dims:
         for dims in sizes:
             if any(d != f for i, (d, f) in enumerate(zip(dims, full)) if i != axis):
-                raise InvalidArgumentError(None, None, f"sparse.concat: All dimensions but {axis} must match; got shapes {sizes}")
+                raise InvalidArgumentError(
+                    None, None, f"sparse.concat: All dimensions but {axis} must match; got shapes {sizes}"
+                )
     full[axis] = sum(dims[axis] for dims in sizes)
     begin, indices = 0, []
     for x, dims in zip(parts, sizes):
@@ -732,7 +786,9 @@ def bincount(
     weights = None if weights is None else primitives.Reshape(convert_to_tensor(weights), [-1])
     length = bin_count_length(numbers, minlength, maxlength)
     dtype = int32 if weights is None else weights.dtype
-    row_count, rows = (row_count, cast(rows, int64)) if by_row else (1, _core.convert_to_tensor(0, int64, None, "bincount"))
+    row_count, rows = (
+        (row_count, cast(rows, int64)) if by_row else (1, _core.convert_to_tensor(0, int64, None, "bincount"))
+    )
     counts = count_bins(numbers, rows, row_count, weights, length, binary_output, dtype)
     hits = count_bins(numbers, rows, row_count, None, length, False, int32)
     found = primitives.Where(primitives.Greater(hits, 0))
@@ -759,7 +815,9 @@ def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
     """For each row, `join` of each combination of one element of every input; the first input varies slowest."""
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
-        raise InvalidArgumentError(None, None, f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}")
+        raise InvalidArgumentError(
+            None, None, f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}"
+        )
     result = []
     for row in zip(*columns):
         combinations: list[list[Any]] = [[]]
@@ -805,7 +863,9 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
 
 
 @public("sparse.cross_hashed")
-def cross_hashed(inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None) -> SparseTensor:
+def cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> SparseTensor:
     """All combinations of one feature of each input, row by row, hashed into `num_buckets` numbers.
 
     >>> tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).values

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import functools
+import operator
 import re
 import unicodedata
 from collections.abc import Callable
@@ -40,7 +42,9 @@ def _each(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> An
     tensor = _strings(x)
     if tensor.dtype.name != "string":
         raise InvalidArgumentError(
-            None, None, f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string"
+            None,
+            None,
+            f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string",
         )
     return _tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())
 
@@ -55,7 +59,7 @@ def _characters(value: bytes, unit: str) -> list[bytes]:
 
 
 @public("strings.lower")
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:  # noqa: A002
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Small letters: of ASCII alone, or of all characters if `encoding` is "utf-8".
 
     >>> tf.strings.lower(["aB"])
@@ -67,7 +71,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:  # no
 
 
 @public("strings.upper")
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:  # noqa: A002
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Capital letters: of ASCII alone, or of all characters if `encoding` is "utf-8".
 
     >>> tf.strings.upper(["aB"])
@@ -79,7 +83,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:  # no
 
 
 @public("strings.strip")
-def strip(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def strip(input: Any, name: str | None = None) -> Any:
     """Without white space at both ends.
 
     >>> tf.strings.strip([" a "])
@@ -89,7 +93,7 @@ def strip(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @public("strings.length")
-def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:  # noqa: A002
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """The number of bytes, or of characters with `unit="UTF8_CHAR"`.
 
     >>> tf.strings.length(["ab", "c"])
@@ -99,7 +103,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:  # n
 
 
 @public("strings.substr")
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:  # noqa: A002
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """`len` bytes (or characters) from the place `pos`; a negative place counts from the end.
 
     >>> tf.strings.substr("hello", 1, 3)
@@ -114,7 +118,9 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         parts = _characters(value, unit)
         size = parts.__len__()
         if not -size <= start <= size:
-            raise InvalidArgumentError(None, None, f"substr: pos {start} out of range for string {value!r} at index {i}")
+            raise InvalidArgumentError(
+                None, None, f"substr: pos {start} out of range for string {value!r} at index {i}"
+            )
         begin = int(start) if start >= 0 else int(start) + size
         result.append(b"".join(parts[begin : begin + max(int(count), 0)]))
     return _tensor(result, "string", values.shape)
@@ -154,10 +160,16 @@ def reduce_join(
     rank = values.ndim
     axes = list(range(rank)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
     if any(not 0 <= a < rank for a in axes):
-        raise InvalidArgumentError(None, None, f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)")
+        raise InvalidArgumentError(
+            None, None, f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+        )
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
-    rows = values.transpose([*kept, *axes]).reshape(int(np.prod(shape, dtype=np.int64)), -1) if rank else values.reshape(1, 1)
+    rows = (
+        values.transpose([*kept, *axes]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
+        if rank
+        else values.reshape(1, 1)
+    )
     full = [1 if i in axes else values.shape[i] for i in range(rank)] if keepdims else shape
     return _tensor([separator.encode().join(row.tolist()) for row in rows], "string", full)
 
@@ -174,7 +186,9 @@ def unsorted_segment_join(
     rows: list[list[bytes]] = [[] for _ in range(int(num_segments))]
     for value, row in zip(_elements(_strings(inputs)), np.asarray(convert_to_tensor(segment_ids)).reshape(-1).tolist()):
         if row >= int(num_segments):
-            raise InvalidArgumentError(None, None, f"unsorted_segment_join: segment id {row} is not in [0, {int(num_segments)})")
+            raise InvalidArgumentError(
+                None, None, f"unsorted_segment_join: segment id {row} is not in [0, {int(num_segments)})"
+            )
         if row >= 0:
             rows[row].append(value)
     return _tensor([separator.encode().join(row) for row in rows], "string", [int(num_segments)])
@@ -192,7 +206,7 @@ def _pattern(pattern: Any) -> re.Pattern[bytes]:
 
 
 @public("strings.regex_replace")
-def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:  # noqa: A002
+def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
     r"""Each match of a regular expression (or the first) replaced; `\1` stands for the first group.
 
     >>> tf.strings.regex_replace(["a1b22"], "[0-9]+", "#")
@@ -206,7 +220,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
 
 @public("strings.regex_full_match")
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:  # noqa: A002
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     """Whether a regular expression matches the whole string.
 
     >>> tf.strings.regex_full_match(["a1", "b"], "[a-z][0-9]")
@@ -217,7 +231,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any: 
 
 
 @public("strings.to_number")
-def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Any:  # noqa: A002
+def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Any:
     """The number that each string spells.
 
     >>> tf.strings.to_number(["1.5", "2"])
@@ -240,7 +254,9 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
 # ---- taking apart
 
 
-def _split_rows(x: Any, function: Callable[[bytes], list[Any]], dtype: Any = "string", splits_dtype: Any = int64) -> Any:
+def _split_rows(
+    x: Any, function: Callable[[bytes], list[Any]], dtype: Any = "string", splits_dtype: Any = int64
+) -> Any:
     """A row of parts for each string: a vector for a scalar, else a ragged tensor."""
     if isinstance(x, RaggedTensor):
         return x.with_values(_split_rows(x.values, function, dtype, splits_dtype))
@@ -256,7 +272,7 @@ def _split_rows(x: Any, function: Callable[[bytes], list[Any]], dtype: Any = "st
 
 
 @public("strings.split")
-def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:  # noqa: A002
+def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """The parts between separators; between white space if none is given.
 
     >>> tf.strings.split("a b c")
@@ -267,7 +283,7 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
 
 
 @public("strings.bytes_split")
-def bytes_split(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def bytes_split(input: Any, name: str | None = None) -> Any:
     """The single bytes.
 
     >>> tf.strings.bytes_split("abc")
@@ -310,13 +326,18 @@ def ngrams(
 
     if isinstance(data, RaggedTensor):
         if isinstance(data.values, RaggedTensor):
-            return data.with_values(ngrams(data.values, ngram_width, separator, pad_values, padding_width, preserve_short_sequences))
+            return data.with_values(
+                ngrams(data.values, ngram_width, separator, pad_values, padding_width, preserve_short_sequences)
+            )
         rows = [grams(row) for row in data.to_list()]
-        return RaggedTensor(_tensor(sum(rows, []), "string", [sum(map(len, rows))]), cast(np.cumsum([0, *map(len, rows)]), int64))
+        return RaggedTensor(
+            _tensor(functools.reduce(operator.iadd, rows, []), "string", [sum(map(len, rows))]),
+            cast(np.cumsum([0, *map(len, rows)]), int64),
+        )
     values = np.asarray(_strings(data).numpy(), dtype=object)
     rows = [grams(row) for row in values.reshape(-1, values.shape[-1]).tolist()]
     count = len(rows[0]) if rows else 0
-    return _tensor(sum(rows, []), "string", [*values.shape[:-1], count])
+    return _tensor(functools.reduce(operator.iadd, rows, []), "string", [*values.shape[:-1], count])
 
 
 # ---- characters
@@ -343,7 +364,7 @@ def _offsets(text: str, encoding: str) -> list[int]:
 
 @public("strings.unicode_decode")
 def unicode_decode(
-    input: Any,  # noqa: A002
+    input: Any,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
@@ -364,7 +385,7 @@ def unicode_decode(
 
 @public("strings.unicode_decode_with_offsets")
 def unicode_decode_with_offsets(
-    input: Any,  # noqa: A002
+    input: Any,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
@@ -382,7 +403,7 @@ def unicode_decode_with_offsets(
 
 @public("strings.unicode_split")
 def unicode_split(
-    input: Any,  # noqa: A002
+    input: Any,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
@@ -402,7 +423,7 @@ def unicode_split(
 
 @public("strings.unicode_split_with_offsets")
 def unicode_split_with_offsets(
-    input: Any,  # noqa: A002
+    input: Any,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
@@ -414,12 +435,14 @@ def unicode_split_with_offsets(
     [0, 1]
     """
     characters = unicode_split(input, input_encoding, errors, replacement_char)
-    return characters, _split_rows(input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64)
+    return characters, _split_rows(
+        input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64
+    )
 
 
 @public("strings.unicode_encode")
 def unicode_encode(
-    input: Any,  # noqa: A002
+    input: Any,
     output_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
@@ -437,7 +460,9 @@ def unicode_encode(
         if 0 <= point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:
             return chr(point)
         if errors == "strict":
-            raise InvalidArgumentError(None, None, f"unicode_encode: Code point is out of range for Unicode, or a noncharacter: {point}")
+            raise InvalidArgumentError(
+                None, None, f"unicode_encode: Code point is out of range for Unicode, or a noncharacter: {point}"
+            )
         return "" if errors == "ignore" else chr(replacement_char)
 
     def text(points: list[int]) -> bytes:
@@ -454,7 +479,7 @@ def unicode_encode(
 
 @public("strings.unicode_transcode")
 def unicode_transcode(
-    input: Any,  # noqa: A002
+    input: Any,
     input_encoding: str,
     output_encoding: str,
     errors: str = "replace",
@@ -469,7 +494,9 @@ def unicode_transcode(
     """
 
     def transcode(value: bytes) -> bytes:
-        return _decode(value, input_encoding, errors, replacement_char, replace_control_characters).encode(output_encoding)
+        return _decode(value, input_encoding, errors, replacement_char, replace_control_characters).encode(
+            output_encoding
+        )
 
     return _each(input, transcode)
 
@@ -477,14 +504,14 @@ def unicode_transcode(
 # ---- hashes
 
 
-def _buckets(input: Any, num_buckets: int, function: Callable[[bytes], int]) -> Any:  # noqa: A002
+def _buckets(input: Any, num_buckets: int, function: Callable[[bytes], int]) -> Any:
     if int(num_buckets) < 1:
         raise InvalidArgumentError(None, None, f"to_hash_bucket: num_buckets must be at least 1; got {num_buckets}")
     return _each(input, lambda v: function(v) % int(num_buckets), int64)
 
 
 @public("strings.to_hash_bucket_fast")
-def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:  # noqa: A002
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
     """A number below `num_buckets` for each string, by FarmHash's fingerprint.
 
     >>> tf.strings.to_hash_bucket_fast(["hello"], 10)
@@ -494,7 +521,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 
 
 @public("strings.to_hash_bucket")
-def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any:  # noqa: A002
+def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any:
     """A number below `num_buckets` for each string, by Murmur's hash.
 
     >>> tf.strings.to_hash_bucket(["a"], 1000)
@@ -504,7 +531,7 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any
 
 
 @public("strings.to_hash_bucket_strong")
-def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Any:  # noqa: A002
+def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Any:
     """A number below `num_buckets` for each string, by SipHash with a key of two numbers.
 
     >>> tf.strings.to_hash_bucket_strong(["a"], 1000, [1, 2])
@@ -530,7 +557,10 @@ def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) 
         raise InvalidArgumentError(None, None, "fingerprint: data must have at least one dimension")
     rows = tensor.shape[0]
     if tensor.dtype.name == "string":
-        parts = [b"".join(v.to_bytes(8, "little") for v in map(fingerprint64, row)) if tensor.shape.rank > 1 else row[0] for row in np.asarray(tensor.numpy(), dtype=object).reshape(rows, -1).tolist()]
+        parts = [
+            b"".join(v.to_bytes(8, "little") for v in map(fingerprint64, row)) if tensor.shape.rank > 1 else row[0]
+            for row in np.asarray(tensor.numpy(), dtype=object).reshape(rows, -1).tolist()
+        ]
     else:
         parts = [row.tobytes() for row in np.ascontiguousarray(tensor.numpy()).reshape(rows, -1)]
     numbers = [list(fingerprint64(part).to_bytes(8, "little")) for part in parts]
@@ -538,7 +568,7 @@ def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) 
 
 
 @public("io.encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any:  # noqa: A002
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any:
     """Bytes as web-safe base64 text.
 
     >>> tf.io.encode_base64("hello")
@@ -548,7 +578,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any
 
 
 @public("io.decode_base64")
-def decode_base64(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def decode_base64(input: Any, name: str | None = None) -> Any:
     """The bytes that web-safe base64 text stands for.
 
     >>> tf.io.decode_base64("aGVsbG8")
@@ -559,7 +589,11 @@ def decode_base64(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 @public("io.decode_raw")
 def decode_raw(
-    input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: int | None = None, name: str | None = None
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Bytes as numbers of a type, in a new last dimension.
 
@@ -575,6 +609,8 @@ def decode_raw(
         raise InvalidArgumentError(
             None, None, f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}"
         )
-    numbers = np.frombuffer(b"".join(values), np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">"))
+    numbers = np.frombuffer(
+        b"".join(values), np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">")
+    )
     shape = [*tensor.shape.as_list(), (sizes.pop() if sizes else 0) // dtype.size]
     return convert_to_tensor(numbers.astype(dtype.as_numpy_dtype).reshape(shape))

@@ -1,4 +1,4 @@
-"""`tf.SparseTensor`, a tensor of which only some elements are stored, and its spec; the operations are in ops/sparse.py."""
+"""`tf.SparseTensor`, a tensor of which only some elements are stored, and its spec; it computes nothing."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class SparseTensor(CompositeTensor):
         positions, elements, sizes = self._indices.shape, self._values.shape, self._dense_shape.shape
         if positions.rank != 2 or elements.rank != 1 or sizes.rank != 1:
             raise ValueError(
-                f"SparseTensor: indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes {positions}, "
-                f"{elements} and {sizes}"
+                "SparseTensor: indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes "
+                f"{positions}, {elements} and {sizes}"
             )
         if not positions[:1].is_compatible_with(elements):
             raise ValueError(f"Dimensions {positions[0]} and {elements[0]} of indices and values are not compatible")
@@ -44,7 +44,9 @@ class SparseTensor(CompositeTensor):
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
         """A SparseTensor from a SparseTensor or a tuple of NumPy arrays."""
         if not isinstance(sparse_tensor_value, SparseTensor | SparseTensorValue):
-            raise TypeError(f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue.")
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue."
+            )
         return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
 
     @property
