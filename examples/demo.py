@@ -4,6 +4,7 @@ python examples/demo.py
 """
 
 import itertools
+import textwrap
 import time
 
 import numpy as np
@@ -83,17 +84,6 @@ def train():
     print(f"\n{STEPS} steps in {seconds:.2f} s. On 2,048 new points: loss {float(loss):.4f}, accuracy {accuracy:.1%}\n")
 
 
-def explain(tape, target, source) -> str:
-    """Why the gradient of this example is None."""
-    watched = any(source is variable for variable in tape.watched_variables())
-    return (
-        f"x is a variable and the tape watches it: {watched}. But target was computed from x // 2, and floor division\n"
-        "  is a staircase: flat between the steps, without slope at them. It has no gradient, so no path is left from\n"
-        "  target back to x, and None says so (0 would claim a path with slope zero).\n"
-        "  What to do: use x / 2, or ask for zeros with unconnected_gradients='zero'."
-    )
-
-
 def show_none():
     x = tf.Variable(7.0)
     with tf.GradientTape(persistent=True) as tape:
@@ -104,7 +94,8 @@ def show_none():
     print("  smooth = tf.square(x / 2.0)       d smooth / dx =", tape.gradient(smooth, x).numpy())
     zeros = tape.gradient(target, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     print("  target, unconnected_gradients=ZERO              =", zeros.numpy())
-    print(f"\n  {explain(tape, target, x)}")
+    print("\n  tape.explain(target, x) says:\n")
+    print(textwrap.fill(str(tape.explain(target, x)), 100, initial_indent="  ", subsequent_indent="  "))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,6 @@ _core.register_objects(
     }
 )
 
-from tapeflow import autodiff, config, module, ops, tensorflow_alias, variables  # noqa: E402
+from tapeflow import autodiff, config, control_flow, module, ops, tensorflow_alias, variables  # noqa: E402
 
 namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())

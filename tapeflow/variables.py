@@ -16,8 +16,9 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow.types.enums import VariableSynchronization
+from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
-from tapeflow.types.tensor import add_array_behaviour
+from tapeflow.types.tensor import add_array_behaviour, element_repr
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 
 
@@ -80,16 +81,16 @@ class Variable(_core.Variable, metaclass=_VariableType):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise ValueError("Variable: `initial_value` must be given; got None.")
+            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified; got None.")
         if constraint is not None and not callable(constraint):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
-        with _core.StopRecording():
+        with _core.StopRecording(True):
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
                 raise ValueError(
-                    f"Variable: the initial value has dtype {value.dtype.name}, which is not the given {as_dtype(dtype).name}"
+                    f"Variable: the initial value has dtype {value.dtype.name}, not the given {as_dtype(dtype).name}"
                 )
             tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
         self._name = variable_name_prefix() + (name or "Variable")
@@ -130,7 +131,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
     def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
-        with _core.StopRecording():
+        with _core.StopRecording(True):
             values = np.array(self.numpy())
             indices = np.asarray(slices.indices).reshape(-1)
             if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
@@ -169,7 +170,9 @@ class Variable(_core.Variable, metaclass=_VariableType):
         """Takes the smaller of each element and the row's."""
         return self._scatter(sparse_delta, np.minimum.at, "scatter_min")
 
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
         """Puts rows in place of the old ones."""
         return self._scatter(sparse_delta, None, "scatter_update")
 
@@ -228,7 +231,6 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
     def __getitem__(self, key: Any) -> Any:
         tensor = super().__getitem__(key)
-        tensor._variable_slice = (self, key)
         tensor.assign = _SliceAssignment(self, key)
         return tensor
 
@@ -272,8 +274,8 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
 
     def __repr__(self) -> str:
-        text = repr(self.numpy()) if self.read_value().shape.rank else str(self.numpy())
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={text}>"
+        values = element_repr(self.numpy())
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values}>"
 
 
 add_array_behaviour(Variable)
@@ -287,7 +289,9 @@ class _SliceAssignment:
     def __init__(self, variable: Variable, key: Any) -> None:
         self._variable, self._key = variable, key
 
-    def __call__(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+    def __call__(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
         return self._variable._assign_slice(self._key, value)
 
 
@@ -296,8 +300,6 @@ def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorS
 
 
 def _fail_index(who: str, position: int, index: int, limit: int) -> None:
-    from tapeflow.types.errors import InvalidArgumentError
-
     raise InvalidArgumentError(None, None, f"{who}: indices[{position}] = {index} is not in [0, {limit})")
 
 

@@ -11,10 +11,13 @@ ROOT = Path(__file__).parents[1]
 CPP_LAYERS = [{"base"}, {"tensor", "kernels"}, {"op"}, {"ops"}, {"autodiff"}, {"graph"}, {"python"}]
 PYTHON_LAYERS = [
     {"_core"},
-    {"namespace", "advice"},
+    {"namespace", "advice", "primitives"},
     {"types"},
+    {"module", "config"},
     {"ops"},
+    {"variables"},
     {"autodiff"},
+    {"control_flow"},
     {"function"},
     {"v1", "data", "train"},
     {"distribute", "diagnostics"},

@@ -10,7 +10,7 @@
 namespace tapeflow {
 namespace {
 
-SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x_dot, std::span<const Spec> specs) {
+SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x_dot) {
   Tape tape(false, false);
   SmallVector<Tensor, 4> dy;
   SmallVector<ValueIndex, 4> sources;
@@ -23,9 +23,7 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
   }
   SmallVector<bool, 8> wanted;
   for (const Tensor& t : x_dot) wanted.push_back(bool(t));
-  SmallVector<Spec, 2> output_specs;
-  for (const Tensor& y : call.out) output_specs.push_back({y.dtype(), y.shape()});
-  RuleContext context{call.op, call.params, specs, call.in, call.out, output_specs, dy, wanted, {}, {}};
+  RuleContext context{call.op, call.params, call.in, call.out, {}, nullptr, dy, wanted, {}, {}};
   context.result.resize(call.in.size());
   call.op.vjp(context);
   SmallVector<ValueIndex, 4> targets;
@@ -35,7 +33,7 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
     if (!x_dot[i] || !context.result[i]) continue;
     Tensor dx = context.result[i];
     if (i < context.sparse_indices.size() && context.sparse_indices[i])
-      dx = densified({dx, context.sparse_indices[i]}, specs[i].shape);
+      dx = densified({dx, context.sparse_indices[i]}, call.in[i].shape());
     targets.push_back(tape.find(dx));
     target_specs.push_back({dx.dtype(), dx.shape()});
     cotangents.push_back(x_dot[i]);
@@ -108,19 +106,17 @@ void ForwardAccumulator::record(const Call& call) {
   while (mine < recorders.size() && recorders[mine] != this) ++mine;
   PauseRecording inner(mine);
 
-  SmallVector<Spec, 4> specs;
-  for (const Tensor& t : call.in) specs.push_back({t.dtype(), t.shape()});
   SmallVector<Tensor, 4> y_dot;
   if (op.jvp) {
-    RuleContext context{op, call.params, specs, call.in, call.out, {}, x_dot, {}, {}, {}};
+    RuleContext context{op, call.params, call.in, call.out, {}, nullptr, x_dot, {}, {}, {}};
     context.result.resize(call.out.size());
     op.jvp(context);
     y_dot = std::move(context.result);
   } else {
-    y_dot = transpose_vjp(call, x_dot, specs);
+    y_dot = transpose_vjp(call, x_dot);
   }
   for (size_t j = 0; j < call.out.size(); ++j)
-    if (y_dot[j]) watch(call.out[j], y_dot[j]);
+    if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }
 
 }  // namespace tapeflow

@@ -22,6 +22,7 @@ class ForwardAccumulator final : public Recorder, public Watcher {
 
   void record(const Call&) override;
   void read(VariableBody&) override;
+  bool forward() const override { return true; }
 
  private:
   std::vector<Tensor> tangents_;  // by value index

@@ -21,15 +21,9 @@ struct Record {
   uint16_t inputs, outputs;
   uint32_t kept_count, dims_count;
 
-  static constexpr int8_t kLikeOutput = -1;  // in place of a rank: dtype and shape are those of output 0
-
   struct Kept {
     TensorBody* body;
     uint32_t which;  // input, or 2^16 + output
-  };
-  struct Form {
-    DType dtype;
-    int8_t rank;
   };
 
   static size_t bytes(size_t inputs, size_t outputs, size_t kept, size_t dims) {
@@ -56,18 +50,37 @@ namespace {
 constexpr size_t kChunkBytes = 1 << 15;
 constexpr size_t kFreeChunks = 64;
 std::vector<char*> free_chunks;
+
+// Vectors of the last tape that ended, so that the next one need not grow its own. Not larger than kSpareLimit.
+constexpr size_t kSpareLimit = 1 << 12;
+struct Spare {
+  std::vector<Record*> records;
+  std::vector<VariableBody*> watched;
+  std::vector<uint8_t> useful;
+  std::vector<Cotangent> flow;
+} spare;
+template <class T> std::vector<T> take(std::vector<T>& from) { return std::exchange(from, {}); }
+template <class T> void give_back(std::vector<T>& to, std::vector<T>& used) {
+  if (used.capacity() > kSpareLimit || used.capacity() <= to.capacity()) return;
+  used.clear();
+  to.swap(used);
+}
 }  // namespace
 
 Tape::Tape(bool persistent, bool watch_accessed_variables)
-    : persistent_(persistent), watch_accessed_variables_(watch_accessed_variables) {}
+    : records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
+      watch_accessed_variables_(watch_accessed_variables) {}
 
 Tape::~Tape() {
   stop();
   clear();
+  give_back(spare.records, records_);
+  give_back(spare.watched, watched_);
 }
 
 void Tape::start() {
   if (recording_) fail(ErrorKind::value, "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
+  if (used_up_) reset();
   thread_state().recorders.push_back(this);
   recording_ = true;
   used_up_ = false;
@@ -166,11 +179,11 @@ void Tape::record(const Call& call) {
     keep = (input[0] != kNotFollowed ? op.keep_for[0] : 0) | (input[1] != kNotFollowed ? op.keep_for[1] : 0);
   const Tensor& y = call.out[0];
   size_t dims = 0, kept = 0;
-  SmallVector<Record::Form, 4> form;
+  SmallVector<Form, 4> form;
   for (size_t i = 0; i < call.in.size(); ++i) {
     const Tensor& t = call.in[i];
     bool like_output = t.dtype() == y.dtype() && t.shape() == y.shape();
-    form.push_back({t.dtype(), like_output ? Record::kLikeOutput : int8_t(t.rank())});
+    form.push_back({t.dtype(), like_output ? kLikeOutput : int8_t(t.rank())});
     if (!like_output) dims += size_t(t.rank());
     kept += keep == keep_all_inputs || (i < 16 && (keep >> i & 1));
   }
@@ -194,7 +207,7 @@ void Tape::record(const Call& call) {
   for (size_t i = 0; i < call.in.size(); ++i) {
     const Tensor& t = call.in[i];
     if (keep == keep_all_inputs || (i < 16 && (keep >> i & 1))) *k++ = {Tensor(t).release(), uint32_t(i)};
-    if (form[i].rank != Record::kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
+    if (form[i].rank != kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
     r->input()[i] = input[i];
   }
   for (size_t i = 0; i < call.out.size(); ++i) {
@@ -209,12 +222,15 @@ void Tape::record(const Call& call) {
 }
 
 std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
-                                      std::span<const Tensor> cotangents, std::span<const ValueIndex> sources) {
+                                      std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
+                                      bool keep) {
+  keep |= persistent_;
   // Which values lie on a path from a source.
   constexpr uint8_t kUseful = 1, kSource = 2;
   const ValueIndex values = next_value_;
   const size_t count = records_.size();
-  std::vector<uint8_t> useful(values);
+  std::vector<uint8_t> useful = take(spare.useful);
+  useful.assign(values, 0);
   for (ValueIndex s : sources)
     if (s != kNotFollowed) useful[s] = kUseful | kSource;
   for (Record* r : records_)
@@ -225,7 +241,8 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
       break;
     }
 
-  std::vector<Cotangent> flow(values);
+  std::vector<Cotangent> flow = take(spare.flow);
+  flow.resize(values);
   for (size_t t = 0; t < targets.size(); ++t) {
     if (targets[t] == kNotFollowed || !useful[targets[t]]) continue;
     const Spec& spec = target_specs[t];
@@ -233,7 +250,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
     accumulate(flow[targets[t]], {std::move(start), Tensor()}, spec.shape);
   }
 
-  if (!persistent_) used_up_ = true;
+  if (!keep) used_up_ = true;
   for (size_t i = count; i-- > 0;) {
     Record& r = *records_[i];
     run_rule(r, flow, useful);
@@ -241,20 +258,26 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
       ValueIndex y = r.first_output + ValueIndex(j);
       if (!(useful[y] & kSource)) flow[y] = Cotangent();
     }
-    if (!persistent_) r.release_kept();
+    if (!keep) r.release_kept();
   }
 
   std::vector<Cotangent> result;
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
-  if (!persistent_) {
-    // Variables stay known, for watched_variables(); everything else is gone.
-    std::vector<VariableBody*> watched;
-    watched.swap(watched_);
-    clear();
-    forget_all();
-    watched_.swap(watched);
-  }
+  give_back(spare.useful, useful);
+  give_back(spare.flow, flow);
+  // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
+  bool complete = std::all_of(result.begin(), result.end(), [](const Cotangent& c) { return bool(c); });
+  if (!keep && complete) use_up();
   return result;
+}
+
+void Tape::use_up() {
+  used_up_ = true;
+  std::vector<VariableBody*> watched;
+  watched.swap(watched_);
+  clear();
+  forget_all();
+  watched_.swap(watched);
 }
 
 void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<uint8_t>& useful) {
@@ -265,70 +288,54 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
     fail(ErrorKind::lookup, r.op->public_name(), ": gradient registry has no entry for: ", r.op->name,
          ". The operation has no gradient.");
 
-  // Unpack the record.
-  SmallVector<Spec, 4> specs;
-  SmallVector<Spec, 2> output_specs;
   SmallVector<Tensor, 4> kept_inputs, dy;
   SmallVector<Tensor, 2> kept_outputs;
   SmallVector<bool, 8> wanted;
+  bool any_wanted = false;
+  for (int i = 0; i < r.inputs; ++i) {
+    ValueIndex x = r.input()[i];
+    wanted.push_back(x != kNotFollowed && useful[x]);
+    any_wanted |= wanted.back();
+  }
+  if (!any_wanted) return;
   kept_inputs.resize(r.inputs);
   kept_outputs.resize(r.outputs);
   for (uint32_t i = 0; i < r.kept_count; ++i) {
     Record::Kept k = r.kept()[i];
     (k.which < 0x10000 ? kept_inputs[k.which] : kept_outputs[k.which - 0x10000]) = Tensor::borrow(k.body);
   }
-  const int64_t* input_dims = r.dims();
-  const int64_t* output_dims = input_dims + r.dims_count;
-  for (int j = r.outputs - 1; j >= 0; --j) output_dims -= r.form()[r.inputs + j].rank;
+  RuleContext context{*r.op,  r.params, kept_inputs, kept_outputs, std::span<const Form>(r.form(), size_t(r.inputs + r.outputs)),
+                      r.dims(), {},       wanted,      {},           {}};
   for (int j = 0; j < r.outputs; ++j) {
-    Record::Form f = r.form()[r.inputs + j];
-    output_specs.push_back({f.dtype, Shape(output_dims, f.rank)});
-    output_dims += f.rank;
-  }
-  bool any_wanted = false;
-  for (int i = 0; i < r.inputs; ++i) {
-    Record::Form f = r.form()[i];
-    if (f.rank == Record::kLikeOutput) {
-      specs.push_back(output_specs[0]);
-    } else {
-      specs.push_back({f.dtype, Shape(input_dims, f.rank)});
-      input_dims += f.rank;
-    }
-    ValueIndex x = r.input()[i];
-    wanted.push_back(x != kNotFollowed && useful[x]);
-    any_wanted |= wanted.back();
-  }
-  if (!any_wanted) return;
-  for (int j = 0; j < r.outputs; ++j) {
-    const Spec& spec = output_specs[size_t(j)];
-    const Cotangent& c = flow[r.first_output + ValueIndex(j)];
-    dy.push_back(c ? densified(c, spec.shape) : Tensor());
-  }
-  for (int j = 0; j < r.outputs; ++j) {  // the rule's dy is then the only holder of what is not needed any more
     ValueIndex y = r.first_output + ValueIndex(j);
-    if (useful[y] == 1) flow[y] = Cotangent();
+    Cotangent& c = flow[y];
+    dy.push_back(c.indices ? densified(c, context.output_spec(j).shape) : c.values);
+    if (useful[y] == 1) c = Cotangent();  // the rule's dy is then the only holder of what is not needed any more
   }
-
-  RuleContext context{*r.op, r.params, specs, kept_inputs, kept_outputs, output_specs, dy, wanted, {}, {}};
+  context.given = dy;
   context.result.resize(r.inputs);
   r.op->vjp(context);
+  context.given = {};
   dy.clear();
   for (int i = 0; i < r.inputs; ++i) {
-    if (!wanted[size_t(i)] || !context.result[size_t(i)]) continue;
+    Tensor& dx = context.result[size_t(i)];
+    if (!wanted[size_t(i)] || !dx) continue;
+    Cotangent& total = flow[r.input()[i]];
     Tensor indices = size_t(i) < context.sparse_indices.size() ? context.sparse_indices[size_t(i)] : Tensor();
-    accumulate(flow[r.input()[i]], {std::move(context.result[size_t(i)]), std::move(indices)}, specs[size_t(i)].shape);
+    if (!total)
+      total = {std::move(dx), std::move(indices)};
+    else
+      accumulate(total, {std::move(dx), std::move(indices)}, context.shape(i));
   }
 }
 
-size_t Tape::kept_bytes() const {
-  size_t total = 0;
-  for (Record* r : records_)
-    for (uint32_t i = 0; i < r->kept_count; ++i) {
-      if (!r->kept()[i].body) continue;
-      const TensorBody& body = *r->kept()[i].body;
-      total += size_t(body.size) * size_of(body.dtype);
-    }
-  return total;
+void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
+  for (Record* r : records_) {
+    size_t kept = 0;
+    for (uint32_t i = 0; i < r->kept_count; ++i)
+      if (const TensorBody* body = r->kept()[i].body) kept += size_t(body->size) * size_of(body->dtype);
+    see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs});
+  }
 }
 
 }  // namespace tapeflow

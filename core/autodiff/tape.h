@@ -8,6 +8,7 @@
 
 #include "autodiff/cotangent.h"
 #include "autodiff/watcher.h"
+#include "base/parallel.h"
 
 namespace tapeflow {
 
@@ -46,12 +47,23 @@ class Tape final : public Recorder, public Watcher {
   void read(VariableBody&) override;
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
-  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent.
+  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.
   std::vector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
-                                  std::span<const Tensor> cotangents, std::span<const ValueIndex> sources);
+                                  std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
+                                  bool keep = false);
+  // Lets go of all records; only the list of watched variables stays.
+  void use_up();
 
-  const std::vector<Record*>& records() const { return records_; }
-  size_t kept_bytes() const;
+  // What can be told about a record: where it came from, and between which values it stands.
+  struct RecordView {
+    const Op& op;
+    Location location;
+    size_t kept_bytes;
+    std::span<const ValueIndex> inputs;
+    ValueIndex first_output;
+    int outputs;
+  };
+  void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
 
  private:
   void clear();

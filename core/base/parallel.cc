@@ -63,20 +63,21 @@ struct Ticket {
 
 class Pool {
  public:
+  Pool(int threads, Pool* previous) : threads_(threads), previous_(previous) {}
+
+  bool serves(int threads) const { return threads == threads_ && !retired_.load(); }
+
   // Runs the body in `chunks` ranges of `chunk` items; false when another thread is using the pool.
-  bool run(int64_t n, int64_t chunk, int64_t chunks, int threads, Body body) {
+  bool run(int64_t n, int64_t chunk, int64_t chunks, Body body) {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
-    start_workers(threads - 1);
+    start_workers();
     n_ = n;
     chunk_ = chunk;
     body_ = &body;
     unfinished_.store(chunks, std::memory_order_relaxed);
     failed_.store(false, std::memory_order_relaxed);
     ticket_.store(Ticket::make(Ticket{ticket_.load(std::memory_order_relaxed)}.job() + 1, chunks).word);
-    if (sleepers_.load() > 0) {
-      { std::lock_guard lock(sleep_mutex_); }  // a worker between its last look and its sleep holds it
-      wake_.notify_all();
-    }
+    wake_sleepers();
     work(true);
     while (!spin_until([&] { return unfinished_.load(std::memory_order_acquire) == 0; })) sched_yield();
     std::exception_ptr error = std::exchange(error_, nullptr);
@@ -85,34 +86,45 @@ class Pool {
     return true;
   }
 
+  // Lets the workers end. A job that is running is finished by its caller.
+  void retire() {
+    if (!retired_.exchange(true)) wake_sleepers();
+  }
+
+  // For the child of a fork: the workers are gone, and the mutex may be held by one of them for ever.
+  void forget_workers() { retired_.store(true); }
+
  private:
-  void start_workers(int wanted) {
-    active_.store(wanted, std::memory_order_relaxed);
-    if (started_ >= wanted) return;
+  void wake_sleepers() {
+    if (sleepers_.load() == 0) return;
+    { std::lock_guard lock(sleep_mutex_); }  // a worker between its last look and its sleep holds it
+    wake_.notify_all();
+  }
+
+  void start_workers() {
+    if (started_) return;
+    started_ = true;
     // Signals stay with the program's own threads, so that Python's blocking calls see them.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (; started_ < wanted; ++started_) std::thread([this, index = started_] { serve(index); }).detach();
+      for (int i = 1; i < threads_; ++i) std::thread([this] { serve(); }).detach();
     } catch (const std::system_error&) {
       // No thread to be had: the caller and the workers there are do everything.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  [[noreturn]] void serve(int index) {
+  void serve() {
     inside_region = true;
     uint64_t seen = 0;
-    auto has_new_job = [&] {
-      Ticket ticket{ticket_.load()};
-      return ticket.job() != seen && index < active_.load(std::memory_order_relaxed);
-    };
-    for (;;) {
-      if (!spin_until(has_new_job)) {
+    auto called = [&] { return Ticket{ticket_.load()}.job() != seen || retired_.load(); };
+    while (!retired_.load()) {
+      if (!spin_until(called)) {
         std::unique_lock lock(sleep_mutex_);
         sleepers_.fetch_add(1);
-        wake_.wait(lock, has_new_job);
+        wake_.wait(lock, called);
         sleepers_.fetch_sub(1);
       }
       seen = Ticket{ticket_.load(std::memory_order_relaxed)}.job();
@@ -150,28 +162,35 @@ class Pool {
   std::exception_ptr error_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> busy_{false};
-  std::atomic<int> active_{0};  // workers with an index below this take part
+  std::atomic<bool> retired_{false};
   std::atomic<int> sleepers_{0};
-  int started_ = 0;
+  bool started_ = false;
+  const int threads_;
+  Pool* const previous_;  // keeps what is never freed in reach of leak checkers
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
 };
 
 std::atomic<int> configured_threads{0};  // 0 is the default
 
-// Never destroyed: detached workers live until the process ends. A forked child has none of the workers, so it forgets
-// its copy of the pool and makes a new one at its first use.
+// Pools are never destroyed: their detached workers may outlive any moment that we could choose. A change of the number
+// of threads, and a fork, make a new one.
 std::atomic<Pool*> current_pool{nullptr};
 
-Pool& pool() {
-  Pool* existing = current_pool.load(std::memory_order_acquire);
-  if (existing) return *existing;
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
+Pool& pool(int threads) {
+  Pool* current = current_pool.load(std::memory_order_acquire);
+  if (current && current->serves(threads)) return *current;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    if (Pool* inherited = current_pool.load()) inherited->forget_workers();
+  });
   static_cast<void>(registered);
-  Pool* made = new Pool;
-  if (current_pool.compare_exchange_strong(existing, made, std::memory_order_acq_rel)) return *made;
-  delete made;
-  return *existing;
+  Pool* made = new Pool(threads, current);
+  if (!current_pool.compare_exchange_strong(current, made, std::memory_order_acq_rel)) {
+    delete made;  // another thread was faster; its pool serves as well as it can
+    return *current;
+  }
+  if (current) current->retire();
+  return *made;
 }
 
 // The CPU time this container may use, in cores, or `cores` where there is no limit.
@@ -214,7 +233,7 @@ void parallel_for(int64_t n, int64_t grain, Body body) {
   if (threads > 1) {
     const int64_t chunk = chunk_size(n, grain, threads);
     RegionGuard guard;
-    if (chunk < n && pool().run(n, chunk, (n + chunk - 1) / chunk, threads, body)) return;
+    if (chunk < n && pool(threads).run(n, chunk, (n + chunk - 1) / chunk, body)) return;
   }
   body(0, n);
 }

@@ -1,13 +1,19 @@
-// Convolution: cuts it into blocks that fit the cache, pads each block, and runs the tiles of convolve_kernel.cc over it.
+// Convolution: cut into blocks that fit the cache, each padded once and then covered with the tiles of
+// convolve_kernel.cc.
 //
-// All six functions are one scheme. A *grid* of points walks over a *source*: along each dimension, point g meets the source
-// cells g * step + offset[t], one per tap t. A block of grid points is given a source without edges (the block's own part of it
-// if it has none, else a copy with zeros around), so that every tile inside is free of conditions.
-//   forward:         grid = output, source = x; a tile is some points by some output channels, summed over taps and channels
-//   backward input:  grid = the input cells of one residue modulo the stride, source = dy, taps reversed; otherwise as forward
-//   backward filter: grid = output, source = x; a tile is some (tap, channel) by some output channels, summed over points
-// With very few input channels a backward input tile would be mostly empty; there each dy is multiplied with all the taps, and
-// the products are added into dx.
+// All six functions are one scheme. A *grid* of points walks over a *source*: along each dimension, point g meets the
+// source cells g * step + offset[t], one per tap t. A block of grid points is given a source without edges (the block's
+// own part of it if it has none, else a copy with zeros around), so that every tile inside is free of conditions.
+//
+// - Forward: the grid is the output, the source x. A tile is some points by some output channels, summed over taps and
+//   input channels.
+// - Backward input: a grid is the input cells of one residue modulo the stride, the source dy with the taps reversed.
+//   Otherwise as forward.
+// - Backward filter: grid and source as in forward. A tile is some (tap, input channel) by some output channels, summed
+//   over points.
+//
+// With very few input channels a tile of backward input would be mostly empty. There each dy is multiplied with all the
+// taps, and the products are added into dx.
 #include "kernels/convolve.h"
 
 #include <algorithm>
@@ -27,12 +33,12 @@ namespace {
 template <class T>
 const ConvKernels<T>& kernels() {
 #if defined(__x86_64__)
-  static const ConvKernels<T>& chosen =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl")
-          ? avx512::conv_kernels<T>()
-      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2::conv_kernels<T>()
-                                                                       : baseline::conv_kernels<T>();
+  static const ConvKernels<T>& chosen = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+                                            ? avx512::conv_kernels<T>()
+                                        : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                                            ? avx2::conv_kernels<T>()
+                                            : baseline::conv_kernels<T>();
   return chosen;
 #else
   return baseline::conv_kernels<T>();
@@ -62,6 +68,13 @@ T* scratch(Use use, int64_t count) {
 }
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The least number of items worth a thread, where all `items` together take so many multiplications.
+int64_t grain_of(int64_t multiplications, int64_t items) {
+  constexpr int64_t worth = 1 << 18;  // some microseconds
+  return ceil_divide(worth * items, std::max<int64_t>(1, multiplications));
+}
+
 int64_t product(const std::array<int64_t, 3>& v) { return v[0] * v[1] * v[2]; }
 
 // One dimension of the scheme above. Offsets ascend. Grid point g writes target cell target_start + g * target_step.
@@ -71,7 +84,9 @@ struct Axis {
   int64_t target = 0, target_start = 0, target_step = 1;
 
   // Source cells that `count` neighbouring points reach.
-  int64_t reach(int64_t count) const { return offset.empty() ? 0 : (count - 1) * step + offset.back() - offset.front() + 1; }
+  int64_t reach(int64_t count) const {
+    return offset.empty() ? 0 : (count - 1) * step + offset.back() - offset.front() + 1;
+  }
 };
 using Axes = std::array<Axis, 3>;
 
@@ -92,6 +107,10 @@ ConvGeometry in_three_dimensions(const ConvGeometry& geometry) {
   return g;
 }
 
+int64_t out_cells(const ConvGeometry& g) { return g.batch * g.out[0] * g.out[1] * g.out[2]; }
+int64_t in_cells(const ConvGeometry& g) { return g.batch * g.in[0] * g.in[1] * g.in[2]; }
+int64_t filter_taps(const ConvGeometry& g) { return g.filter[0] * g.filter[1] * g.filter[2]; }
+
 Axes forward_axes(const ConvGeometry& g) {
   Axes axes;
   for (int d = 0; d < 3; ++d) {
@@ -105,7 +124,8 @@ Axes forward_axes(const ConvGeometry& g) {
   return axes;
 }
 
-// Input cell i = start + g * stride is met by tap k of output cell (i + pad - k * dilation) / stride, where that is whole.
+// Input cell i = start + g * stride is met by tap k of output cell (i + pad - k * dilation) / stride, where that is
+// whole.
 Axis backward_axis(const ConvGeometry& g, int d, int64_t start) {
   const int64_t stride = g.stride[d];
   Axis axis{ceil_divide(g.in[d] - start, stride), 1, g.out[d], {}, {}, g.in[d], start, stride};
@@ -151,7 +171,8 @@ struct Blocks {
   }
 };
 
-// What a block should be: at most so many source cells and points, and at least so many points if there are under `wanted` blocks.
+// What a block should be: at most so many source cells and points, and at least so many points if there are under
+// `wanted` blocks.
 struct BlockLimits {
   int64_t cells, points, fewest, wanted;
 };
@@ -198,8 +219,8 @@ auto cell_copies(std::integer_sequence<int, width...>) {
   return std::array{copy_cells<T, width + 1>...};
 }
 
-// How a copy lays out its channels: each `repeat` times, in `parts` of at most `width`, every part a block of whole cells of its
-// own with zeros behind the channels it has. Parts share the channels of a group evenly.
+// How a copy lays out its channels: each `repeat` times, in `parts` of at most `width`, every part a block of whole
+// cells of its own with zeros behind the channels it has. Parts share the channels of a group evenly.
 struct Layout {
   int64_t repeat, groups, parts, width;
 
@@ -224,11 +245,13 @@ Extent extent_of(const Axes& axes, const Block& block) {
 
 // One row of cells, of which `count` from `begin` on exist.
 template <class T>
-void copy_row(const T* from, int64_t channels, const Layout& layout, T* to, int64_t part_step, int64_t begin, int64_t count, int64_t cells) {
+void copy_row(const T* from, int64_t channels, const Layout& layout, T* to, int64_t part_step, int64_t begin,
+              int64_t count, int64_t cells) {
   static const auto copies = cell_copies<T>(std::make_integer_sequence<int, ConvKernels<T>::most_rows>{});
   const int64_t depth = channels / layout.groups, width = layout.width;
   for (int64_t part = 0; part < layout.groups * layout.parts; ++part, to += part_step) {
-    const int64_t first = layout.first(part % layout.parts, depth), used = layout.first(part % layout.parts + 1, depth) - first;
+    const int64_t first = layout.first(part % layout.parts, depth),
+                  used = layout.first(part % layout.parts + 1, depth) - first;
     const T* source = from + part / layout.parts * depth + first;
     T* target = to + begin * width;
     std::fill(to, target, T(0));
@@ -239,7 +262,9 @@ void copy_row(const T* from, int64_t channels, const Layout& layout, T* to, int6
       copies[static_cast<size_t>(used - 1)](source, channels, target, width, count);
     } else {
       for (int64_t k = 0; k < count; ++k, source += channels, target += width) {
-        for (int64_t c = 0; c < used; ++c) std::fill_n(target + c * layout.repeat, layout.repeat, source[c]);
+        if (layout.repeat == 1) std::copy_n(source, used, target);
+        for (int64_t c = 0; layout.repeat > 1 && c < used; ++c)
+          std::fill_n(target + c * layout.repeat, layout.repeat, source[c]);
         std::fill(target + used * layout.repeat, target + width, T(0));
       }
     }
@@ -255,7 +280,8 @@ Source<T> surround(const Axes& axes, const Block& block, const T* data, int64_t 
   if (inside && layout.repeat == 1 && layout.width == channels)
     return {from + low[0] * plane + low[1] * row + low[2] * channels, image, plane, row, channels};
 
-  const Source<T> copy{nullptr, product(reach) * layout.width, reach[1] * reach[2] * layout.width, reach[2] * layout.width, layout.width};
+  const Source<T> copy{nullptr, product(reach) * layout.width, reach[1] * reach[2] * layout.width,
+                       reach[2] * layout.width, layout.width};
   const int64_t part_step = block.images * copy.image;
   T* to = scratch<T>(Use::source, layout.groups * layout.parts * part_step);
   const T* origin = to;
@@ -271,20 +297,16 @@ Source<T> surround(const Axes& axes, const Block& block, const T* data, int64_t 
   return {origin, copy.image, copy.plane, copy.row, copy.pixel};
 }
 
-// Offsets of the taps from the first one, in the order of the filter; `last` false leaves the innermost dimension out. Each tap
-// comes in `pieces`, `piece` numbers apart.
+// Offsets of the taps from the first one, in the order of the filter; `last` false leaves the innermost dimension out.
 template <class T>
-std::vector<int64_t> tap_offsets(const Axes& axes, const Source<T>& source, bool last, int64_t pieces = 1, int64_t piece = 0) {
+std::vector<int64_t> tap_offsets(const Axes& axes, const Source<T>& source, bool last) {
   std::vector<int64_t> offsets;
-  auto add = [&](int64_t offset) {
-    for (int64_t p = 0; p < pieces; ++p) offsets.push_back(offset + p * piece);
-  };
   for (int64_t i : axes[0].offset)
     for (int64_t j : axes[1].offset) {
       const int64_t row = (i - axes[0].offset.front()) * source.plane + (j - axes[1].offset.front()) * source.row;
-      if (!last) add(row);
+      if (!last) offsets.push_back(row);
       for (size_t k = 0; last && k < axes[2].offset.size(); ++k)
-        add(row + (axes[2].offset[k] - axes[2].offset.front()) * source.pixel);
+        offsets.push_back(row + (axes[2].offset[k] - axes[2].offset.front()) * source.pixel);
     }
   return offsets;
 }
@@ -317,7 +339,8 @@ Points<T> points_of(const Axes& axes, const Block& block, const Source<T>& sourc
   for (int64_t n = 0; n < block.images; ++n)
     for (int64_t i = 0; i < block.count[0]; ++i)
       for (int64_t j = 0; j < block.count[1]; ++j) {
-        const T* read = source.origin + n * source.image + i * axes[0].step * source.plane + j * axes[1].step * source.row;
+        const T* read =
+            source.origin + n * source.image + i * axes[0].step * source.plane + j * axes[1].step * source.row;
         const int64_t row = ((block.image + n) * axes[0].target + cell(0, i)) * axes[1].target + cell(1, j);
         T* write = target + (row * axes[2].target + cell(2, 0)) * target_pixel;
         for (int64_t k = 0; k < block.count[2]; ++k, ++at) {
@@ -336,7 +359,8 @@ struct FilterView {
   int64_t groups, depth, columns, tap_step, depth_step, column_step, group_step;
 };
 
-// Panels of `width` columns, ordered group, panel, tap, depth, column; the last panel of a group is filled up with zeros.
+// Panels of `width` columns, ordered group, panel, tap, depth, column; the last panel of a group is filled up with
+// zeros.
 template <class T>
 T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& filter, int64_t width) {
   std::vector<int64_t> taps;
@@ -350,7 +374,8 @@ T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& fil
     for (int64_t item = begin; item < end; ++item) {
       const int64_t tap = taps[static_cast<size_t>(item % tap_total)];
       const int64_t panel = item / tap_total % panels, group = item / tap_total / panels;
-      const T* from = filter.data + tap * filter.tap_step + group * filter.group_step + panel * width * filter.column_step;
+      const T* from =
+          filter.data + tap * filter.tap_step + group * filter.group_step + panel * width * filter.column_step;
       const int64_t columns = std::min(width, filter.columns - panel * width);
       T* to = packed + item * filter.depth * width;
       // Short runs of k, so that each cache line of a filter whose columns lie apart is read once.
@@ -360,7 +385,8 @@ T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& fil
           for (int64_t k = low; k < high; ++k) std::copy_n(from + k * filter.depth_step, columns, to + k * width);
         } else {
           for (int64_t n = 0; n < columns; ++n)
-            for (int64_t k = low; k < high; ++k) to[k * width + n] = from[k * filter.depth_step + n * filter.column_step];
+            for (int64_t k = low; k < high; ++k)
+              to[k * width + n] = from[k * filter.depth_step + n * filter.column_step];
         }
         for (int64_t k = low; k < high; ++k) std::fill(to + k * width + columns, to + (k + 1) * width, T(0));
       }
@@ -370,7 +396,6 @@ T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& fil
 }
 
 constexpr int64_t source_bytes = 256 << 10;  // a block's source: a part of a level-2 cache
-constexpr int64_t chunk_depth = 256;         // a panel's rows in one sum: half a level-1 cache
 
 // target[point] = sum over taps of source[point, tap] times filter[tap].
 template <class T>
@@ -381,15 +406,9 @@ void correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
   const int64_t panels = ceil_divide(filter.columns, width), depth = tap_count(axes) * filter.depth;
   const T* packed = pack_panels(axes, g, filter, width);
 
-  // A run of the source is read at one go: all taps of a row where they touch, or one, or a piece of a deep one. Runs are summed in
-  // chunks whose part of a panel stays in the level-1 cache.
   const std::vector<int64_t>& last = axes[2].offset;
-  const int64_t row_taps = static_cast<int64_t>(last.size());
-  const bool merged = filter.groups == 1 && row_taps > 0 && last.back() - last.front() + 1 == row_taps &&
-                      row_taps * filter.depth <= chunk_depth;
-  int64_t pieces = 1;
-  while (!merged && filter.depth / pieces > chunk_depth && filter.depth % (2 * pieces) == 0) pieces *= 2;
-  const int64_t inner = (merged ? row_taps * filter.depth : filter.depth) / pieces;
+  const bool contiguous =
+      filter.groups == 1 && !last.empty() && last.back() - last.front() + 1 == static_cast<int64_t>(last.size());
   // The work is shared out by blocks, or by panels of a filter too large for a cache, or by both where either is few.
   const int64_t items = 4 * thread_count(), total = filter.groups * panels;
   const bool by_panels = total * depth * width * static_cast<int64_t>(sizeof(T)) > (1 << 20);
@@ -403,34 +422,32 @@ void correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
     const Source<T> inside =
         reads ? surround(axes, block, source, channels, {1, 1, 1, channels}) : Source<T>{source, 0, 0, 0, 0};
     std::vector<int64_t> offsets;
-    if (reads) offsets = tap_offsets(axes, inside, !merged, pieces, inner);
+    if (reads) offsets = tap_offsets(axes, inside, !contiguous);
     const Points<T> points = points_of(axes, block, inside, target, target_pixel);
-    const int64_t runs = static_cast<int64_t>(offsets.size()), runs_at_once = std::max<int64_t>(1, chunk_depth / inner);
     ConvTile<T> tile{};
-    tile.inner = inner;
+    tile.outer = static_cast<int64_t>(offsets.size());
+    tile.inner = contiguous ? static_cast<int64_t>(last.size()) * filter.depth : filter.depth;
     tile.a_step = 1;
     tile.b_step = width;
+    tile.offset = offsets.data();
     int64_t group = 0;
     for (int64_t p = first_panel; p < end_panel; ++p) {
       for (; group < p / panels; ++group)
         for (int64_t& offset : offsets) offset += filter.depth;
+      tile.b = packed + p * depth * width;
       tile.columns = std::min(width, filter.columns - p % panels * width);
       tile.c_offset = group * filter.columns + p % panels * width;
       const auto& run = tile.columns > kernel.lanes ? kernel.two_vectors : kernel.one_vector;
-      for (int64_t low = 0; low < std::max<int64_t>(1, runs); low += runs_at_once) {
-        tile.offset = offsets.data() + low;
-        tile.outer = std::min(runs_at_once, runs - low);
-        tile.b = packed + (p * depth + low * inner) * width;
-        tile.accumulate = low > 0;
-        for_each_tile(points.count, kernel.rows, [&](int64_t first, int64_t rows) {
-          tile.a = points.read + first;
-          tile.c = points.write + first;
-          run[rows - 1](tile);
-        });
-      }
+      for_each_tile(points.count, kernel.rows, [&](int64_t first, int64_t rows) {
+        tile.a = points.read + first;
+        tile.c = points.write + first;
+        run[rows - 1](tile);
+      });
     }
   };
-  parallel_for(blocks.count() * shares, 1, [&](int64_t begin, int64_t end) {
+  const int64_t multiplications = g.batch * axes[0].points * axes[1].points * axes[2].points * depth * target_pixel;
+  const int64_t grain = grain_of(multiplications / filter.groups, blocks.count() * shares);
+  parallel_for(blocks.count() * shares, grain, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t share = item / blocks.count();
       run_block(blocks[item % blocks.count()], total * share / shares, total * (share + 1) / shares);
@@ -464,8 +481,8 @@ void scatter_backward(const ConvGeometry& g, const T* dy, const T* filter, T* dx
 
   const int64_t row = g.in[2] * channels;
 
-  // Adds the products of dy's row (i, j) into those rows of the image that lie in [low, high) of the middle dimension. The points
-  // are the inner loop: neighbours add to different cells, so that no sum waits for the one before.
+  // Adds the products of dy's row (i, j) into those rows of the image that lie in [low, high) of the middle dimension.
+  // The points are the inner loop: neighbours add to different cells, so that no sum waits for the one before.
   auto add_row = [&](auto width, const T* products, T* image, int64_t i, int64_t j, int64_t low, int64_t high) {
     for (int64_t a = 0; a < g.filter[0]; ++a) {
       const int64_t at_i = i * g.stride[0] + a * g.dilation[0] - g.pad_before[0];
@@ -487,7 +504,8 @@ void scatter_backward(const ConvGeometry& g, const T* dy, const T* filter, T* dx
   };
 
   const int64_t bands = std::clamp<int64_t>(4 * thread_count() / g.batch, 1, ceil_divide(g.in[1], 8));
-  parallel_for(g.batch * bands, 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain = grain_of(out_cells(g) * depth * columns, g.batch * bands);
+  parallel_for(g.batch * bands, grain, [&](int64_t begin, int64_t end) {
     T* products = scratch<T>(Use::products, g.out[2] * pitch);
     const T** read = scratch<const T*>(Use::read, g.out[2]);
     T** write = scratch<T*>(Use::write, g.out[2]);
@@ -522,10 +540,17 @@ void scatter_backward(const ConvGeometry& g, const T* dy, const T* filter, T* dx
             });
           }
           switch (channels) {
-            case 1: add_row(std::integral_constant<int, 1>{}, products, image, i, j, low, high); break;
-            case 2: add_row(std::integral_constant<int, 2>{}, products, image, i, j, low, high); break;
-            case 3: add_row(std::integral_constant<int, 3>{}, products, image, i, j, low, high); break;
-            default: add_row(static_cast<int>(channels), products, image, i, j, low, high);
+            case 1:
+              add_row(std::integral_constant<int, 1>{}, products, image, i, j, low, high);
+              break;
+            case 2:
+              add_row(std::integral_constant<int, 2>{}, products, image, i, j, low, high);
+              break;
+            case 3:
+              add_row(std::integral_constant<int, 3>{}, products, image, i, j, low, high);
+              break;
+            default:
+              add_row(static_cast<int>(channels), products, image, i, j, low, high);
           }
         }
     }
@@ -541,13 +566,16 @@ struct Right {
 
 // dy itself where its rows touch and reading `beyond` numbers more than a cell has does not leave it; else a copy.
 template <class T>
-Right<T> right_of(const ConvGeometry& g, const Block& block, const T* dy, int64_t columns, int64_t width, int64_t beyond, bool pack) {
+Right<T> right_of(const ConvGeometry& g, const Block& block, const T* dy, int64_t columns, int64_t width,
+                  int64_t beyond, bool pack) {
   const int64_t channels = g.out_channels, cells = block.points(), per_image = g.out[0] * g.out[1] * g.out[2];
   auto cell = [&](int64_t n, int64_t i, int64_t j) {
-    return (block.image + n) * per_image + ((block.first[0] + i) * g.out[1] + block.first[1] + j) * g.out[2] + block.first[2];
+    return (block.image + n) * per_image + ((block.first[0] + i) * g.out[1] + block.first[1] + j) * g.out[2] +
+           block.first[2];
   };
   const bool whole_rows = block.count[2] == g.out[2], whole_planes = whole_rows && block.count[1] == g.out[1];
-  const bool touch = product(block.count) == per_image || (block.images == 1 && (whole_planes || (whole_rows && block.count[0] == 1)));
+  const bool touch =
+      product(block.count) == per_image || (block.images == 1 && (whole_planes || (whole_rows && block.count[0] == 1)));
   const int64_t behind = (g.batch * per_image - cell(0, 0, 0) - cells) * channels;
   if (!pack && touch && behind >= beyond) return {dy + cell(0, 0, 0) * channels, channels, width};
 
@@ -583,19 +611,21 @@ std::vector<int64_t> row_offsets(const Axes& axes, const Block& block, const Sou
 
 constexpr int64_t filter_block_points = 1024;  // a panel of dy in a block: a part of a level-2 cache
 
-// Slices of the blocks whose sums are kept apart. The number does not depend on the threads, so neither does the result.
+// Slices of the blocks whose sums are kept apart. The number does not depend on the threads, so neither does the
+// result.
 template <class T>
 int64_t most_slices(int64_t size) {
   constexpr int64_t most_bytes = 2 << 20;
   return std::clamp<int64_t>(most_bytes / (size * static_cast<int64_t>(sizeof(T))), 1, 8);
 }
 
-// Runs add(block, sums, accumulate, share, shares) over all blocks, each share of each slice in one thread, and adds the slices'
-// sums in order into `result`.
+// Runs add(block, sums, accumulate, share, shares) over all blocks, each share of each slice in one thread, and adds
+// the slices' sums in order into `result`, of so many numbers.
 template <class T, class Add>
-void sum_over_blocks(const Blocks& blocks, int64_t size, int64_t slices, int64_t shares, T* result, Add&& add) {
+void sum_over_blocks(const Blocks& blocks, int64_t multiplications, int64_t size, int64_t slices, int64_t shares,
+                     T* result, Add&& add) {
   T* sums = slices == 1 ? result : scratch<T>(Use::sums, slices * size);
-  parallel_for(slices * shares, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(slices * shares, grain_of(multiplications, slices * shares), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t slice = item / shares;
       const int64_t first = blocks.count() * slice / slices, last = blocks.count() * (slice + 1) / slices;
@@ -609,10 +639,6 @@ void sum_over_blocks(const Blocks& blocks, int64_t size, int64_t slices, int64_t
       for (int64_t i = begin; i < end; ++i) result[i] += sums[s * size + i];
   });
 }
-
-int64_t out_cells(const ConvGeometry& g) { return g.batch * g.out[0] * g.out[1] * g.out[2]; }
-int64_t in_cells(const ConvGeometry& g) { return g.batch * g.in[0] * g.in[1] * g.in[2]; }
-int64_t filter_taps(const ConvGeometry& g) { return g.filter[0] * g.filter[1] * g.filter[2]; }
 
 // A filter of one cell that moves by one over an unpadded input: a matrix product.
 bool is_product(const ConvGeometry& g) {
@@ -634,11 +660,13 @@ void conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* 
     return;
   }
   if (is_product(g)) {
-    gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels, y, g.out_channels, false);
+    gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels, y,
+            g.out_channels, false);
     return;
   }
   const int64_t depth = g.in_channels / g.groups, columns = g.out_channels / g.groups;
-  correlate<T>(g, forward_axes(g), x, {filter, g.groups, depth, columns, depth * g.out_channels, g.out_channels, 1, columns}, y);
+  correlate<T>(g, forward_axes(g), x,
+               {filter, g.groups, depth, columns, depth * g.out_channels, g.out_channels, 1, columns}, y);
 }
 
 template <class T>
@@ -651,20 +679,23 @@ void conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* fil
     return;
   }
   if (is_product(g)) {
-    gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels, dx, g.in_channels, false);
+    gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels, dx,
+            g.in_channels, false);
     return;
   }
   if (g.groups == 1 && g.in_channels <= kernels<T>().lanes / 4) return scatter_backward(g, dy, filter, dx);
   const int64_t depth = g.out_channels / g.groups, columns = g.in_channels / g.groups;
   for_each_residue(g, [&](const Axes& axes) {
-    correlate<T>(g, axes, dy, {filter, g.groups, depth, columns, columns * g.out_channels, 1, g.out_channels, depth}, dx);
+    correlate<T>(g, axes, dy, {filter, g.groups, depth, columns, columns * g.out_channels, 1, g.out_channels, depth},
+                 dx);
   });
 }
 
 template <class T>
 void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy, T* dfilter) {
   const ConvGeometry g = in_three_dimensions(geometry);
-  const int64_t depth = g.groups == 0 ? 0 : g.in_channels / g.groups, columns = g.groups == 0 ? 0 : g.out_channels / g.groups;
+  const int64_t depth = g.groups == 0 ? 0 : g.in_channels / g.groups,
+                columns = g.groups == 0 ? 0 : g.out_channels / g.groups;
   const int64_t rows_total = filter_taps(g) * depth, size = rows_total * g.out_channels;
   if (size == 0) return;
   if (out_cells(g) == 0 || in_cells(g) == 0) {
@@ -672,79 +703,86 @@ void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy,
     return;
   }
   if (is_product(g)) {
-    gemm<T>(true, false, g.in_channels, g.out_channels, out_cells(g), x, g.in_channels, dy, g.out_channels, dfilter, g.out_channels, false);
+    gemm<T>(true, false, g.in_channels, g.out_channels, out_cells(g), x, g.in_channels, dy, g.out_channels, dfilter,
+            g.out_channels, false);
     return;
   }
   const ConvKernels<T>& kernel = kernels<T>();
   const Axes axes = forward_axes(g);
   const int64_t taps_total = filter_taps(g);
   const int64_t width = columns > kernel.lanes ? 2 * kernel.lanes : kernel.lanes, panels = ceil_divide(columns, width);
-  // With enough channels a tile is one tap by one part of the channels, and the parts lie apart; else it takes several taps.
+  // With enough channels a tile is one tap by one part of the channels, and the parts lie apart; else it takes several
+  // taps.
   const bool in_parts = depth >= 6;
   const int64_t parts = in_parts ? ceil_divide(depth, kernel.rows) : 1;
   const Layout layout{1, in_parts || g.groups > 1 ? g.groups : 1, parts, ceil_divide(depth, parts)};
   const bool pack = rows_total >= 4 * kernel.rows;
-  const Blocks blocks =
-      cut(g.batch, axes, {2 * source_bytes / static_cast<int64_t>(sizeof(T)) / g.in_channels, filter_block_points, 64, most_slices<T>(size)});
+  const Blocks blocks = cut(g.batch, axes,
+                            {2 * source_bytes / static_cast<int64_t>(sizeof(T)) / g.in_channels, filter_block_points,
+                             64, most_slices<T>(size)});
   const int64_t slices = std::min(most_slices<T>(size), blocks.count()), total = g.groups * panels;
   const int64_t shares = std::clamp<int64_t>(ceil_divide(4 * thread_count(), slices), 1, total);
 
-  sum_over_blocks<T>(blocks, size, slices, slices < 8 ? shares : 1, dfilter, [&](const Block& block, T* sums, bool accumulate, int64_t share, int64_t share_count) {
-    const Source<T> inside = surround(axes, block, x, g.in_channels, layout);
-    const int64_t part_step = block.images * inside.image;
-    const Right<T> right = right_of(g, block, dy, columns, width, ceil_divide(columns, kernel.lanes) * kernel.lanes - columns, pack);
-    const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
-    const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
-    const T** read = scratch<const T*>(Use::read, rows_total);
-    T** write = scratch<T*>(Use::write, rows_total);
-    ConvTile<T> tile{};
-    tile.offset = offsets.data();
-    tile.outer = static_cast<int64_t>(offsets.size());
-    tile.inner = block.count[2];
-    tile.a_step = axes[2].step * inside.pixel;
-    tile.b_step = right.pixel;
-    tile.accumulate = accumulate;
-    int64_t group = -1;
-    for (int64_t p = total * share / share_count; p < total * (share + 1) / share_count; ++p) {
-      if (group != p / panels) {
-        group = p / panels;
-        int64_t r = 0;
-        for (int64_t part = 0; part < parts; ++part)
-          for (int64_t tap = 0; tap < taps_total; ++tap)
-            for (int64_t c = layout.first(part, depth); c < layout.first(part + 1, depth); ++c, ++r) {
-              read[r] = inside.origin + (group * parts + part) * part_step + taps[static_cast<size_t>(tap)] + c - layout.first(part, depth);
-              write[r] = sums + (tap * depth + c) * g.out_channels;
-            }
-      }
-      tile.c_offset = group * columns + p % panels * width;
-      tile.columns = std::min(width, columns - p % panels * width);
-      tile.b = right.data + (pack ? p * right.panel : tile.c_offset);
-      const auto& run = tile.columns > kernel.lanes ? kernel.two_vectors : kernel.one_vector;
-      auto run_tile = [&](int64_t first, int64_t rows) {
-        tile.a = read + first;
-        tile.c = write + first;
-        run[rows - 1](tile);
-      };
-      if (!in_parts) {
-        for_each_tile(rows_total, kernel.rows, run_tile);
-        continue;
-      }
-      int64_t first = 0;
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t rows = layout.first(part + 1, depth) - layout.first(part, depth);
-        for (int64_t tap = 0; tap < taps_total; ++tap, first += rows) run_tile(first, rows);
-      }
-    }
-  });
+  sum_over_blocks<T>(
+      blocks, out_cells(g) * rows_total * columns * g.groups, size, slices, slices < 8 ? shares : 1, dfilter,
+      [&](const Block& block, T* sums, bool accumulate, int64_t share, int64_t share_count) {
+        const Source<T> inside = surround(axes, block, x, g.in_channels, layout);
+        const int64_t part_step = block.images * inside.image;
+        const Right<T> right =
+            right_of(g, block, dy, columns, width, ceil_divide(columns, kernel.lanes) * kernel.lanes - columns, pack);
+        const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
+        const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
+        const T** read = scratch<const T*>(Use::read, rows_total);
+        T** write = scratch<T*>(Use::write, rows_total);
+        ConvTile<T> tile{};
+        tile.offset = offsets.data();
+        tile.outer = static_cast<int64_t>(offsets.size());
+        tile.inner = block.count[2];
+        tile.a_step = axes[2].step * inside.pixel;
+        tile.b_step = right.pixel;
+        tile.accumulate = accumulate;
+        int64_t group = -1;
+        for (int64_t p = total * share / share_count; p < total * (share + 1) / share_count; ++p) {
+          if (group != p / panels) {
+            group = p / panels;
+            int64_t r = 0;
+            for (int64_t part = 0; part < parts; ++part)
+              for (int64_t tap = 0; tap < taps_total; ++tap)
+                for (int64_t c = layout.first(part, depth); c < layout.first(part + 1, depth); ++c, ++r) {
+                  read[r] = inside.origin + (group * parts + part) * part_step + taps[static_cast<size_t>(tap)] + c -
+                            layout.first(part, depth);
+                  write[r] = sums + (tap * depth + c) * g.out_channels;
+                }
+          }
+          tile.c_offset = group * columns + p % panels * width;
+          tile.columns = std::min(width, columns - p % panels * width);
+          tile.b = right.data + (pack ? p * right.panel : tile.c_offset);
+          const auto& run = tile.columns > kernel.lanes ? kernel.two_vectors : kernel.one_vector;
+          auto run_tile = [&](int64_t first, int64_t rows) {
+            tile.a = read + first;
+            tile.c = write + first;
+            run[rows - 1](tile);
+          };
+          if (!in_parts) {
+            for_each_tile(rows_total, kernel.rows, run_tile);
+            continue;
+          }
+          int64_t first = 0;
+          for (int64_t part = 0; part < parts; ++part) {
+            const int64_t rows = layout.first(part + 1, depth) - layout.first(part, depth);
+            for (int64_t tap = 0; tap < taps_total; ++tap, first += rows) run_tile(first, rows);
+          }
+        }
+      });
 }
 
 namespace {
 
-// target[point, c] = sum over taps of source[point, tap, c] * filter[tap, c], the source's channels taken `repeat` times each;
-// neighbouring runs of `fold` channels are then added into one of the target.
+// target[point, c] = sum over taps of source[point, tap, c] * filter[tap, c], the source's channels taken `repeat`
+// times each; neighbouring runs of `fold` channels are then added into one of the target.
 template <class T>
-void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source, int64_t source_channels, int64_t repeat, const T* filter,
-                        int64_t fold, T* target) {
+void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source, int64_t source_channels,
+                        int64_t repeat, const T* filter, int64_t fold, T* target) {
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = source_channels * repeat, pixel = ceil_divide(channels, kernel.lanes) * kernel.lanes;
   const int64_t taps = tap_count(axes);
@@ -758,17 +796,21 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
         to += pixel;
       }
   const Blocks blocks =
-      cut(g.batch, axes, {source_bytes / 2 / static_cast<int64_t>(sizeof(T)) / pixel, 4096, 4 * kernel.rows, 4 * thread_count()});
-  parallel_for(blocks.count(), 1, [&](int64_t begin, int64_t end) {
+      cut(g.batch, axes,
+          {source_bytes / 2 / static_cast<int64_t>(sizeof(T)) / pixel, 4096, 4 * kernel.rows, 4 * thread_count()});
+  const int64_t multiplications = g.batch * axes[0].points * axes[1].points * axes[2].points * taps * channels;
+  parallel_for(blocks.count(), grain_of(multiplications, blocks.count()), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const Block block = blocks[item];
-      const Source<T> inside = taps > 0 ? surround(axes, block, source, source_channels, {repeat, 1, 1, pixel}) : Source<T>{source, 0, 0, 0, 0};
+      const Source<T> inside = taps > 0 ? surround(axes, block, source, source_channels, {repeat, 1, 1, pixel})
+                                        : Source<T>{source, 0, 0, 0, 0};
       std::vector<int64_t> offsets;
       if (taps > 0) offsets = tap_offsets(axes, inside, true);
       const Points<T> points = points_of(axes, block, inside, target, channels / fold);
       T* unfolded = fold > 1 ? scratch<T>(Use::products, kernel.rows * pixel) : nullptr;
       std::array<T*, ConvKernels<T>::most_rows> unfolded_rows;
-      for (int64_t r = 0; fold > 1 && r < kernel.rows; ++r) unfolded_rows[static_cast<size_t>(r)] = unfolded + r * pixel;
+      for (int64_t r = 0; fold > 1 && r < kernel.rows; ++r)
+        unfolded_rows[static_cast<size_t>(r)] = unfolded + r * pixel;
       std::array<const T*, ConvKernels<T>::most_rows> read;
       ConvTile<T> tile{};
       tile.a = read.data();
@@ -836,35 +878,37 @@ void depthwise_backward_filter(const ConvGeometry& geometry, const T* x, const T
   const ConvKernels<T>& kernel = kernels<T>();
   const Axes axes = forward_axes(g);
   const int64_t repeat = channels / g.in_channels, pixel = ceil_divide(channels, kernel.lanes) * kernel.lanes;
-  const Blocks blocks = cut(g.batch, axes, {source_bytes / 2 / static_cast<int64_t>(sizeof(T)) / pixel, 4096, 64, most_slices<T>(size)});
-  sum_over_blocks<T>(blocks, size, std::min(most_slices<T>(size), blocks.count()), 1, dfilter, [&](const Block& block, T* sums, bool accumulate, int64_t, int64_t) {
-    const Source<T> inside = surround(axes, block, x, g.in_channels, {repeat, 1, 1, pixel});
-    const Right<T> right = right_of(g, block, dy, channels, channels, pixel - channels, false);
-    const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
-    const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
-    std::array<const T*, ConvKernels<T>::most_rows> read;
-    std::array<T*, ConvKernels<T>::most_rows> write;
-    ConvTile<T> tile{};
-    tile.a = read.data();
-    tile.c = write.data();
-    tile.offset = offsets.data();
-    tile.outer = static_cast<int64_t>(offsets.size());
-    tile.inner = block.count[2];
-    tile.a_step = axes[2].step * inside.pixel;
-    tile.b_step = right.pixel;
-    tile.accumulate = accumulate;
-    for (int64_t c = 0; c < channels; c += kernel.lanes)
-      for_each_tile(taps_total, kernel.rows, [&](int64_t first, int64_t rows) {
-        for (int64_t r = 0; r < rows; ++r) {
-          read[static_cast<size_t>(r)] = inside.origin + taps[static_cast<size_t>(first + r)] + c;
-          write[static_cast<size_t>(r)] = sums + (first + r) * channels;
-        }
-        tile.b = right.data + c;
-        tile.c_offset = c;
-        tile.columns = std::min<int64_t>(kernel.lanes, channels - c);
-        kernel.lanewise[rows - 1](tile);
-      });
-  });
+  const Blocks blocks =
+      cut(g.batch, axes, {source_bytes / 2 / static_cast<int64_t>(sizeof(T)) / pixel, 4096, 64, most_slices<T>(size)});
+  sum_over_blocks<T>(blocks, out_cells(g) * size, size, std::min(most_slices<T>(size), blocks.count()), 1, dfilter,
+                     [&](const Block& block, T* sums, bool accumulate, int64_t, int64_t) {
+                       const Source<T> inside = surround(axes, block, x, g.in_channels, {repeat, 1, 1, pixel});
+                       const Right<T> right = right_of(g, block, dy, channels, channels, pixel - channels, false);
+                       const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
+                       const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
+                       std::array<const T*, ConvKernels<T>::most_rows> read;
+                       std::array<T*, ConvKernels<T>::most_rows> write;
+                       ConvTile<T> tile{};
+                       tile.a = read.data();
+                       tile.c = write.data();
+                       tile.offset = offsets.data();
+                       tile.outer = static_cast<int64_t>(offsets.size());
+                       tile.inner = block.count[2];
+                       tile.a_step = axes[2].step * inside.pixel;
+                       tile.b_step = right.pixel;
+                       tile.accumulate = accumulate;
+                       for (int64_t c = 0; c < channels; c += kernel.lanes)
+                         for_each_tile(taps_total, kernel.rows, [&](int64_t first, int64_t rows) {
+                           for (int64_t r = 0; r < rows; ++r) {
+                             read[static_cast<size_t>(r)] = inside.origin + taps[static_cast<size_t>(first + r)] + c;
+                             write[static_cast<size_t>(r)] = sums + (first + r) * channels;
+                           }
+                           tile.b = right.data + c;
+                           tile.c_offset = c;
+                           tile.columns = std::min<int64_t>(kernel.lanes, channels - c);
+                           kernel.lanewise[rows - 1](tile);
+                         });
+                     });
 }
 
 template void conv_forward(const ConvGeometry&, const float*, const float*, float*);

@@ -1,4 +1,5 @@
-// Convolution over channels-last data, its two transposes, and the depthwise kind. Knows no Tensor; padding rules are the caller's.
+// Convolution over channels-last data, its two transposes, and the depthwise kind. Knows no Tensor; padding rules are
+// the caller's.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +7,17 @@
 namespace tapeflow {
 
 // Sizes of one convolution. Input (batch, in..., in_channels), output (batch, out..., out_channels), filter
-// (filter..., in_channels / groups, out_channels); all dense. `rank` is 1 to 3; entries of unused dimensions are 1 (pad_before 0).
-// Output cell o reads input cell o * stride + k * dilation - pad_before for filter cell k; cells outside the input are zeros,
-// multiplied like others (zero times an infinite weight is NaN, as with explicit padding).
+// (filter..., in_channels / groups, out_channels); all dense. `rank` is 1 to 3; entries of unused dimensions are 1
+// (pad_before 0). Output cell o reads input cell o * stride + k * dilation - pad_before for filter cell k; cells
+// outside the input are zeros, multiplied like others (zero times an infinite weight is NaN, as with explicit padding).
 struct ConvGeometry {
   int rank;
   int64_t batch, in_channels, out_channels, groups;
   int64_t in[3], filter[3], out[3], stride[3], dilation[3], pad_before[3];
 };
 
-// Each writes the whole of its last argument. T is float or double. The value of a result does not depend on the thread count.
+// Each writes the whole of its last argument. T is float or double. The value of a result does not depend on the thread
+// count.
 template <class T>
 void conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y);
 template <class T>
@@ -33,7 +35,8 @@ template <class T>
 void depthwise_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy, T* dfilter);
 
 // What one tile of a convolution computes, for r < rows and columns n of one or two vectors:
-//   c[r][c_offset + n] (+)= sum over i < outer, j < inner of a[r][offset[i] + j * a_step] * b[(i * inner + j) * b_step + n]
+//   c[r][c_offset + n] (+)= sum over i < outer, j < inner of a[r][offset[i] + j * a_step] * b[(i * inner + j) * b_step
+//   + n]
 // In a lanewise tile, a[r][... + n] stands in the place of a[r][...]. b must be readable over whole vectors; of c only
 // `columns` numbers are touched.
 template <class T>
@@ -48,7 +51,8 @@ struct ConvTile {
   bool accumulate;
 };
 
-// The tiles of one instruction set, by rows - 1. convolve_kernel.cc defines them in a namespace per set; convolve.cc chooses.
+// The tiles of one instruction set, by rows - 1. convolve_kernel.cc defines them in a namespace per set; convolve.cc
+// chooses.
 template <class T>
 struct ConvKernels {
   static constexpr int most_rows = 10;

@@ -1,5 +1,6 @@
 // The inner loops of convolution for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace.
-// Only types of this file and ConvTile are used here, so that no shared inline function is compiled for the wrong machine.
+// Only types of this file and ConvTile are used here, so that no shared inline function is compiled for the wrong
+// machine.
 #include "kernels/convolve.h"
 
 namespace tapeflow::TAPEFLOW_ISA {
@@ -44,8 +45,8 @@ template <class T, int rows, int vectors>
   }
 }
 
-// The sums stay in registers: rows * vectors of them, and b's vectors beside. The rows have unrelated addresses but share the
-// running index, so that one register moves them all.
+// The sums stay in registers: rows * vectors of them, and b's vectors beside. The rows have unrelated addresses but
+// share the running index, so that one register moves them all.
 template <class T, int rows, int vectors, bool lanewise>
 void run(const ConvTile<T>& tile) {
   if (tile.accumulate)

@@ -6,8 +6,8 @@
 namespace tapeflow {
 
 // C = op(A) op(B), or C += op(A) op(B). `transpose_a` says that A is stored k x m, `transpose_b` that B is stored n x k;
-// complex numbers are not conjugated. Leading dimensions are elements between stored rows. Every size may be 0. The
-// result does not depend on the number of threads. T: float, double, their complex types, int32_t, int64_t (which wrap).
+// complex numbers are not conjugated. Leading dimensions are elements between stored rows. Every size may be 0.
+// T: float, double, their complex types, int32_t and int64_t, which wrap.
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc, bool accumulate);
@@ -19,7 +19,7 @@ void gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, 
                   int64_t stride_c);
 
 // One product on the calling thread. gemm_kernel.cc defines one per instruction set, in namespaces of these names, for
-// float, double, uint32_t and uint64_t; gemm.cc chooses.
+// float, double, uint32_t and uint64_t; gemm.cc chooses. No size may be 0.
 template <class T>
 using SerialGemm = void (*)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
                             int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool accumulate);

@@ -1,9 +1,9 @@
 // Owns the serial matrix product in vector instructions; compiled once per instruction set, named by TAPEFLOW_ISA.
 //
 // C is made in tiles of a few rows and up to `panel_vectors` vectors of columns, held in registers while k runs: each
-// step loads one row of B and broadcasts one element per row of A. So rows of B must be contiguous, while A may have any
-// strides. B is copied, panel by panel, only where it is transposed or where its rows would lie too far apart to stay in
-// the first-level cache. A product with a transposed B and few rows is made of dot products instead.
+// step loads one row of B and broadcasts one element per row of A. So rows of B must be contiguous, while A may have
+// any strides. B is copied, panel by panel, only where it is transposed or where its rows would lie too far apart to
+// stay in the first-level cache. A product with a transposed B and few rows is made of dot products instead.
 #include "kernels/gemm.h"
 
 #include <utility>

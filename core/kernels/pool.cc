@@ -1,4 +1,5 @@
-// Pooling: walks the windows of each image and treats 16 bytes of channels at a time (a register of every machine we know).
+// Pooling: walks the windows of each image and treats 16 bytes of channels at a time (a register of every machine we
+// know).
 #include "kernels/pool.h"
 
 #include <algorithm>
@@ -41,15 +42,16 @@ struct Window {
   int64_t count;
 };
 
-// Calls body(window) for the windows of output rows [begin, end), counted over the first two dimensions. Windows without an edge
-// share one table of offsets.
+// Calls body(window) for the windows of output rows [begin, end), counted over the first two dimensions. Windows
+// without an edge share one table of offsets.
 template <class Body>
 void for_each_window(const PoolGeometry& g, int64_t begin, int64_t end, Body&& body) {
   std::vector<int64_t> shared, own;
   auto position = [&](int64_t i, int64_t j, int64_t k) { return ((i * g.in[1] + j) * g.in[2] + k) * g.channels; };
   for (int64_t i = 0; i < g.window[0]; ++i)
     for (int64_t j = 0; j < g.window[1]; ++j)
-      for (int64_t k = 0; k < g.window[2]; ++k) shared.push_back(position(i * g.dilation[0], j * g.dilation[1], k * g.dilation[2]));
+      for (int64_t k = 0; k < g.window[2]; ++k)
+        shared.push_back(position(i * g.dilation[0], j * g.dilation[1], k * g.dilation[2]));
   auto first = [&](int d, int64_t at) { return at * g.stride[d] - g.pad_before[d]; };
   auto inside = [&](int d, int64_t from) { return from >= 0 && from + (g.window[d] - 1) * g.dilation[d] < g.in[d]; };
   auto exists = [&](int d, int64_t cell) { return cell >= 0 && cell < g.in[d]; };
@@ -107,7 +109,8 @@ template <class T, class Body>
 // Forward: every window writes its own results, so rows of windows are shared out.
 template <class Body>
 void for_each_row_range(const PoolGeometry& g, Body&& body) {
-  const int64_t rows = out_rows(g), work = std::max<int64_t>(1, g.out[2] * g.channels * g.window[0] * g.window[1] * g.window[2]);
+  const int64_t rows = out_rows(g),
+                work = std::max<int64_t>(1, g.out[2] * g.channels * g.window[0] * g.window[1] * g.window[2]);
   parallel_for(g.batch * rows, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t image = begin / rows, low = begin % rows, high = std::min(rows, low + end - begin);
@@ -143,7 +146,8 @@ bool disjoint(const PoolGeometry& g) {
 bool covered(const PoolGeometry& g) {
   bool result = true;
   for (int d = 0; d < 3; ++d)
-    result = result && g.dilation[d] == 1 && g.window[d] >= g.stride[d] && g.out[d] * g.stride[d] - g.pad_before[d] >= g.in[d];
+    result = result && g.dilation[d] == 1 && g.window[d] >= g.stride[d] &&
+             g.out[d] * g.stride[d] - g.pad_before[d] >= g.in[d];
   return result;
 }
 
@@ -185,7 +189,8 @@ template <class Count, class Body>
   if constexpr (std::is_arithmetic_v<Count>) {
     body(0, cell);
   } else {
-    for (size_t l = 0; l < sizeof(Count) / sizeof(cell[0]); ++l) body(static_cast<int64_t>(l), static_cast<int64_t>(cell[l]));
+    for (size_t l = 0; l < sizeof(Count) / sizeof(cell[0]); ++l)
+      body(static_cast<int64_t>(l), static_cast<int64_t>(cell[l]));
   }
 }
 
@@ -262,9 +267,10 @@ void max_pool_gather(const PoolGeometry& geometry, const T* x, const T* v, T* y)
     T* to = y + image * out_size(g);
     for_each_window(g, low, high, [&](const Window& window) {
       for_each_pack<T>(0, g.channels, [&](int64_t c, auto pack) {
-        for_each_lane(first_maximum<decltype(pack)>(from + window.origin + c, window).cell, [&](int64_t l, int64_t cell) {
-          to[window.output + c + l] = values[window.origin + window.offset[cell] + c + l];
-        });
+        for_each_lane(first_maximum<decltype(pack)>(from + window.origin + c, window).cell,
+                      [&](int64_t l, int64_t cell) {
+                        to[window.output + c + l] = values[window.origin + window.offset[cell] + c + l];
+                      });
       });
     });
   });
@@ -273,20 +279,24 @@ void max_pool_gather(const PoolGeometry& geometry, const T* x, const T* v, T* y)
 template <class T>
 void max_pool_backward_at(const PoolGeometry& geometry, const int64_t* argmax, const T* dy, T* dx) {
   const PoolGeometry g = in_three_dimensions(geometry);
-  parallel_for(g.batch, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, in_size(g))), [&](int64_t begin, int64_t end) {
-    std::fill(dx + begin * in_size(g), dx + end * in_size(g), T(0));
-    for (int64_t image = begin; image < end; ++image)
-      for (int64_t i = 0; i < out_size(g); ++i) dx[image * in_size(g) + argmax[image * out_size(g) + i]] += dy[image * out_size(g) + i];
-  });
+  parallel_for(g.batch, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, in_size(g))),
+               [&](int64_t begin, int64_t end) {
+                 std::fill(dx + begin * in_size(g), dx + end * in_size(g), T(0));
+                 for (int64_t image = begin; image < end; ++image)
+                   for (int64_t i = 0; i < out_size(g); ++i)
+                     dx[image * in_size(g) + argmax[image * out_size(g) + i]] += dy[image * out_size(g) + i];
+               });
 }
 
 template <class T>
 void max_pool_gather_at(const PoolGeometry& geometry, const int64_t* argmax, const T* v, T* y) {
   const PoolGeometry g = in_three_dimensions(geometry);
-  parallel_for(g.batch, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, out_size(g))), [&](int64_t begin, int64_t end) {
-    for (int64_t image = begin; image < end; ++image)
-      for (int64_t i = 0; i < out_size(g); ++i) y[image * out_size(g) + i] = v[image * in_size(g) + argmax[image * out_size(g) + i]];
-  });
+  parallel_for(g.batch, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, out_size(g))),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t image = begin; image < end; ++image)
+                   for (int64_t i = 0; i < out_size(g); ++i)
+                     y[image * out_size(g) + i] = v[image * in_size(g) + argmax[image * out_size(g) + i]];
+               });
 }
 
 template <class T>

@@ -1,24 +1,26 @@
-// Max and average pooling over channels-last data, and their derivatives. Knows no Tensor; padding rules are the caller's.
+// Max and average pooling over channels-last data, and their derivatives. Knows no Tensor; padding rules are the
+// caller's.
 #pragma once
 
 #include <cstdint>
 
 namespace tapeflow {
 
-// Sizes of one pooling. Input (batch, in..., channels), output (batch, out..., channels), dense. `rank` is 1 to 3; entries of
-// unused dimensions are 1 (pad_before 0). Output cell o covers input cells o * stride + k * dilation - pad_before, 0 <= k < window;
-// cells outside the input are ignored. Every window must hold at least one cell of the input.
+// Sizes of one pooling. Input (batch, in..., channels), output (batch, out..., channels), dense. `rank` is 1 to 3;
+// entries of unused dimensions are 1 (pad_before 0). Output cell o covers input cells o * stride + k * dilation -
+// pad_before, 0 <= k < window; cells outside the input are ignored. Every window must hold at least one cell of the
+// input.
 struct PoolGeometry {
   int rank;
   int64_t batch, channels;
   int64_t in[3], window[3], out[3], stride[3], dilation[3], pad_before[3];
 };
 
-// Comparisons follow TensorFlow's CPU kernels. Values alone (`argmax` null): the maximum starts at the lowest finite number and
-// grows by `>`, so NaN is ignored and a window of NaN or -inf gives the lowest finite number. With `argmax`: the first cell of the
-// window is taken whatever it holds, later ones by `>`, so a NaN stays if it is first. `argmax` holds the element's position
-// inside its own image, ((i * in[1] + j) * in[2] + k) * channels + channel.
-// T: float, double, and the integers of 8 to 64 bits.
+// Comparisons follow TensorFlow's CPU kernels. Values alone (`argmax` null): the maximum starts at the lowest finite
+// number and grows by `>`, so NaN is ignored and a window of NaN or -inf gives the lowest finite number. With `argmax`:
+// the first cell of the window is taken whatever it holds, later ones by `>`, so a NaN stays if it is first. `argmax`
+// holds the element's position inside its own image, ((i * in[1] + j) * in[2] + k) * channels + channel. T: float,
+// double, and the integers of 8 to 64 bits.
 template <class T>
 void max_pool_forward(const PoolGeometry& geometry, const T* x, T* y, int64_t* argmax);
 

@@ -1,4 +1,6 @@
 // The door: runs the shape rule and the kernel of an operation, then tells the open recorders.
+#include <algorithm>
+
 #include "op/op.h"
 
 namespace tapeflow {
@@ -46,16 +48,14 @@ const Tensor& read_variable(VariableBody& v) {
   return v.value;
 }
 
-PauseRecording::PauseRecording(size_t first) : first_(first) {
+PauseRecording::PauseRecording(size_t first) : saved_(thread_state().recorders) { thread_state().recorders.resize(first); }
+PauseRecording::PauseRecording(TapesOnly) : saved_(thread_state().recorders) {
   auto& recorders = thread_state().recorders;
-  for (size_t i = first; i < recorders.size(); ++i) hidden_.push_back(recorders[i]);
-  recorders.resize(first);
+  recorders.clear();
+  for (Recorder* r : saved_)
+    if (r->forward()) recorders.push_back(r);
 }
-PauseRecording::~PauseRecording() {
-  auto& recorders = thread_state().recorders;
-  recorders.resize(first_);
-  for (Recorder* r : hidden_) recorders.push_back(r);
-}
+PauseRecording::~PauseRecording() { thread_state().recorders = std::move(saved_); }
 
 const Tensor& RuleContext::x(int i) const {
   const Tensor& t = kept_inputs[size_t(i)];
@@ -69,9 +69,24 @@ const Tensor& RuleContext::y(int i) const {
 }
 Tensor RuleContext::dy(int i) const {
   if (given[size_t(i)]) return given[size_t(i)];
-  Tensor zero = Tensor::allocate(output_specs[size_t(i)].dtype, output_specs[size_t(i)].shape);
+  Spec spec = output_spec(i);
+  Tensor zero = Tensor::allocate(spec.dtype, spec.shape);
   std::memset(zero.mutable_raw(), 0, zero.bytes());
   return zero;
+}
+Shape RuleContext::shape(int i) const {
+  if (kept_inputs[size_t(i)]) return kept_inputs[size_t(i)].shape();
+  if (forms[size_t(i)].rank == kLikeOutput) return output_spec(0).shape;
+  const int64_t* at = dims;
+  for (int k = 0; k < i; ++k) at += std::max<int8_t>(0, forms[size_t(k)].rank);
+  return Shape(at, forms[size_t(i)].rank);
+}
+Spec RuleContext::output_spec(int i) const {
+  if (forms.empty()) return {kept_outputs[size_t(i)].dtype(), kept_outputs[size_t(i)].shape()};
+  const int64_t* at = dims;
+  for (int k = 0; k < inputs() + i; ++k) at += std::max<int8_t>(0, forms[size_t(k)].rank);
+  Form form = forms[size_t(inputs() + i)];
+  return {form.dtype, Shape(at, form.rank)};
 }
 void RuleContext::set_rows(int i, Tensor values, Tensor indices) {
   if (sparse_indices.size() <= size_t(i)) sparse_indices.resize(size_t(i) + 1);

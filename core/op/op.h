@@ -62,8 +62,9 @@ struct Op {
   const char* doc = "";
   bool returns_list = false;           // the public function gives a list, however many outputs there are
   const char* family = nullptr;        // set by family.h, for tests
+  const char* shortest_name = nullptr; // set by define(): the public path that messages use
 
-  const char* public_name() const { return names.empty() ? name : names[0]; }
+  const char* public_name() const { return shortest_name; }
 };
 
 // Registers an entry; the reference stays valid.
@@ -73,14 +74,20 @@ const Op* find_op(const char* name);
 
 // What stands behind a rule while it runs: the kept tensors, the shapes of the inputs, the cotangents (VJP) or
 // tangents (JVP), and the place for the results.
-struct Record;
+// The dtype and rank of a recorded tensor; its dimensions lie apart. kLikeOutput in place of the rank: as output 0.
+struct Form {
+  DType dtype;
+  int8_t rank;
+};
+constexpr int8_t kLikeOutput = -1;
+
 struct RuleContext {
   const Op& op;
   const Params& params;
-  std::span<const Spec> input_specs;
   std::span<const Tensor> kept_inputs;    // empty handles where the tensor was not kept
   std::span<const Tensor> kept_outputs;
-  std::span<const Spec> output_specs;
+  std::span<const Form> forms;            // of the inputs, then of the outputs; empty if all tensors are kept
+  const int64_t* dims;                    // the dimensions of all forms that have a rank, one after the other
   std::span<const Tensor> given;          // VJP: dy per output; JVP: x_dot per input; empty handle = zero
   std::span<const bool> wanted;           // VJP: which inputs' gradients are asked for
   SmallVector<Tensor, 4> result;          // VJP: dx per input; JVP: y_dot per output
@@ -91,10 +98,13 @@ struct RuleContext {
   Tensor dy(int i = 0) const;             // zeros where nothing flows
   bool has_dy(int i) const { return bool(given[size_t(i)]); }
   const Tensor& x_dot(int i) const { return given[size_t(i)]; }
-  const Shape& shape(int i) const { return input_specs[size_t(i)].shape; }
-  DType dtype(int i) const { return input_specs[size_t(i)].dtype; }
+  Shape shape(int i) const;               // of input i
+  DType dtype(int i) const { return forms.empty() ? kept_inputs[size_t(i)].dtype() : forms[size_t(i)].dtype; }
+  bool like_output(int i) const { return !forms.empty() && forms[size_t(i)].rank == kLikeOutput; }
+  Spec output_spec(int i) const;
   bool wants(int i) const { return wanted[size_t(i)]; }
-  int inputs() const { return int(input_specs.size()); }
+  int inputs() const { return int(kept_inputs.size()); }
+  int outputs() const { return int(kept_outputs.size()); }
   void set(int i, Tensor t) { result[size_t(i)] = std::move(t); }
   // The gradient of input i is zero but for the rows `indices`, which get `values` (repeated rows add up).
   void set_rows(int i, Tensor values, Tensor indices);
@@ -104,6 +114,7 @@ struct RuleContext {
 struct Recorder {
   virtual void record(const Call&) = 0;
   virtual void read(VariableBody&) = 0;  // before its value takes part in an operation
+  virtual bool forward() const { return false; }  // works beside the operation (forward mode), not after it
 
  protected:
   ~Recorder() = default;
@@ -115,16 +126,18 @@ struct ThreadState {
 ThreadState& thread_state();
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
 
-// Hides recorders while it lives: all of them, or those from `first` on.
+// Hides recorders while it lives: all of them, those from `first` on, or those that do not work in forward mode.
 class PauseRecording {
  public:
   explicit PauseRecording(size_t first = 0);
+  static PauseRecording tapes() { return PauseRecording(TapesOnly()); }
   ~PauseRecording();
   PauseRecording(const PauseRecording&) = delete;
 
  private:
-  SmallVector<Recorder*, 4> hidden_;
-  size_t first_;
+  struct TapesOnly {};
+  explicit PauseRecording(TapesOnly);
+  SmallVector<Recorder*, 4> saved_;
 };
 
 // The value of a variable, for an operation; the recorders hear of it.

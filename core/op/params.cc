@@ -50,6 +50,7 @@ Argument real(const char* name, double fallback) {
   return {Kind::real, name, {}, -1, false, Param(fallback), DType::invalid};
 }
 Argument dtype_argument(const char* name) { return {Kind::dtype, name, {}, -1, false, Param(), DType::invalid}; }
+Argument required_dtype(const char* name) { return {Kind::dtype, name, {}, -1, true, Param(), DType::invalid}; }
 Argument axes(const char* name) { return {Kind::axes, name, {}, -1, false, Param(), DType::invalid}; }
 Argument ints(const char* name) { return {Kind::ints, name, {}, -1, true, Param(), DType::invalid}; }
 Argument optional_ints(const char* name) { return {Kind::ints, name, {}, -1, false, Param(), DType::invalid}; }

@@ -98,6 +98,7 @@ Argument integer(const char* name);
 Argument integer(const char* name, int64_t fallback);
 Argument real(const char* name, double fallback);
 Argument dtype_argument(const char* name);                          // a dtype or None
+Argument required_dtype(const char* name);
 Argument axes(const char* name);                                    // None, an int or a list of ints
 Argument ints(const char* name);                                    // an int or a list of ints, or a tensor of them
 Argument optional_ints(const char* name);

@@ -21,6 +21,9 @@ Registry& entries() {
 
 const Op& define(Op op) {
   Registry& r = entries();
+  op.shortest_name = op.names.empty() ? op.name : op.names[0];
+  for (const char* path : op.names)
+    if (std::strlen(path) < std::strlen(op.shortest_name)) op.shortest_name = path;
   r.ops.push_back(std::move(op));
   const Op& entry = r.ops.back();
   if (!r.op_by_name.emplace(entry.name, &entry).second)

@@ -42,8 +42,14 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
 
 const Op& cast_op = define(Op{
     .name = "Cast",
-    .arguments = {tensor("x", fixed_size), dtype_argument("dtype")},
-    .infer = [](Call& call) { call.returns(call.params.dtype(0), call.in[0].shape()); },
+    .arguments = {tensor("x", fixed_size), required_dtype("dtype")},
+    .infer =
+        [](Call& call) {
+          DType to = call.params.dtype(0);
+          if (!fixed_size.has(to))
+            fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(call.in[0].dtype()), " to ", legacy_name_of(to), " is not supported");
+          call.returns(to, call.in[0].shape());
+        },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];

@@ -92,7 +92,7 @@ void matmul_vjp(RuleContext& c) {
   }
   if (c.wants(1)) {
     Tensor a = aa ? c.x(0) : conj(c.x(0));
-    const Shape& shape = c.shape(1);
+    const Shape shape = c.shape(1);
     Tensor db;
     if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
       Tensor rows = reshape(a, {a.size() / std::max<int64_t>(1, a.shape().back()), a.shape().back()});

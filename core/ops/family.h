@@ -134,11 +134,12 @@ template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Cal
   });
 }
 
+inline Tensor unspread(const RuleContext& c, int i, Tensor dx) { return c.like_output(i) ? dx : unbroadcast(dx, c.shape(i)); }
 template <class RuleA, class RuleB> void binary_vjp(RuleContext& c) {
   if constexpr (!std::is_same_v<RuleA, NoGradient>)
-    if (c.wants(0)) c.set(0, unbroadcast(apply<RuleA>(c, c.dy(), true), c.shape(0)));
+    if (c.wants(0)) c.set(0, unspread(c, 0, apply<RuleA>(c, c.dy(), true)));
   if constexpr (!std::is_same_v<RuleB, NoGradient>)
-    if (c.wants(1)) c.set(1, unbroadcast(apply<RuleB>(c, c.dy(), true), c.shape(1)));
+    if (c.wants(1)) c.set(1, unspread(c, 1, apply<RuleB>(c, c.dy(), true)));
 }
 // A tangent is spread to the full shape before the rule sees it, so that both modes share one rule.
 Tensor spread(const RuleContext&, const Tensor& x_dot);

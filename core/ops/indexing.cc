@@ -280,7 +280,7 @@ const Op& gather_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           if (!c.wants(0)) return;
-          const Shape& x = c.shape(0);
+          const Shape x = c.shape(0);
           int axis = normalize_axis("gather", c.params.integer(0), x.rank());
           const Tensor& indices = c.x(1);
           int64_t batch_dims = c.params.integer(1);

@@ -485,7 +485,7 @@ const Op& split_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           SmallVector<Tensor, 8> parts;
-          for (size_t i = 0; i < c.output_specs.size(); ++i) parts.push_back(c.dy(int(i)));
+          for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
           c.set(0, concat(parts, c.params.integer(1)));
         },
     .returns_list = true,
@@ -558,7 +558,7 @@ const Op& unpack_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           SmallVector<Tensor, 8> parts;
-          for (size_t i = 0; i < c.output_specs.size(); ++i) parts.push_back(c.dy(int(i)));
+          for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
           c.set(0, stack(parts, c.params.integer(1)));
         },
     .returns_list = true,
@@ -608,7 +608,7 @@ const Op& tile_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          const Shape& x = c.shape(0);
+          const Shape x = c.shape(0);
           if (2 * x.rank() > kMaxRank) fail(ErrorKind::unimplemented, "tile: its gradient takes at most ", kMaxRank / 2, " dimensions");
           Shape wide;
           Ints repeated;
@@ -693,7 +693,7 @@ const Op& pad_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          const Shape& x = c.shape(0);
+          const Shape x = c.shape(0);
           Ints begin, size;
           for (int i = 0; i < x.rank(); ++i) begin.push_back(c.params.ints(0)[size_t(2 * i)]), size.push_back(x[i]);
           if (c.wants(0)) c.set(0, slice(c.dy(), begin, size));

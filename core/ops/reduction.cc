@@ -220,7 +220,7 @@ int64_t reduced_count(const Shape& x, const Param& axes, const char* who) {
 
 // dy brought back to x's rank, with ones for the reduced dimensions.
 Tensor with_kept_dims(const RuleContext& c, const Tensor& t) {
-  const Shape& x = c.shape(0);
+  const Shape x = c.shape(0);
   return reshape(t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params[0], x.rank()), true));
 }
 

@@ -50,8 +50,9 @@ struct VariableObject {
 extern PyTypeObject* tensor_type;
 extern PyTypeObject* variable_type;
 
-inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
-inline bool is_variable(PyObject* o) { return PyType_IsSubtype(Py_TYPE(o), variable_type); }
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }  // the type is final
+extern PyTypeObject* variable_class;  // tf.Variable, the subclass that programs use
+inline bool is_variable(PyObject* o) { return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type); }
 inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObject*>(o)->body); }
 inline VariableBody& variable_of(PyObject* o) { return *reinterpret_cast<VariableObject*>(o)->body; }
 

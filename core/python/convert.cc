@@ -113,8 +113,7 @@ template <class T> bool put_integer_as(void* at, int64_t i, PyObject* o) {
 
 // Writes a Python scalar as element i; false if it cannot have this dtype.
 bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
-  if (PyBool_Check(o)) {
-    if (d != DType::boolean) return false;
+  if (PyBool_Check(o) && d == DType::boolean) {
     put(at, i, o == Py_True);
     return true;
   }
@@ -177,8 +176,8 @@ DType natural_dtype(PyObject* o) {
   if (PyUnicode_Check(o) || PyBytes_Check(o)) return DType::string;
   int overflow = 0;
   long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-  if (overflow > 0) return DType::uint64;
-  return v >= INT32_MIN && v <= INT32_MAX && !overflow ? DType::int32 : DType::int64;
+  if (overflow) fail(ErrorKind::value, "Can't convert Python sequence with out-of-range integer to Tensor.");
+  return v >= INT32_MIN && v <= INT32_MAX ? DType::int32 : DType::int64;
 }
 
 Tensor scalar_tensor(PyObject* o, DType wanted, DType preferred) {
@@ -294,7 +293,7 @@ DType common_dtype(const std::vector<PyObject*>& items) {
     else if (result == DType::float32 && integers.has(d)) continue;
     else if (result == DType::float32 && d == DType::complex128) result = d;
     else if (result == DType::complex128 && (integers.has(d) || d == DType::float32)) continue;
-    else fail_conversion(o, result);
+    else fail(ErrorKind::value, "Can't convert Python sequence with mixed types to Tensor.");
   }
   return result == DType::invalid ? DType::float32 : result;
 }

@@ -70,7 +70,9 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
       if (v == -1.0 && PyErr_Occurred()) throw_python_error();
       return Param(v);
     }
-    case Argument::Kind::dtype: return o == Py_None ? Param() : Param(dtype_from(o));
+    case Argument::Kind::dtype:
+      if (o == Py_None && a.required) fail(ErrorKind::type, who, ": argument '", a.name, "' must not be None");
+      return o == Py_None ? Param() : Param(dtype_from(o));
     case Argument::Kind::axes:
     case Argument::Kind::ints:
       if (o == Py_None) {

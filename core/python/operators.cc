@@ -18,7 +18,7 @@ const Op& entry(const char* name) {
 
 // Types that know better than us what an operator means with one of our tensors: they have no way to become one.
 bool stranger(PyObject* o) {
-  if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return false;
+  if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None) return false;
   if (PyObject_HasAttrString(o, "__tf_operation__")) return true;
   if (known_dtype(o) != DType::invalid || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
   return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
@@ -36,21 +36,10 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who) {
   Tensor y = operand(b);
   return {to_tensor(a, DType::invalid, y.dtype(), who), y};
 }
-void require_same_dtype(const Operands& o, PyObject* a, PyObject* b, const char* who) {
-  if (o.a.dtype() == o.b.dtype() || (is_operand(a) && is_operand(b))) return;
-  PyObject* given = is_operand(a) ? b : a;
-  DType wanted = is_operand(a) ? o.a.dtype() : o.b.dtype();
-  if (known_dtype(given) != DType::invalid) return;
-  Ref text = checked(PyObject_Repr(given));
-  fail(ErrorKind::type, who, ": Cannot convert ", PyUnicode_AsUTF8(text.get()), " (", Py_TYPE(given)->tp_name,
-       ") to EagerTensor of dtype ", name_of(wanted), ". Use tf.cast on the tensor, or a number of its kind.");
-}
-
 template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, Compute compute) {
   if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] {
     Operands o = convert_operands(a, b, who);
-    require_same_dtype(o, a, b, who);
     return wrap(compute(o.a, o.b));
   });
 }
@@ -159,7 +148,7 @@ PyObject* rich_compare(PyObject* a, PyObject* b, int operation) {
     if (equality) {
       Shape ignored;
       if (o.a.dtype() != o.b.dtype() && !(is_operand(a) && is_operand(b))) return different();
-      if (!broadcast(o.a.shape(), o.b.shape(), &ignored)) return different();
+      if (!broadcast(o.a.shape(), o.b.shape(), &ignored)) return wrap(Tensor::scalar(operation == Py_NE));
     }
     switch (operation) {
       case Py_EQ: return wrap(equal(o.a, o.b));

@@ -44,6 +44,11 @@ Spec spec_of_resolved(PyObject* o) {
   return {v.dtype, v.value ? v.value.shape() : v.shape};
 }
 
+bool same_value(PyObject* a, PyObject* b) {
+  if (is_tensor(a) != is_tensor(b)) return false;
+  return is_tensor(a) ? tensor_of(a).body() == tensor_of(b).body() : &variable_of(a) == &variable_of(b);
+}
+
 void warn(const char* helper, DType d) {
   PyObject* function = registered(helper);
   if (!function) return;
@@ -90,7 +95,7 @@ PyObject* tape_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
 }
 PyObject* tape_pause(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (!tape_of(self).recording()) fail(ErrorKind::value, "GradientTape.stop_recording: Tape is not recording.");
+    if (!tape_of(self).recording()) fail(ErrorKind::runtime, "GradientTape.stop_recording: Tape is not recording.");
     tape_of(self).stop();
     Py_RETURN_NONE;
   });
@@ -194,6 +199,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
              cotangent_leaves.size(), " for ", target_leaves.size(), " targets");
     }
 
+    std::vector<std::pair<size_t, Tensor>> direct;  // sources that are targets although the tape never saw them
     SmallVector<ValueIndex, 8> targets, sources;
     SmallVector<Spec, 4> target_specs;
     SmallVector<Tensor, 8> cotangents;
@@ -224,11 +230,16 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
           dy = broadcast_to(dy, spec.shape);
         }
       }
+      if (targets.back() == kNotFollowed)
+        for (size_t s = 0; s < resolved_sources.size(); ++s)
+          if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled(spec.dtype, spec.shape, 1));
       target_specs.push_back(spec);
       cotangents.push_back(std::move(dy));
     }
     if (tape.recording() && !tape.persistent()) tape.stop();
     std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
+
+    for (auto& [s, dy] : direct) accumulate(flow[s], {dy, Tensor()}, dy.shape());
 
     SmallVector<Ref, 8> results;
     for (size_t i = 0; i < flow.size(); ++i) {
@@ -240,11 +251,86 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   });
 }
 
+// _jacobian_rows(target, sources, batched): for each element of the target (of one example of it, if batched) the
+// gradient by each source, stacked: along a new first dimension, or a new second one if batched. None where there is
+// no path. Sources are a flat list.
+PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
+  PyObject *target, *source_list;
+  int batched;
+  if (!PyArg_ParseTuple(args, "OO!p:_jacobian_rows", &target, &PyList_Type, &source_list, &batched)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Tape& tape = tape_of(self);
+    if (tape.used_up()) fail(ErrorKind::runtime, kUsedUp);
+    Ref t = resolve_or_fail(target, "GradientTape.jacobian");
+    Spec spec = spec_of_resolved(t.get());
+    SmallVector<ValueIndex, 8> sources;
+    SmallVector<Shape, 4> shapes;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(source_list); ++i) {
+      Ref s = resolve_or_fail(PyList_GET_ITEM(source_list, i), "GradientTape.jacobian");
+      sources.push_back(is_tensor(s.get()) ? tape.find(tensor_of(s.get())) : tape.find(variable_of(s.get())));
+      shapes.push_back(spec_of_resolved(s.get()).shape);
+    }
+    ValueIndex index = is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get()));
+    if (tape.recording() && !tape.persistent()) tape.stop();
+    int64_t examples = batched ? spec.shape[0] : 1, rows = examples ? spec.shape.elements() / examples : 0;
+    std::vector<SmallVector<Tensor, 8>> parts(sources.size());
+    Tensor one = Tensor::number(spec.dtype, 1);
+    size_t size = size_of(spec.dtype);
+    for (int64_t r = 0; r < rows; ++r) {
+      Tensor dy = zeros(spec.dtype, spec.shape);
+      for (int64_t e = 0; e < examples; ++e) std::memcpy(static_cast<char*>(dy.mutable_raw()) + size_t(e * rows + r) * size, one.raw(), size);
+      std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
+      for (size_t s = 0; s < flow.size(); ++s)
+        if (flow[s]) parts[s].push_back(densified(flow[s], shapes[s]));
+    }
+    if (!tape.persistent()) tape.use_up();
+    Ref result = checked(PyList_New(0));
+    for (auto& p : parts) {
+      Ref item = p.empty() ? Ref::share(Py_None) : checked(wrap(stack(p, batched ? 1 : 0)));
+      if (PyList_Append(result.get(), item.get()) < 0) throw_python_error();
+    }
+    return result.release();
+  });
+}
+
+// _records(): for each record, the operation's public name, the code object and instruction it came from, the bytes of
+// the tensors it keeps, the indices of its inputs (None if not followed), those of its outputs, and whether its gradient
+// stops.
+PyObject* tape_records(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    tape_of(self).visit_records([&](const Tape::RecordView& r) {
+      PyObject* code = r.location.code ? static_cast<PyObject*>(r.location.code) : Py_None;
+      Ref inputs = checked(PyList_New(0)), outputs = checked(PyList_New(0));
+      for (ValueIndex i : r.inputs) {
+        Ref index = i == kNotFollowed ? Ref::share(Py_None) : checked(PyLong_FromUnsignedLong(i));
+        PyList_Append(inputs.get(), index.get());
+      }
+      for (int i = 0; i < r.outputs; ++i) {
+        Ref index = checked(PyLong_FromUnsignedLong(r.first_output + ValueIndex(i)));
+        PyList_Append(outputs.get(), index.get());
+      }
+      Ref row = checked(Py_BuildValue("(sOinOOO)", r.op.public_name(), code, r.location.instruction, Py_ssize_t(r.kept_bytes),
+                                      inputs.get(), outputs.get(), r.op.gradient == Gradient::none ? Py_True : Py_False));
+      if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
+    });
+    return list.release();
+  });
+}
+
+// _index_of(tensor or variable): where it stands on this tape, or None.
+PyObject* tape_index_of(PyObject* self, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "GradientTape.explain");
+    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find(tensor_of(x.get())) : tape_of(self).find(variable_of(x.get()));
+    return i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
+  });
+}
+
 PyObject* get_persistent(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).persistent()); }
 PyObject* get_recording(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).recording()); }
+PyObject* get_watches_accessed(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).watches_accessed_variables()); }
 PyObject* get_used_up(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).used_up()); }
-PyObject* get_record_count(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).records().size()); }
-PyObject* get_kept_bytes(PyObject* self, void*) { return PyLong_FromSize_t(tape_of(self).kept_bytes()); }
 
 template <class F> PyCFunction method(F function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
 
@@ -255,6 +341,9 @@ PyMethodDef tape_methods[] = {
     {"_resume", tape_resume, METH_NOARGS, nullptr},
     {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
     {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
+    {"_records", tape_records, METH_NOARGS, nullptr},
+    {"_index_of", tape_index_of, METH_O, nullptr},
+    {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},
     {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
      "Derivatives of `target` by each of `sources`, in the structure of `sources`.\n\n"
@@ -265,9 +354,8 @@ PyMethodDef tape_methods[] = {
 PyGetSetDef tape_properties[] = {
     {"_persistent", get_persistent, nullptr, nullptr, nullptr},
     {"_recording", get_recording, nullptr, nullptr, nullptr},
+    {"_watches_accessed_variables", get_watches_accessed, nullptr, nullptr, nullptr},
     {"_used_up", get_used_up, nullptr, nullptr, nullptr},
-    {"_record_count", get_record_count, nullptr, nullptr, nullptr},
-    {"_kept_bytes", get_kept_bytes, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot tape_slots[] = {
@@ -387,6 +475,18 @@ const Op& custom_op() {
   return op;
 }
 
+// In forward mode the function's own operations have been followed. If they left no tangent, the rule is asked for one.
+bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Call& call) {
+  bool any = false;
+  for (size_t i = 0; i < call.out.size(); ++i) {
+    Tensor tangent = accumulator.tangent(tensor_of(PyList_GET_ITEM(outputs, Py_ssize_t(i))));
+    if (!tangent) continue;
+    accumulator.watch(call.out[i], tangent);
+    any = true;
+  }
+  return any;
+}
+
 // record_operation(outputs, inputs, rule): tells the open recorders that `outputs` came from `inputs` by an operation
 // with this rule. Gives new tensors with the outputs' elements; those are what is recorded.
 PyObject* record_operation(PyObject*, PyObject* args) {
@@ -403,19 +503,28 @@ PyObject* record_operation(PyObject*, PyObject* args) {
       call.out.push_back(t.view(t.shape()));
     }
     auto& recorders = thread_state().recorders;
-    for (size_t i = recorders.size(); i-- > 0;) recorders[i]->record(call);
+    for (size_t i = recorders.size(); i-- > 0;)
+      if (!recorders[i]->forward() || !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call)) recorders[i]->record(call);
     return wrap_list(call.out);
   });
 }
 
-// A context in which nothing on this thread records.
+// A context in which no tape on this thread records (forward mode goes on), or nothing at all: StopRecording(True).
 struct StopObject {
   PyObject_HEAD
   PauseRecording* pause;
+  bool everything;
 };
+PyObject* stop_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  int everything = 0;
+  if (!PyArg_ParseTuple(args, "|p:StopRecording", &everything)) return nullptr;
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<StopObject*>(self)->everything = everything;
+  return self;
+}
 PyObject* stop_enter(PyObject* self, PyObject*) {
   auto* o = reinterpret_cast<StopObject*>(self);
-  if (!o->pause) o->pause = new PauseRecording;
+  if (!o->pause) o->pause = o->everything ? new PauseRecording : new PauseRecording(PauseRecording::tapes());
   return Py_NewRef(self);
 }
 PyObject* stop_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
@@ -435,7 +544,7 @@ PyMethodDef stop_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot stop_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_new, reinterpret_cast<void*>(stop_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(stop_dealloc)},
     {Py_tp_methods, stop_methods},
     {0, nullptr},

@@ -10,6 +10,7 @@
 namespace tapeflow::python {
 
 PyTypeObject* variable_type = nullptr;
+PyTypeObject* variable_class = nullptr;
 SliceKey parse_key(PyObject* key);
 
 namespace {
@@ -23,6 +24,7 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   return guarded([&] {
+    if (!variable_class && type != variable_type) variable_class = type;
     auto* body = new VariableBody;
     body->wrapper = self;
     reinterpret_cast<VariableObject*>(self)->body = body;
@@ -35,7 +37,7 @@ void variable_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (o->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
-  o->body->wrapper = nullptr;
+  if (o->body->wrapper == self) o->body->wrapper = nullptr;
   o->body->drop();
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -95,12 +97,24 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
                [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
 }
 
+// What an assignment returns: a second object for the same variable, as in TensorFlow.
+PyObject* another_face(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject* other = type->tp_alloc(type, 0);
+  if (!other) throw_python_error();
+  auto* o = reinterpret_cast<VariableObject*>(other);
+  o->body = &variable_of(self);
+  o->body->retain();
+  o->dict = Py_XNewRef(reinterpret_cast<VariableObject*>(self)->dict);
+  return other;
+}
+
 const char* names[] = {"assign", "assign_add", "assign_sub"};
 
 void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
-  Tensor t = to_tensor(value, DType::invalid, v.dtype, who);
+  Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
   check_assignable(v, t, who);
   if (update == Update::assign) {
     v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
@@ -108,15 +122,14 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   }
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
   if (!(v.value.shape() == t.shape()))
-    fail(ErrorKind::value, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+    fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
   if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
   if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
   PauseRecording paused;
   v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
 }
 
-// assign(value, use_locking=None, name=None, read_value=True) and its two siblings. `self` is returned either way, as
-// TensorFlow does in eager mode, but for read_value=False, which gives None.
+// assign(value, use_locking=None, name=None, read_value=True) and its two siblings.
 template <Update update>
 PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
   PyObject* value = n > 0 ? args[0] : nullptr;
@@ -136,7 +149,7 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     update_variable(variable_of(self), value, update);
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
-    return Py_NewRef(read ? self : Py_None);
+    return read ? another_face(self) : Py_NewRef(Py_None);
   });
 }
 
@@ -164,7 +177,7 @@ PyObject* assign_slice(PyObject* self, PyObject* args) {
     if (!broadcast(plan.result, t.shape(), &ignored) || !(ignored == plan.result))
       fail(ErrorKind::value, "assign: the value must have the shape of the slice ", plan.result, "; got ", t.shape());
     write_slice(writable_value(v), plan, t);
-    return Py_NewRef(self);
+    return another_face(self);
   });
 }
 

@@ -1,6 +1,8 @@
 // Updating variables in place where that is safe.
 #include "tensor/variable.h"
 
+#include <cstring>
+
 #include "base/error.h"
 
 namespace tapeflow {
@@ -19,7 +21,7 @@ void check_assignable(const VariableBody& v, const Tensor& value, const char* wh
     fail(ErrorKind::value, who, ": the value must have the variable's dtype; got ", name_of(value.dtype()),
          ", expected ", name_of(v.dtype));
   if (!fits(v.shape, value.shape()))
-    fail(ErrorKind::value, who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
+    fail(std::strcmp(who, "assign") == 0 || std::strcmp(who, "Variable") == 0 ? ErrorKind::value : ErrorKind::invalid_argument, who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
          PythonShape{v.shape}, ", and the assigned value shape ", PythonShape{value.shape()}, " are incompatible.");
 }
 

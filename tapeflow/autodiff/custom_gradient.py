@@ -9,6 +9,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 
@@ -45,7 +46,7 @@ class _CustomGradient:
         flat_results = [convert_to_tensor(y) for y in nest.flatten(result)]
 
         def flat_rule(dys: list[Any]) -> list[Any]:
-            dys = [zeros_for(y) if dy is None else dy for dy, y in zip(dys, flat_results)]
+            dys = [zeros_like(y) if dy is None else dy for dy, y in zip(dys, flat_results)]
             if variables:
                 gradients, variable_gradients = rule(*dys, variables=variables)
                 variable_gradients = list(variable_gradients)
@@ -67,11 +68,6 @@ class _CustomGradient:
 
         recorded = _core.record_operation(flat_results, [*flat_inputs, *variables], flat_rule)
         return nest.pack_sequence_as(result, recorded)
-
-
-def zeros_for(tensor: Any) -> Any:
-    """The cotangent of an output that nothing depends on."""
-    return tensor - tensor if False else convert_to_tensor(0, dtype=tensor.dtype) * _core.convert_to_tensor(tensor, None, None, "zeros")
 
 
 def _is_opaque(value: Any) -> bool:
@@ -103,7 +99,7 @@ def _check_shapes(gradients: list[Any], inputs: list[Any]) -> None:
 
 @public("custom_gradient")
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Decorates a function that returns its value and a function from the upstream gradient to the gradient by its inputs.
+    """Decorates a function that returns its value and a rule: from the upstream gradient to the gradient by its inputs.
 
     >>> @tf.custom_gradient
     ... def double_gradient(x):

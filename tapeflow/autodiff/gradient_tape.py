@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tapeflow import _core
+from tapeflow import _core, primitives
+from tapeflow.autodiff.source_line import source_line
+from tapeflow.autodiff.why_none import Explanation, explain
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros
+from tapeflow.types import nest
+from tapeflow.types.enums import UnconnectedGradients
 from tapeflow.types.logging import warn
 
 
@@ -36,6 +41,126 @@ class GradientTape(_core.GradientTape):
             yield
         finally:
             self._resume()
+
+    def summary(self) -> str:
+        """What the tape holds, by line of the program: records, and the bytes of the tensors they keep.
+
+        >>> x = tf.Variable([1., 2.])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> print(tape.summary().splitlines()[0])
+        1 record, 8 bytes kept
+        """
+        rows: dict[tuple[str, int], list[Any]] = {}
+        records = self._records()
+        for operation, code, instruction, kept, *_ in records:
+            row = rows.setdefault(source_line(code, instruction), [0, 0, []])
+            row[0] += 1
+            row[1] += kept
+            if operation not in row[2]:
+                row[2].append(operation)
+        total = sum(record[3] for record in records)
+        lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
+        for (file, line), (count, kept, operations) in rows.items():
+            lines.append(f"  {file}:{line}  {count} x {', '.join(operations)}, {kept} bytes")
+        return "\n".join(lines)
+
+    def explain(self, target: Any, source: Any) -> Explanation:
+        """Why `gradient(target, source)` is None, or that it is not: the cause, the operation, its line, what to do.
+
+        >>> x = tf.Variable(7.)
+        >>> with tf.GradientTape() as tape:
+        ...     y = tf.floor(x) * 2.
+        >>> tape.explain(y, x).cause
+        'operation without gradient'
+        """
+        return explain(self, target, source)
+
+    def __repr__(self) -> str:
+        state = "recording" if self._recording else "used up" if self._used_up else "closed"
+        kind = "persistent, " if self._persistent else ""
+        return f"<tf.GradientTape: {kind}{state}, {len(self._records())} records>"
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` by every element of each source.
+
+        Each result has the shape of the target followed by that of the source.
+
+        >>> x = tf.constant([1., 2.])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x)
+        [[2., 0.], [0., 4.]]
+        """
+        self._refuse_loop(experimental_use_pfor, "jacobian")
+        wants_zeros = _wants_zeros(unconnected_gradients)
+        target_shape = list(target.shape)
+        flat_sources = nest.flatten(sources)
+        jacobians = [
+            _shaped(rows, source, target_shape + list(source.shape), wants_zeros)
+            for rows, source in zip(self._jacobian_rows(target, flat_sources, False), flat_sources)
+        ]
+        return nest.pack_sequence_as(sources, jacobians)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each example: `target[i]` by `source[i]`, for tensors whose first dimension is a batch.
+
+        >>> x = tf.constant([[1., 2.]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x)
+        [[[2., 0.], [0., 4.]]]
+        """
+        self._refuse_loop(experimental_use_pfor, "batch_jacobian")
+        shapes = list(target.shape), list(source.shape)
+        if len(shapes[0]) < 2 or len(shapes[1]) < 2 or shapes[0][0] != shapes[1][0]:
+            raise ValueError(
+                "batch_jacobian: `target` and `source` must have a rank of at least 2 and the same first dimension; "
+                f"got shapes {target.shape} and {source.shape}. Need first dimension of target shape and source shape "
+                "to match."
+            )
+        _wants_zeros(
+            unconnected_gradients
+        )  # checked, but without a path the result is zeros either way, as in TensorFlow
+        (rows,) = self._jacobian_rows(target, [source], True)
+        return _shaped(rows, source, shapes[0] + shapes[1][1:], True)
+
+    def _refuse_loop(self, experimental_use_pfor: bool, who: str) -> None:
+        if not experimental_use_pfor and not self._persistent:
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {who} with eager execution enabled "
+                "and with experimental_use_pfor set to False."
+            )
+
+
+def _wants_zeros(unconnected_gradients: Any) -> bool:
+    try:
+        return UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
+
+
+def _shaped(rows: Any, source: Any, shape: list[int], wants_zeros: bool) -> Any:
+    """Stacked gradient rows as a Jacobian; None, or zeros, where there is no path."""
+    if rows is None:
+        return zeros(shape, source.dtype) if wants_zeros else None
+    return primitives.Reshape(rows, shape)
 
 
 def _warn_watched(dtype: Any) -> None:

@@ -94,8 +94,8 @@ class IndexedSlices(CompositeTensor):
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __str__(self) -> str:
-        dense_shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
-        return f"IndexedSlices(indices={self._indices}, values={self._values}{dense_shape})"
+        dense_shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{dense_shape})"
 
 
 @public("IndexedSlicesSpec")

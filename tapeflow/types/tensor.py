@@ -38,24 +38,25 @@ class Reference:
         return f"<Reference wrapping {self._referent!r}>"
 
 
-def element_text(tensor: Any) -> str:
-    """The elements as NumPy prints them: in full for a scalar, shortened for a large array."""
-    if tensor.dtype.name == "string" and tensor.shape.rank == 0:
-        return repr(tensor.numpy())
-    values = tensor.numpy()
+def element_text(values: Any, form: Any) -> str:
+    """NumPy's text for the elements; one of several lines starts on a line of its own."""
+    text = form(values)
+    return "\n" + text if "\n" in text else text
+
+
+def element_repr(values: Any) -> str:
+    """The elements as `repr` shows them: Python's number for a scalar, `array(...)` otherwise."""
     if isinstance(values, np.ndarray):
-        return np.array2string(values, separator=" ") if values.dtype != object else str(values)
-    return str(values)
+        return element_text(values, repr)
+    return repr(values if isinstance(values, bytes) else values.item())
 
 
 def _repr(tensor: Any) -> str:
-    values = tensor.numpy()
-    text = repr(values) if isinstance(values, np.ndarray | bytes) else str(values)
-    return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={text}>"
+    return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={element_repr(tensor.numpy())}>"
 
 
 def _str(tensor: Any) -> str:
-    return f"tf.Tensor({element_text(tensor)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
+    return f"tf.Tensor({element_text(tensor.numpy(), str)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
 
 
 def _ref(self: Any) -> Reference:
@@ -80,7 +81,7 @@ def _set_shape(self: Any, shape: Any) -> None:
 
 
 def _format(self: Any, specification: str) -> str:
-    return format(self.numpy(), specification) if specification else str(self)
+    return format(self.numpy(), specification)
 
 
 def _copy(self: Any, memo: Any = None) -> Any:

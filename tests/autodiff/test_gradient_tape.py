@@ -1,0 +1,241 @@
+"""The tape beyond values: what it keeps, when it lets go, where records come from, threads."""
+
+import gc
+import inspect
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import tapeflow as tf
+from tapeflow import _core
+from tapeflow.autodiff.source_line import source_line
+
+
+def kept_bytes(tape):
+    return sum(record[3] for record in tape._records())
+
+
+def live_bytes():
+    gc.collect()
+    return _core.memory_info()["current"]
+
+
+@pytest.mark.parametrize(
+    "function, kept",
+    [
+        (lambda x: x + 1.0, 0),  # a sum needs nothing
+        (lambda x: -x, 0),
+        (lambda x: tf.reduce_sum(x), 0),
+        (lambda x: tf.reshape(x, [2, -1]), 0),
+        (lambda x: tf.tanh(x), 4000),  # its result
+        (lambda x: tf.sin(x), 4000),  # its argument
+        (lambda x: x * 2.0, 4),  # the other factor only
+        (lambda x: x * x, 8000),
+    ],
+)
+def test_a_record_keeps_only_what_its_rule_needs(function, kept):
+    x = tf.ones([1000])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        function(x)
+    assert kept_bytes(tape) == kept
+
+
+def test_operations_on_unwatched_tensors_are_not_recorded():
+    x = tf.ones([3])
+    with tf.GradientTape() as tape:
+        tf.sin(x) * x
+    assert tape._records() == []
+
+
+def test_the_walk_back_lets_go_of_each_record():
+    x = tf.Variable(tf.ones([100_000]))
+    before = live_bytes()
+    with tf.GradientTape() as tape:
+        y = x
+        for _ in range(50):
+            y = tf.tanh(y)
+        loss = tf.reduce_sum(y)
+    del y
+    held = live_bytes() - before
+    assert held > 50 * 400_000
+    _core.reset_memory_peak()
+    gradient = tape.gradient(loss, x)
+    # Cotangents take the place of what is let go: the peak stays near what was held.
+    assert _core.memory_info()["peak"] - before < held + 6 * 400_000
+    assert live_bytes() - before < 2 * 600_000
+    del gradient
+
+
+def test_deleting_a_persistent_tape_frees_it_at_once():
+    x = tf.Variable(tf.ones([100_000]))
+    before = live_bytes()
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.tanh(tf.tanh(tf.tanh(x)))
+    tape.gradient(y, x)
+    del y
+    assert live_bytes() - before > 900_000
+    reference = weakref.ref(tape)
+    del tape
+    assert reference() is None
+    assert _core.memory_info()["current"] - before < 100_000
+
+
+def test_no_growth_over_many_steps():
+    w = tf.Variable([1.0, 2.0, 3.0, 4.0, 5.0])
+
+    def steps(count):
+        for _ in range(count):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(w * w)
+            w.assign_sub(1e-6 * tape.gradient(loss, w))
+
+    steps(100)
+    before = live_bytes()
+    steps(100_000)
+    assert live_bytes() == before
+
+
+def test_records_know_their_line():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.sin(x)
+        first = inspect.currentframe().f_lineno - 1
+        z = (
+            y
+            * x
+        )  # fmt: skip
+    lines = [source_line(record[1], record[2]) for record in tape._records()]
+    assert [file for file, _ in lines] == [__file__, __file__]
+    assert lines[0][1] == first
+    assert first + 2 <= lines[1][1] <= first + 4
+    assert z is not None
+
+
+def test_a_record_inside_a_composition_points_at_the_program():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tf.linalg.norm(x)
+        line = inspect.currentframe().f_lineno - 1
+    assert {source_line(record[1], record[2]) for record in tape._records()} == {(__file__, line)}
+
+
+def test_summary_and_repr():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        assert "recording" in repr(tape)
+        tf.reduce_sum(x * x)
+    summary = tape.summary()
+    assert summary.startswith("2 records, 16 bytes kept")
+    assert "test_gradient_tape.py" in summary
+    tape.gradient(x, x)
+    assert "used up" in repr(tape)
+
+
+def test_tapes_belong_to_their_thread():
+    x = tf.Variable(3.0)
+    results = {}
+
+    def work(power):
+        with tf.GradientTape() as tape:
+            y = x**power
+        results[power] = float(tape.gradient(y, x))
+
+    with tf.GradientTape() as outer:
+        threads = [threading.Thread(target=work, args=(p,)) for p in (1.0, 2.0, 3.0, 4.0)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        y = x * 5.0
+    assert results == {1.0: 1.0, 2.0: 6.0, 3.0: 27.0, 4.0: 108.0}
+    assert float(outer.gradient(y, x)) == 5.0
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 6])
+def test_nested_tapes_to_any_order(depth):
+    """d^n/dx^n sin(x), with as many tapes open at once; beyond two, marks overflow into tables."""
+    x = tf.constant(0.7, tf.float64)
+
+    def derivative(order):
+        if order == 0:
+            return tf.sin(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = derivative(order - 1)
+        return tape.gradient(y, x)
+
+    assert float(derivative(depth)) == pytest.approx(np.sin(0.7 + depth * np.pi / 2))
+
+
+def test_many_tapes_alive_at_once():
+    x = tf.Variable(2.0)
+    tapes = []
+    for i in range(300):
+        with tf.GradientTape(persistent=True) as tape:
+            y = x * float(i)
+        tapes.append((tape, y))
+    assert [float(tape.gradient(y, x)) for tape, y in tapes] == [float(i) for i in range(300)]
+
+
+def test_a_failing_call_leaves_the_tape_usable():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = x * x
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            x + tf.ones([3])
+        z = tf.reduce_sum(y)
+    np.testing.assert_array_equal(tape.gradient(z, x), [2.0, 4.0])
+
+
+def test_an_error_in_a_rule_leaves_a_persistent_tape_usable():
+    x = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def broken(v):
+        def rule(dy):
+            raise KeyError("in the rule")
+
+        return v * 1.0, rule
+
+    with tf.GradientTape(persistent=True) as tape:
+        bad = broken(x)
+        good = x * x
+    with pytest.raises(KeyError, match="in the rule"):
+        tape.gradient(bad, x)
+    assert float(tape.gradient(good, x)) == 4.0
+
+
+def test_variable_assigned_while_recorded_keeps_the_old_value_for_the_gradient():
+    v = tf.Variable([2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = v * v
+        v.assign([10.0, 10.0])
+        v.assign_add([1.0, 1.0])
+    np.testing.assert_array_equal(tape.gradient(y, v), [4.0, 6.0])
+    np.testing.assert_array_equal(v, [11.0, 11.0])
+
+
+def test_watched_variables_in_order_of_use():
+    a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0, trainable=False)
+    with tf.GradientTape() as tape:
+        b * a * c
+    watched = tape.watched_variables()
+    assert isinstance(watched, tuple)
+    assert [v is w for v, w in zip(watched, (b, a), strict=True)] == [True, True]
+
+
+def test_many_outputs_with_some_unused():
+    x = tf.Variable(np.arange(6.0))
+    with tf.GradientTape() as tape:
+        a, _, c = tf.split(x, 3)
+        y = tf.reduce_sum(a * 2.0) + tf.reduce_sum(c * 3.0)
+    np.testing.assert_array_equal(tape.gradient(y, x), [2, 2, 0, 0, 3, 3])
+
+
+def test_operation_with_very_many_inputs():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = tf.add_n([x * 1.0 for _ in range(5000)])
+    assert float(tape.gradient(y, x)) == 5000.0

@@ -1,0 +1,97 @@
+"""`tape.explain`: the cause and the line of a None gradient."""
+
+import inspect
+
+import pytest
+import tapeflow as tf
+
+
+def here():
+    return inspect.currentframe().f_back.f_lineno
+
+
+@pytest.mark.parametrize(
+    "function, operation",
+    [
+        (lambda x: tf.floor(x), "floor"),
+        (lambda x: tf.round(x) * 2.0, "round"),
+        (lambda x: x // 2.0, "floordiv"),
+        (lambda x: tf.cast(x > 0.0, tf.float32), "greater"),
+        (lambda x: tf.cast(tf.argmax(tf.stack([x, x])), tf.float32), "argmax"),
+    ],
+)
+def test_operations_without_gradient(function, operation):
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = function(x) * 1.0
+    assert tape.gradient(y, x) is None
+    answer = tape.explain(y, x)
+    assert (answer.cause, answer.operation) == ("operation without gradient", operation)
+    assert answer.file == __file__
+    assert answer.line == function.__code__.co_firstlineno
+
+
+def test_stop_gradient_and_its_line():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.stop_gradient(x) * 2.0
+        line = here() - 1
+    assert tape.gradient(y, x) is None
+    answer = tape.explain(y, x)
+    assert (answer.cause, answer.line) == ("stop_gradient", line)
+    assert "stop_gradient" in str(answer) and f":{line}" in str(answer)
+
+
+def test_sources_that_are_not_followed():
+    constant, frozen, unused = tf.constant(1.0), tf.Variable(1.0, trainable=False), tf.Variable(1.0)
+    number = tf.Variable(1)
+    with tf.GradientTape(persistent=True) as tape:
+        y = constant * frozen + tf.cast(number, tf.float32)
+    assert tape.explain(y, constant).cause == "not watched"
+    assert tape.explain(y, frozen).cause == "not trainable"
+    assert tape.explain(y, unused).cause == "variable not used"
+    assert tape.explain(y, number).cause == "source dtype"
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        y = unused * 2.0
+    assert tape.explain(y, unused).cause == "variables not watched"
+
+
+def test_targets_that_are_not_recorded():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        z = x * x
+    y = x * x
+    assert tape.explain(y, x).cause == "target not recorded"
+    assert tape.explain(tf.cast(z, tf.int32), x).cause == "target dtype"
+
+
+def test_no_path_names_the_nearest_value():
+    x, w = tf.Variable(3.0), tf.Variable(4.0)
+    with tf.GradientTape() as tape:
+        tf.sin(x)
+        line = here() - 1
+        y = w * 2.0
+    answer = tape.explain(y, x)
+    assert answer.cause == "no path"
+    assert f"sin at {__file__}:{line}" in str(answer)
+
+
+def test_a_gradient_that_exists():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    assert tape.explain(y, x).cause == "connected"
+
+
+def test_a_tape_that_gave_none_can_still_be_asked():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.floor(x)
+    assert tape.gradient(y, x) is None
+    assert tape.explain(y, x).operation == "floor"
+    with pytest.raises(RuntimeError, match="persistent"):
+        tape.gradient(y, x)
+    with tape:
+        z = x * x
+    assert float(tape.gradient(z, x)) == 6.0
+    assert tape.explain(z, x).cause == "tape used up"

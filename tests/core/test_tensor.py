@@ -1,0 +1,177 @@
+"""Tensors against NumPy: indexing, operators, conversions, sharing of memory."""
+
+import copy
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tapeflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+DTYPES = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+
+
+def sample(dtype, shape=(2, 3)):
+    values = np.arange(np.prod(shape)).reshape(shape)
+    return values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_round_trip(dtype):
+    array = sample(dtype)
+    for given_array in (array, array.T, array[:, ::2], np.asfortranarray(array), array[:0], array[0, 0]):
+        tensor = tf.constant(given_array)
+        assert tensor.dtype.name == dtype
+        back = tensor.numpy()
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, given_array)
+
+
+def test_byte_order_is_understood():
+    array = np.arange(5, dtype=">f4")
+    np.testing.assert_array_equal(tf.constant(array), array)
+
+
+@given(
+    hnp.arrays(np.int32, hnp.array_shapes(min_dims=1, max_dims=4, max_side=5), elements=st.integers(-9, 9)).flatmap(
+        lambda a: st.tuples(st.just(a), hnp.basic_indices(a.shape, allow_newaxis=True, max_dims=6))
+    )
+)
+def test_indexing_is_numpys(case):
+    array, key = case
+    np.testing.assert_array_equal(tf.constant(array)[key], array[key])
+
+
+def test_indexing_with_tensors_and_numpy_integers():
+    x = tf.reshape(tf.range(12), [3, 4])
+    assert int(x[tf.constant(1), np.int64(2)]) == 6
+    np.testing.assert_array_equal(x[tf.constant(1) :, tf.Variable(0) : 2], [[4, 5], [8, 9]])
+    np.testing.assert_array_equal(x[x > 5], [6, 7, 8, 9, 10, 11])
+
+
+@pytest.mark.parametrize("key", [slice(None, None, 0), (0, 0, 0), (..., ...), 1.5, "a", 7, -8])
+def test_bad_indices_are_refused(key):
+    with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+        tf.zeros([3, 4])[key]
+
+
+def test_leading_slices_share_memory_and_reshapes_too():
+    x = tf.constant(np.arange(1000.0).reshape(10, 100))
+    start = np.asarray(x).__array_interface__["data"][0]
+    assert np.asarray(tf.reshape(x, [100, 10])).__array_interface__["data"][0] == start
+    assert np.asarray(x[3]).__array_interface__["data"][0] == start + 3 * 800
+    assert np.asarray(tf.split(x, 2)[1]).__array_interface__["data"][0] == start + 5 * 800
+
+
+def test_arrays_from_array_protocol_are_read_only_and_numpy_gives_a_copy():
+    x = tf.ones([100])
+    view = np.asarray(x)
+    assert not view.flags.writeable
+    own = x.numpy()
+    own[:] = 5
+    np.testing.assert_array_equal(x, np.ones(100))
+    np.testing.assert_array_equal(np.array(x, copy=True), np.ones(100))
+    assert np.array(x, dtype=np.float64).dtype == np.float64
+
+
+def test_numpy_of_a_passing_tensor_needs_no_copy():
+    array = (tf.ones([1000]) * 2.0).numpy()
+    array[0] = 7.0
+    np.testing.assert_array_equal(array[:3], [7, 2, 2])
+
+
+def test_buffer_protocol_and_dlpack():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    memory = memoryview(x)
+    assert memory.readonly and memory.shape == (2, 2) and memory.format == "f"
+    np.testing.assert_array_equal(np.from_dlpack(x), x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pickle_and_copy(dtype):
+    x = tf.constant(sample(dtype))
+    for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert y.dtype == x.dtype
+        np.testing.assert_array_equal(y.numpy(), x.numpy())
+
+
+def test_pickling_strings():
+    x = tf.constant([["a", "bc"], ["", "ü"]])
+    assert pickle.loads(pickle.dumps(x)).numpy().tolist() == [[b"a", b"bc"], [b"", "ü".encode()]]
+
+
+OPERATORS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "**": lambda a, b: a**b,
+    "<": lambda a, b: a < b, ">=": lambda a, b: a >= b, "==": lambda a, b: a == b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_operators_with_numbers_arrays_and_lists_on_either_side(name, dtype):
+    apply = OPERATORS[name]
+    a = np.array([[1, 2, 3], [4, 5, 6]], dtype)
+    b = np.array([3, 1, 2], dtype)
+    x = tf.constant(a)
+    for other in (tf.constant(b), b, b.tolist(), tf.Variable(b), 2):
+        reference = np.asarray(b if not isinstance(other, int) else other, dtype)
+        np.testing.assert_allclose(apply(x, other), apply(a, reference), rtol=1e-6)
+        np.testing.assert_allclose(apply(other, x), apply(reference, a), rtol=1e-6)
+
+
+def test_float_tensors_of_two_widths_do_not_mix():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="float.*double"):
+        tf.constant(1.0) + tf.constant(1.0, tf.float64)
+
+
+def test_own_classes_can_take_part_in_operators():
+    class Money:
+        def __radd__(self, other):
+            return "money"
+
+    assert tf.constant(1.0) + Money() == "money"
+
+
+def test_attributes_weak_references_and_cycles():
+    import gc
+    import weakref
+
+    x = tf.ones([3])
+    x._keras_mask = x
+    reference = weakref.ref(x)
+    del x
+    gc.collect()
+    assert reference() is None
+
+
+def test_strings():
+    x = tf.constant(["a", "b"]) + tf.constant("c")
+    assert x.numpy().tolist() == [b"ac", b"bc"]
+    np.testing.assert_array_equal(x == "ac", [True, False])
+    assert tf.concat([x, x], 0).shape == [4]
+
+
+def test_too_many_dimensions_are_refused():
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="16"):
+        tf.reshape(tf.zeros([1]), [1] * 17)
+
+
+def test_objects_that_convert_themselves():
+    class Wrapped:
+        def __tf_tensor__(self, dtype=None, name=None):
+            return tf.constant([1.0, 2.0])
+
+    np.testing.assert_array_equal(tf.constant([1.0, 1.0]) + Wrapped(), [2.0, 3.0])
+    np.testing.assert_array_equal(tf.square(Wrapped()), [1.0, 4.0])
+
+
+def test_instances_cannot_be_made_by_hand():
+    with pytest.raises(TypeError):
+        tf.Tensor()

@@ -1,0 +1,139 @@
+"""Variables: in-place updates, aliasing, sparse updates, copies."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import tapeflow as tf
+from tapeflow import _core
+
+
+def address(variable):
+    return np.asarray(variable.read_value()).__array_interface__["data"][0]
+
+
+def test_updates_happen_in_place_when_nobody_else_holds_the_value():
+    v = tf.Variable(tf.ones([1000]))
+    v.assign_sub(tf.ones([1000]))  # the first write separates the variable from its initial value
+    before = address(v)
+    for _ in range(5):
+        v.assign_add(tf.ones([1000]))
+    assert address(v) == before
+    np.testing.assert_array_equal(v, np.full(1000, 5.0))
+
+
+def test_a_tensor_read_before_an_assignment_keeps_its_value():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0, 5.0])
+    old, view, array = v.read_value(), v[1:3], v.numpy()
+    v.assign_add(np.ones(5, np.float32))
+    v.assign([9.0] * 5)
+    np.testing.assert_array_equal(old, [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(view, [2, 3])
+    np.testing.assert_array_equal(array, [1, 2, 3, 4, 5])
+
+
+def test_assigning_a_tensor_does_not_tie_it_to_the_variable():
+    t = tf.ones([100])
+    v = tf.Variable(tf.zeros([100]))
+    v.assign(t)
+    v.assign_add(t)
+    np.testing.assert_array_equal(t, np.ones(100))
+    np.testing.assert_array_equal(v, np.full(100, 2.0))
+
+
+def test_writing_to_a_numpy_copy_does_not_change_the_variable():
+    v = tf.Variable(np.zeros(100, np.float32))
+    v.numpy()[:] = 7.0
+    np.testing.assert_array_equal(v, np.zeros(100))
+
+
+def test_self_assignment():
+    v = tf.Variable(np.arange(10.0))
+    v.assign(v)
+    v.assign_add(v)
+    np.testing.assert_array_equal(v, 2 * np.arange(10.0))
+
+
+@pytest.mark.parametrize("call", ["assign", "assign_add", "assign_sub"])
+def test_a_failing_update_changes_nothing(call):
+    v = tf.Variable([1.0, 2.0])
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        getattr(v, call)([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError):
+        getattr(v, call)(tf.constant([1, 2]))
+    np.testing.assert_array_equal(v, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "int64", "uint8", "complex64"])
+def test_arithmetic_updates_in_every_dtype(dtype):
+    v = tf.Variable(tf.cast([1, 2, 3], dtype))
+    v.assign_add(tf.cast([4, 5, 6], dtype))
+    v.assign_sub(tf.cast([1, 1, 1], dtype))
+    np.testing.assert_array_equal(tf.cast(v, "float32") if dtype == "bfloat16" else v, [4, 6, 8])
+
+
+def test_read_value_false_gives_none():
+    v = tf.Variable(1.0)
+    assert v.assign(2.0, read_value=False) is None
+    assert float(v) == 2.0
+
+
+def test_batch_scatter_update():
+    v = tf.Variable(np.zeros((2, 3), np.float32))
+    v.batch_scatter_update(tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([[0], [2]])))
+    np.testing.assert_array_equal(v, [[1, 0, 0], [0, 0, 2]])
+
+
+def test_scatter_out_of_range_changes_nothing():
+    v = tf.Variable([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 5 is not in \[0, 2\)"):
+        v.scatter_add(tf.IndexedSlices(tf.constant([1.0, 1.0]), tf.constant([0, 5])))
+    np.testing.assert_array_equal(v, [1.0, 2.0])
+
+
+def test_repeated_rows_add_up():
+    v = tf.Variable([0.0, 0.0])
+    v.scatter_add(tf.IndexedSlices(tf.constant([1.0, 2.0, 4.0]), tf.constant([0, 0, 1])))
+    np.testing.assert_array_equal(v, [3.0, 4.0])
+
+
+def test_slice_assignment_of_every_kind():
+    v = tf.Variable(np.zeros((4, 5), np.float32))
+    v[1:3, ::2].assign(np.ones((2, 3), np.float32))
+    v[..., -1].assign([5.0, 6.0, 7.0, 8.0])
+    v[0, 0].assign(9.0)
+    expected = np.zeros((4, 5))
+    expected[1:3, ::2] = 1
+    expected[..., -1] = [5, 6, 7, 8]
+    expected[0, 0] = 9
+    np.testing.assert_array_equal(v, expected)
+
+
+def test_pickle_and_copies():
+    v = tf.Variable([1.0, 2.0], name="w", trainable=False)
+    for other in (pickle.loads(pickle.dumps(v)), copy.deepcopy(v)):
+        np.testing.assert_array_equal(other, [1.0, 2.0])
+        assert (other.name, other.trainable, other.dtype) == ("w:0", False, tf.float32)
+        other.assign([0.0, 0.0])
+    np.testing.assert_array_equal(v, [1.0, 2.0])
+
+
+def test_unknown_dimensions():
+    v = tf.Variable([[1.0, 2.0]], shape=tf.TensorShape([None, 2]))
+    v.assign([[1.0, 2.0], [3.0, 4.0]])
+    assert v.shape.as_list() == [None, 2]
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        v.assign([[1.0, 2.0, 3.0]])
+
+
+def test_variables_are_garbage_collected():
+    before = _core.memory_info()["current"]
+    v = tf.Variable(tf.ones([250_000]))
+    v.cycle = v
+    assert _core.memory_info()["current"] > before
+    del v
+    import gc
+
+    gc.collect()
+    assert _core.memory_info()["current"] == before
