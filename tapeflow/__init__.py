@@ -31,4 +31,4 @@ from tapeflow import (  # noqa: E402
     variables,
 )
 
-namespace.install(sys.modules[__name__], primitives.definitions)
+namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())

@@ -66,6 +66,11 @@ def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) ->
         _module_by_path.update(modules)
 
 
+def registered_definitions() -> dict[str, object]:
+    """What `public` has named so far, by path."""
+    return dict(_definitions)
+
+
 def installed_namespaces() -> dict[str, ModuleType]:
     """The namespace modules by path, as `{"math": <module 'tapeflow.math'>, ...}`; the empty path is the package."""
     return dict(_module_by_path)

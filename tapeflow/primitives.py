@@ -4,9 +4,8 @@ from tapeflow import _core
 
 _rows = _core.op_functions()
 
-# (public path, function) for `namespace.install`: each primitive under its public names and under raw_ops.
+# (public path, function) for `namespace.install`: each primitive under its public names. `ops/raw.py` gives raw_ops.
 definitions = [(path, function) for _, function, _, paths, _ in _rows for path in paths]
-definitions += [(f"raw_ops.{name}", raw) for name, _, raw, _, _ in _rows]
 
 # What the tests ask about every primitive: its gradient, family and dtypes, by operation name.
 facts_by_name = {name: facts for name, _, _, _, facts in _rows}

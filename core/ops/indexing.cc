@@ -1,4 +1,4 @@
-// Taking and putting elements by position: slices, gather, scatter, segments.
+// Taking and putting elements by position: slices, gather, scatter, partitions.
 #include <cstring>
 
 #include "base/parallel.h"
@@ -215,6 +215,17 @@ std::vector<int64_t> checked_indices(const char* who, const Tensor& indices, int
   return result;
 }
 
+std::vector<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
+  std::vector<int64_t> result;
+  result.reserve(size_t(partitions.size()));
+  for (int64_t p : read_ints(partitions)) {
+    if (p < 0 || p >= count)
+      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", result.size(), "] = ", p, " is not in [0, ", count, ")");
+    result.push_back(p);
+  }
+  return result;
+}
+
 struct GatherPlan {
   int axis, batch_dims;
   int64_t batches, outer, limit, inner, count;  // x is [batches, outer, limit, inner], indices [batches, count]
@@ -241,8 +252,6 @@ GatherPlan plan_gather(const char* who, const Shape& x, const Shape& indices, in
   for (int i = g.axis + 1; i < x.rank(); ++i) g.result.append(x[i]);
   return g;
 }
-
-Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims);
 
 const Op& gather_op = define(Op{
     .name = "GatherV2",
@@ -274,12 +283,13 @@ const Op& gather_op = define(Op{
           const Shape x = c.shape(0);
           int axis = normalize_axis("gather", c.params.integer(0), x.rank());
           const Tensor& indices = c.x(1);
-          if (axis == 0 && c.params.integer(1) == 0) {
+          int64_t batch_dims = c.params.integer(1);
+          if (axis == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
             Shape rows{indices.size()};
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
           }
-          c.set(0, gather_spread(c.dy(), indices, x, axis, c.params.integer(1)));
+          c.set(0, gather_spread(c.dy(), indices, x, axis, batch_dims));
         },
     .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1))); },
     .keep = keep_input(1),
@@ -313,10 +323,6 @@ const Op& gather_spread_op = define(Op{
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2))); },
     .keep = keep_input(1),
 });
-Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
-  return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
-}
-
 // ---- gather_nd and scatter_nd: indices hold whole positions in their last dimension
 
 struct NdPlan {
@@ -386,6 +392,7 @@ const Op& gather_nd_op = define(Op{
           if (!c.wants(0)) return;
           int64_t batch_dims = c.params.integer(0);
           const Tensor& indices = c.x(1);
+          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1) return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
           if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
           // Positions with the batch numbers in front.
           const Shape& s = indices.shape();
@@ -447,52 +454,191 @@ const Op& scatter_nd_op = define(Op{
     .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], [3]], [5, 6], [4])\n[0, 5, 0, 6]",
 });
 
-// Rows of x added up by the number in segment_ids; negative numbers are left out.
-const Op& unsorted_segment_sum_op = define(Op{
-    .name = "UnsortedSegmentSum",
-    .arguments = {tensor("data", numbers), index_tensor("segment_ids"), integer("num_segments")},
-    .infer =
-        [](Call& call) {
-          const Shape &x = call.in[0].shape(), &ids = call.in[1].shape();
-          if (ids.rank() > x.rank() || !(x.slice(0, ids.rank()) == ids))
-            fail(ErrorKind::invalid_argument, "unsorted_segment_sum: data.shape = ", x, " does not start with segment_ids.shape = ", ids);
-          if (call.params.integer(0) < 0) fail(ErrorKind::invalid_argument, "unsorted_segment_sum: Input num_segments == ", call.params.integer(0), " must not be negative.");
-          Shape shape{call.params.integer(0)};
-          for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x[i]);
-          call.returns(call.in[0].dtype(), shape);
-        },
+// ---- copies of a tensor with some positions changed
+
+struct Replaced { template <class C> static C combine(C, C update) { return update; } };
+struct Added { template <class C> static C combine(C old, C update) { return C(old + update); } };
+struct Subtracted { template <class C> static C combine(C old, C update) { return C(old - update); } };
+struct Larger { template <class C> static C combine(C old, C update) { return update > old ? update : old; } };
+struct Smaller { template <class C> static C combine(C old, C update) { return update < old ? update : old; } };
+
+void infer_tensor_scatter(Call& call) {
+  const Tensor &x = call.in[0], &indices = call.in[1], &updates = call.in[2];
+  NdPlan n = plan_nd(call.name(), x.shape(), indices.shape(), 0);
+  if (!(n.result == updates.shape()))
+    fail(ErrorKind::invalid_argument, call.name(), ": Outer dimensions of indices and update must match: updates must have the shape ", n.result, " for indices of shape ", indices.shape(), " and a tensor of shape ", x.shape(), "; got ", updates.shape());
+  if (x.dtype() != updates.dtype())
+    fail(ErrorKind::invalid_argument, call.name(), ": updates must have the dtype of the tensor, ", name_of(x.dtype()), "; got ", name_of(updates.dtype()));
+  call.returns(x.dtype(), x.shape());
+}
+
+template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
+  const Tensor &x = call.in[0], &updates = call.in[2], &y = call.out[0];
+  NdPlan n = plan_nd(call.name(), x.shape(), call.in[1].shape(), 0);
+  std::vector<int64_t> rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
+  auto apply = [&]<class T>(T*, auto combine) {
+    const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
+    T* to = y.mutable_data<T>();
+    std::copy(old, old + x.size(), to);
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (int64_t k = 0; k < n.inner; ++k) combine(to + rows[i] * n.inner + k, from + int64_t(i) * n.inner + k);
+  };
+  if constexpr (std::is_same_v<Combine, Replaced>)
+    by_size(x.dtype(), [&]<class T>(T* p) { apply(p, [](T* to, const T* from) { *to = *from; }); });
+  else
+    visit<Set.bits>(x.dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      apply(p, [](T* to, const T* from) { store(to, Combine::combine(load(to), load(from))); });
+    });
+}
+
+template <DTypes Set, class Combine> Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
+  Op op{.name = name, .arguments = {tensor("tensor", Set), index_tensor("indices"), tensor("updates", Set)}};
+  op.infer = infer_tensor_scatter;
+  op.kernel = tensor_scatter_kernel<Set, Combine>;
+  op.vjp = vjp;
+  op.keep = keep;
+  op.names = {path};
+  op.doc = doc;
+  return op;
+}
+
+const Op& tensor_scatter_update_op = define(tensor_scatter<any_dtype, Replaced>(
+    "TensorScatterUpdate",
+    [](RuleContext& c) {
+      const Tensor& indices = c.x(1);
+      Tensor d_updates = gather_nd(c.dy(), indices, 0);
+      if (c.wants(0)) c.set(0, tensor_scatter_update(c.dy(), indices, zeros_like(d_updates)));
+      if (c.wants(2)) c.set(2, d_updates);
+    },
+    keep_input(1), "tensor_scatter_nd_update",
+    "`tensor` with the slices at the positions `indices` replaced by `updates`; of several for one position the last counts.\n\n>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+
+const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
+    "TensorScatterAdd",
+    [](RuleContext& c) {
+      if (c.wants(0)) c.set(0, identity(c.dy()));
+      if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0));
+    },
+    keep_input(1), "tensor_scatter_nd_add",
+    "`tensor` with `updates` added at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], [9])\n[1, 11, 3]"));
+
+const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
+    "TensorScatterSub",
+    [](RuleContext& c) {
+      if (c.wants(0)) c.set(0, identity(c.dy()));
+      if (c.wants(2)) c.set(2, negative(gather_nd(c.dy(), c.x(1), 0)));
+    },
+    keep_input(1), "tensor_scatter_nd_sub",
+    "`tensor` with `updates` subtracted at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], [9])\n[1, -7, 3]"));
+
+// The gradient goes to whatever equals the result, in equal parts.
+void tensor_scatter_extremum_vjp(RuleContext& c) {
+  const Tensor &x = c.x(0), &indices = c.x(1), &updates = c.x(2), &y = c.y();
+  Tensor old_wins = cast(equal(x, y), x.dtype()), update_wins = cast(equal(updates, gather_nd(y, indices, 0)), x.dtype());
+  Tensor winners = add(old_wins, scatter_nd(indices, update_wins, x.shape()));
+  Tensor share = divide(c.dy(), winners);
+  if (c.wants(0)) c.set(0, multiply(share, old_wins));
+  if (c.wants(2)) c.set(2, multiply(gather_nd(share, indices, 0), update_wins));
+}
+constexpr Keep keep_scatter_extremum = keep_input(0) | keep_input(1) | keep_input(2) | keep_output(0);
+
+const Op& tensor_scatter_max_op = define(tensor_scatter<real_numbers, Larger>(
+    "TensorScatterMax", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_max",
+    "`tensor` with the larger of the old element and the update at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+
+const Op& tensor_scatter_min_op = define(tensor_scatter<real_numbers, Smaller>(
+    "TensorScatterMin", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_min",
+    "`tensor` with the smaller of the old element and the update at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])\n[1, -9, 3]"));
+
+// ---- partitions
+
+// The rows of data with partition number 0, 1, ..., in their order; one result for each number.
+const Op& dynamic_partition_op = define(Op{
+    .name = "DynamicPartition",
+    .arguments = {tensor("data", any_dtype), index_tensor("partitions"), integer("num_partitions")},
     .kernel =
         [](Call& call) {
-          const Tensor &x = call.in[0], &y = call.out[0];
-          int64_t inner = call.in[1].size() ? x.size() / call.in[1].size() : 0, segments = call.params.integer(0);
-          Ints ids = read_ints(call.in[1]);
-          std::memset(y.mutable_raw(), 0, y.bytes());
-          for (size_t i = 0; i < ids.size(); ++i)
-            if (ids[i] >= segments)
-              fail(ErrorKind::invalid_argument, "unsorted_segment_sum: segment_ids[", i, "] = ", ids[i], " is out of range [0, ", segments, ")");
-          visit<numbers.bits>(x.dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            for (size_t i = 0; i < ids.size(); ++i) {
-              if (ids[i] < 0) continue;
-              const T* from = x.data<T>() + int64_t(i) * inner;
-              T* to = y.mutable_data<T>() + ids[i] * inner;
-              for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
+          const Tensor &x = call.in[0], &partitions = call.in[1];
+          int64_t count = call.params.integer(0);
+          if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
+          if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
+            fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
+          std::vector<int64_t> number = checked_partitions(partitions, count);
+          std::vector<int64_t> sizes(size_t(count), 0);
+          for (int64_t p : number) ++sizes[size_t(p)];
+          Shape row = x.shape().slice(partitions.rank(), x.rank());
+          int64_t inner = row.elements();
+          for (int64_t p = 0; p < count; ++p) {
+            Shape shape{sizes[size_t(p)]};
+            for (int64_t d : row) shape.append(d);
+            call.out.push_back(Tensor::allocate(x.dtype(), shape));
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            std::vector<T*> to;
+            for (const Tensor& y : call.out) to.push_back(y.mutable_data<T>());
+            for (size_t i = 0; i < number.size(); ++i) {
+              T*& at = to[size_t(number[i])];
+              at = std::copy(from + int64_t(i) * inner, from + int64_t(i + 1) * inner, at);
             }
           });
         },
+    .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
           if (!c.wants(0)) return;
-          const Tensor& ids = c.x(1);
-          Tensor zero = Tensor::number(ids.dtype(), 0), kept = greater_equal(ids, zero);
-          Tensor rows = gather(c.dy(), maximum(ids, zero), 0, 0);
-          Shape mask = ids.shape();
-          while (mask.rank() < rows.rank()) mask.append(1);
-          c.set(0, select(reshape(kept, mask), rows, Tensor::number(rows.dtype(), 0)));
+          const Tensor& partitions = c.x(1);
+          std::vector<int64_t> number = checked_partitions(partitions, c.params.integer(0));
+          std::vector<int64_t> next;
+          SmallVector<Tensor, 8> parts;
+          int64_t rows = 0;
+          for (size_t p = 0; p < c.output_specs.size(); ++p) {
+            parts.push_back(c.dy(int(p)));
+            next.push_back(rows);
+            rows += c.output_specs[p].shape[0];
+          }
+          std::vector<int64_t> position;
+          for (int64_t p : number) position.push_back(next[size_t(p)]++);
+          Tensor joined = concat(parts, 0);
+          Shape wide = joined.shape();
+          wide.insert(0, 1);  // so that its gradient is dense
+          Tensor rows_of_x = gather(reshape(joined, wide), int_tensor(position, DType::int64), 1, 0);
+          c.set(0, reshape(rows_of_x, c.shape(0)));
         },
     .keep = keep_input(1),
-    .names = {"math.unsorted_segment_sum"},
-    .doc = "Rows of `data` added up by the number in `segment_ids`.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]",
+    .names = {"dynamic_partition"},
+    .doc = "The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.\n\n>>> tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)\n[[1, 3], [2]]",
+    .returns_list = true,
+});
+
+// Rows put at the given places of a tensor that is just long enough; of several for one place the last counts.
+const Op& stitch_op = define(Op{
+    .name = "StitchRows",
+    .arguments = {index_tensor("indices"), tensor("rows", any_dtype)},
+    .kernel =
+        [](Call& call) {
+          const Tensor &indices = call.in[0], &rows = call.in[1];
+          int64_t length = 0;
+          for (int64_t i : read_ints(indices)) {
+            if (i < 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: indices[...] = ", i, " is out of range");
+            length = std::max(length, i + 1);
+          }
+          Shape shape = rows.shape();
+          shape[0] = length;
+          Tensor y = zeros(rows.dtype(), shape);
+          int64_t inner = rows.shape().elements(1, rows.rank());
+          Ints place = read_ints(indices);
+          by_size(rows.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(rows.raw());
+            for (size_t i = 0; i < place.size(); ++i)
+              std::copy(from + int64_t(i) * inner, from + int64_t(i + 1) * inner, y.mutable_data<T>() + place[i] * inner);
+          });
+          call.out.push_back(y);
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather(c.dy(), c.x(0), 0, 0)); },
+    .keep = keep_input(0),
 });
 
 // Positions of the true (nonzero) elements, in order: one row of coordinates each.
@@ -530,8 +676,11 @@ Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batc
 }
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) { return run(gather_nd_op, {x, indices}, {Param(batch_dims)}); }
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) { return run(scatter_nd_op, {indices, updates}, {Param(shape)}); }
-Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, int64_t segments) {
-  return run(unsorted_segment_sum_op, {x, ids}, {Param(segments)});
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
+  return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
+}
+Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return run(tensor_scatter_update_op, {x, indices, updates});
 }
 
 }  // namespace tapeflow

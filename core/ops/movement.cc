@@ -1,4 +1,5 @@
 // Moving elements without changing them: shapes, transposes, joining, splitting, padding, repeating. Also constants.
+#include <cmath>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -44,6 +45,84 @@ const Op& stop_gradient_op = define(Op{
     .names = {"stop_gradient"},
     .doc = "The same elements, through which no gradient flows.\n\n>>> tf.stop_gradient([1., 2.])\n[1., 2.]",
     .family = "movement",
+});
+
+// The elements of y, with the derivative of x: rounding that the gradient passes through unchanged.
+const Op& straight_through_op = define(Op{
+    .name = "StraightThrough",
+    .arguments = {tensor("x", numbers), tensor("y", numbers)},
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.in[1];
+          if (!(x.shape() == y.shape()))
+            fail(ErrorKind::invalid_argument, "straight_through: both tensors must have one shape; got ", x.shape(), " and ", y.shape());
+          call.out.push_back(y.view(y.shape()));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, c.dy()); },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+});
+
+template <class T> void check_numbers(const T* x, int64_t n, const std::string& message) {
+  bool nan = false, infinite = false;
+  for (int64_t i = 0; i < n; ++i) {
+    auto v = load(x + i);
+    nan |= std::isnan(v), infinite |= std::isinf(v);
+  }
+  if (nan || infinite)
+    fail(ErrorKind::invalid_argument, "check_numerics: ", message, " : Tensor had ", infinite && nan ? "Inf and NaN" : infinite ? "Inf" : "NaN", " values");
+}
+
+const Op& check_numerics_op = define(Op{
+    .name = "CheckNumerics",
+    .arguments = {tensor("tensor", floating), text("message")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          visit<floating.bits>(x.dtype(), [&](auto* p) {
+            check_numbers(x.data<Pointee<decltype(p)>>(), x.size(), call.params.text(0));
+          });
+          call.out.push_back(x.view(x.shape()));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          std::string message = "Not a number (NaN) or infinity (Inf) values detected in gradient. " + c.params.text(0);
+          c.set(0, run(c.op, {c.dy()}, {Param(message)}));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .names = {"debugging.check_numerics"},
+    .doc = "`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.\n\n>>> tf.debugging.check_numerics([1., 2.], 'x')\n[1., 2.]",
+});
+
+// The same bytes as elements of another type. A size that shrinks adds a dimension at the end, one that grows takes it.
+const Op& bitcast_op = define(Op{
+    .name = "Bitcast",
+    .arguments = {tensor("input", fixed_size), dtype_argument("type")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (call.params[0].is_none()) fail(ErrorKind::type, "bitcast: type must be given");
+          DType to = call.params.dtype(0);
+          if (!fixed_size.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
+          size_t from_size = size_of(x.dtype()), to_size = size_of(to);
+          Shape shape = x.shape();
+          if (from_size > to_size) {
+            shape.append(int64_t(from_size / to_size));
+          } else if (from_size < to_size) {
+            int64_t ratio = int64_t(to_size / from_size);
+            if (shape.rank() == 0 || shape.back() != ratio)
+              fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast from ", name_of(x.dtype()), " to ", name_of(to), ": the last dimension must be ", ratio, "; got shape ", shape);
+            shape.remove(shape.rank() - 1);
+          }
+          Tensor y = Tensor::allocate(to, shape);
+          if (y.bytes()) std::memcpy(y.mutable_raw(), x.raw(), y.bytes());
+          call.out.push_back(y);
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+    .names = {"bitcast"},
+    .doc = "The same bytes read as another type, `type`.\n\n>>> tf.bitcast([1.0], tf.int32)\n[1065353216]",
 });
 
 // One dimension may be -1: what is left.
@@ -253,8 +332,9 @@ const Op& transpose_op = define(Op{
         [](RuleContext& c) {
           Ints permutation = resolved_permutation("transpose", c.params[0], c.shape(0).rank());
           Tensor dx = transpose(c.dy(), inverse_permutation(permutation));
-          c.set(0, c.params.flag(1) ? conj(dx) : dx);
+          c.set(0, c.params.flag(1) && complexes.has(dx.dtype()) ? conj(dx) : dx);
         },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"transpose"},
     .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], [2, 4]]",
     .family = "movement",
@@ -616,13 +696,7 @@ const Op& pad_op = define(Op{
           const Shape x = c.shape(0);
           Ints begin, size;
           for (int i = 0; i < x.rank(); ++i) begin.push_back(c.params.ints(0)[size_t(2 * i)]), size.push_back(x[i]);
-          Tensor inside = slice(c.dy(), begin, size);
-          if (c.wants(0)) c.set(0, inside);
-          if (c.wants(1)) {
-            Ints all, inner;
-            for (int i = 0; i < x.rank(); ++i) all.push_back(i), inner.push_back(i);
-            c.set(1, subtract(reduce_sum(c.dy(), all, false), reduce_sum(inside, inner, false)));
-          }
+          if (c.wants(0)) c.set(0, slice(c.dy(), begin, size));
         },
 });
 

@@ -87,6 +87,8 @@ Tensor reverse(const Tensor& x, Ints axes);
 Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims);
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims);
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape);
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims);  // transposed gather
+Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t segments);
 
 // contraction

@@ -90,7 +90,39 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   }
 }
 
-PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+// An argument, or an item of a list of them, whose class runs operations on itself (tf.RaggedTensor).
+PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* o = args[i];
+    if (PyObject_HasAttrString(o, "__tf_operation__")) return o;
+    if (!PyList_Check(o) && !PyTuple_Check(o)) continue;
+    PyObject** items = PySequence_Fast_ITEMS(o);
+    if (PyObject* found = find_runner(items, PySequence_Fast_GET_SIZE(o))) return found;
+  }
+  return nullptr;
+}
+
+// After a call that failed: asks such an argument to run the operation. Null, with the first error, if there is none.
+PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  if (PyObject* runner = find_runner(args, n + named)) {
+    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
+    PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
+    if (result != Py_NotImplemented) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  PyErr_Restore(type, value, trace);
+  return nullptr;
+}
+
+PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   const Op& op = *f.op;
   return guarded([&]() -> PyObject* {
@@ -152,6 +184,11 @@ PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObjec
     if (op.returns_list) return wrap_list(call.out);
     return wrap(std::move(call.out[0]));
   });
+}
+
+PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+  PyObject* result = run_op(self, args, flagged, keywords);
+  return result ? result : run_elsewhere(self, args, PyVectorcall_NARGS(flagged), keywords);
 }
 
 void op_function_dealloc(PyObject* self) {

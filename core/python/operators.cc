@@ -19,6 +19,7 @@ const Op& entry(const char* name) {
 // Types that know better than us what an operator means with one of our tensors: they have no way to become one.
 bool stranger(PyObject* o) {
   if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None) return false;
+  if (PyObject_HasAttrString(o, "__tf_operation__")) return true;
   if (known_dtype(o) != DType::invalid || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
   return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,36 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
-from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.indexing import boolean_mask as boolean_mask
+from tapeflow.ops.indexing import gather as gather
+from tapeflow.ops.indexing import take
+from tapeflow.ops.indexing import where as where
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.types.tensor_spec import CompositeTensor
 
 newaxis = None
 
 
 @public("shape")
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # noqa: A002
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The shape as an int32 tensor.
 
     >>> tf.shape([[1, 2, 3]])
     [1, 3]
     """
+    if isinstance(input, SparseTensor):
+        return cast(input.dense_shape, out_type or int32)
     dims = (input if _core.is_tensor(input) else convert_to_tensor(input)).shape.as_list()
     return _core.convert_to_tensor(dims, as_dtype(out_type or int32), None, "shape")
 
 
 @public("shape_n")
-def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:  # noqa: A002
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
     """The shapes of a list of tensors.
 
     >>> tf.shape_n([[1], [2, 3]])
@@ -39,24 +49,29 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 
 
 @public("size")
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:  # noqa: A002
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The number of elements.
 
     >>> tf.size([[1, 2, 3]])
     3
     """
-    dims = convert_to_tensor(input).shape.as_list()
+    if isinstance(input, CompositeTensor):
+        # The stored elements of a ragged tensor, all elements of a sparse one.
+        dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
+    else:
+        dims = convert_to_tensor(input).shape.as_list()
     return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
 
 
 @public("rank")
-def rank(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def rank(input: Any, name: str | None = None) -> Any:
     """The number of dimensions.
 
     >>> tf.rank([[1, 2, 3]])
     2
     """
-    return _core.convert_to_tensor(convert_to_tensor(input).shape.rank, int32, None, "rank")
+    shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    return _core.convert_to_tensor(shape.rank, int32, None, "rank")
 
 
 @public("split")
@@ -69,12 +84,20 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     if not _core.is_tensor(value):
         value = convert_to_tensor(value)
     axis = int(axis)
+    if not -value.shape.rank <= axis < value.shape.rank:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"split: -input rank(-{value.shape.rank}) <= split_dim < input rank ({value.shape.rank}), but got {axis}",
+        )
     length = value.shape[axis]
     if isinstance(num_or_size_splits, int):
         count = num_or_size_splits
         if count < 1 or length % count:
             raise InvalidArgumentError(
-                None, None, f"split: Number of ways to split should evenly divide the split dimension, but got "
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {count}",
             )
         return primitives.SplitV(value, [length // count] * count, axis)
@@ -98,113 +121,55 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     value = convert_to_tensor(value)
     if value.shape.rank and num is not None and value.shape[axis] != num:
-        raise InvalidArgumentError(None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}")
+        raise InvalidArgumentError(
+            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
+        )
     return primitives.Unpack(value, -1, axis)
-
-
-@public("gather")
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-    name: str | None = None,
-) -> Any:
-    """The slices of `params` along `axis` at the positions `indices`. The gradient of a variable is an IndexedSlices.
-
-    >>> tf.gather([10, 20, 30], [2, 0])
-    [30, 10]
-    """
-    if axis is None:
-        axis = batch_dims
-    return primitives.GatherV2(params, indices, axis, batch_dims)
-
-
-@public("where")
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """`x` where the condition is true and `y` where not; with the condition alone, the positions of true elements.
-
-    >>> tf.where([True, False], [1, 2], [10, 20])
-    [1, 20]
-    """
-    if x is None and y is None:
-        return primitives.Where(condition)
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
-    return primitives.SelectV2(condition, x, y)
-
-
-@public("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
-    """The slices of `tensor` whose place in `mask` is true.
-
-    >>> tf.boolean_mask([1, 2, 3], [True, False, True])
-    [1, 3]
-    """
-    tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
-    axis = 0 if axis is None else int(axis)
-    axis = axis if axis >= 0 else axis + tensor.shape.rank
-    masked = mask.shape.rank
-    if masked == 0:
-        raise ValueError("mask cannot be scalar.")
-    if tensor.shape[axis : axis + masked] != mask.shape:
-        raise ValueError(f"Shapes {tensor.shape[axis : axis + masked]} and {mask.shape} are incompatible")
-    dims = tensor.shape.as_list()
-    flat = primitives.Reshape(tensor, [*dims[:axis], -1 if 0 not in dims else int(np.prod(dims[axis : axis + masked])), *dims[axis + masked :]])
-    positions = primitives.Squeeze(primitives.Where(primitives.Reshape(mask, [-1])), 1)
-    return gather(flat, positions, axis=axis)
-
-
-@public("slice")
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:  # noqa: A001
-    """A block of `size` elements (-1: all that are left) from the position `begin`.
-
-    >>> tf.slice([1, 2, 3, 4], [1], [2])
-    [2, 3]
-    """
-    x = convert_to_tensor(input_)
-    begin, size = dims_of(begin), dims_of(size)
-    dims = x.shape.as_list()
-    if len(begin) != len(dims) or len(size) != len(dims):
-        raise InvalidArgumentError(None, None, f"slice: Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got shapes [{len(begin)}] and [{len(size)}] instead.")
-    size = [d - b if s == -1 else s for d, b, s in zip(dims, begin, size)]
-    for i, (d, b, s) in enumerate(zip(dims, begin, size)):
-        if b < 0 or b > d:
-            raise InvalidArgumentError(None, None, f"slice: Expected begin[{i}] in [0, {d}], but got {b}")
-        if s < 0 or b + s > d:
-            raise InvalidArgumentError(None, None, f"slice: Expected size[{i}] in [0, {d - b}], but got {s}")
-    return primitives.StridedSlice(x, begin, [1] * len(dims), size)
 
 
 @public("pad")
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
     """More elements before and after each dimension: a constant, or a reflection of the tensor at its edge.
 
+    `paddings` has the shape [rank, 2]. REFLECT leaves the edge out, SYMMETRIC repeats it.
+
     >>> tf.pad([1, 2], [[1, 2]])
     [0, 1, 2, 0, 0]
     """
     x = convert_to_tensor(tensor)
     pairs = np.asarray(paddings)
+    if x.shape.rank == 0 and pairs.size == 0:
+        return x
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] != x.shape.rank:
-        raise InvalidArgumentError(None, None, f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of shape [{x.shape.rank}, 2], got {list(pairs.shape)}")
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of "
+            f"shape [{x.shape.rank}, 2], got {list(pairs.shape)}",
+        )
     mode = mode.upper()
     if mode == "CONSTANT":
         value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
         return primitives.PadV2(x, [int(p) for p in pairs.reshape(-1)], value)
     if mode not in ("REFLECT", "SYMMETRIC"):
-        raise ValueError(f"Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. Received `mode` = {mode}")
-    for axis, (before, after) in enumerate(pairs):
+        raise ValueError(
+            "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. "
+            f"Received `mode` = {mode}"
+        )
+    edge = 0 if mode == "SYMMETRIC" else 1
+    for axis, (before, after) in enumerate(pairs.tolist()):
         length = x.shape[axis]
-        most = length if mode == "SYMMETRIC" else length - 1
-        if before > most or after > most or before < 0 or after < 0:
-            raise InvalidArgumentError(None, None, f"pad: paddings must be no greater than the dimension size: {before}, {after} greater than {most}")
-        edge = 0 if mode == "SYMMETRIC" else 1
-        front = np.arange(before - 1 + edge, edge - 1, -1)
-        back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
-        positions = np.concatenate([front, np.arange(length), back]).astype(np.int64)
+        if before > length - edge or after > length - edge or before < 0 or after < 0:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "pad: paddings must be non-negative and no greater than the dimension size: "
+                f"{before}, {after} greater than {length - edge}",
+            )
         if before or after:
-            x = gather(x, positions, axis=axis)
+            front = np.arange(before - 1 + edge, edge - 1, -1)
+            back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
+            x = take(x, np.concatenate([front, np.arange(length), back]).astype(np.int64), axis)
     return x
 
 
@@ -218,8 +183,16 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(x)
     wanted = as_shape(shape)
     if not x.shape.is_compatible_with(wanted):
-        text = "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]" if wanted.rank is not None else "<unknown>"
-        raise InvalidArgumentError(None, None, f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.")
+        text = (
+            "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]"
+            if wanted.rank is not None
+            else "<unknown>"
+        )
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
+        )
     return primitives.Identity(x)
 
 
@@ -258,9 +231,257 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     try:
         dims = np.broadcast_shapes(tuple(np.asarray(x)), tuple(np.asarray(y)))
     except ValueError as error:
-        raise InvalidArgumentError(None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}") from error
+        raise InvalidArgumentError(
+            None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
+        ) from error
     return _core.convert_to_tensor([int(d) for d in dims], x.dtype, None, "broadcast_dynamic_shape")
 
 
+@public("repeat")
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
+
+    >>> tf.repeat([1, 2], [1, 2])
+    [1, 2, 2]
+    """
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = primitives.Reshape(x, [-1]), 0
+    counts = np.asarray(repeats)
+    axis = int(axis)
+    if not -x.shape.rank <= axis < x.shape.rank:
+        raise ValueError(f"repeat: axis must be in [{-x.shape.rank}, {x.shape.rank}); got {axis}")
+    axis = axis % x.shape.rank
+    dims = x.shape.as_list()
+    if counts.ndim > 1:
+        raise ValueError(f"repeat: repeats must be a scalar or a vector; got shape {list(counts.shape)}")
+    if counts.size == 1:
+        count = int(counts.reshape(-1)[0])
+        if count < 0:
+            raise InvalidArgumentError(None, None, f"repeat: repeats must not be negative; got {count}")
+        wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
+        return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
+    if counts.shape[0] != dims[axis]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"repeat: repeats must have {dims[axis]} elements, as the dimension {axis}; got {counts.shape[0]}",
+        )
+    return take(x, np.repeat(np.arange(dims[axis]), counts), axis)
+
+
+@public("roll")
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+    """Elements moved on by `shift` places along `axis`, round the end.
+
+    >>> tf.roll([1, 2, 3], 1, 0)
+    [3, 1, 2]
+    """
+    x = convert_to_tensor(input)
+    shifts, axes = dims_of(shift), dims_of(axis)
+    if len(shifts) != len(axes):
+        raise InvalidArgumentError(None, None, f"roll: shift and axis must have the same size; got {shifts} and {axes}")
+    for places, along in zip(shifts, axes):
+        if not -x.shape.rank <= along < x.shape.rank:
+            raise InvalidArgumentError(None, None, f"roll: axis {along} is out of range for shape {x.shape.as_list()}")
+        length = x.shape[along]
+        if length and places % length:
+            head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
+            x = primitives.ConcatV2([tail, head], along)
+    return x
+
+
+@public("meshgrid")
+def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
+    """Coordinates of a grid: for vectors x and y, two matrices; `indexing="ij"` does not swap the first two dimensions.
+
+    >>> tf.meshgrid([1, 2], [3, 4])
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    indexing = kwargs.pop("indexing", "xy")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function.")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
+    vectors = [primitives.Reshape(convert_to_tensor(v), [-1]) for v in args]
+    places = list(builtins.range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        places[0], places[1] = 1, 0
+    full = [0] * len(vectors)
+    for place, vector in zip(places, vectors):
+        full[place] = vector.shape[0]
+    result = []
+    for place, vector in zip(places, vectors):
+        narrow = [1] * len(vectors)
+        narrow[place] = vector.shape[0]
+        result.append(primitives.BroadcastTo(primitives.Reshape(vector, narrow), full))
+    return result
+
+
+@public("reverse_sequence")
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: Any = None,
+    batch_axis: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The first `seq_lengths[i]` elements along `seq_axis` of slice i along `batch_axis` in reverse order.
+
+    >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0)
+    [[2, 1, 3], [6, 5, 4]]
+    """
+    x = convert_to_tensor(input)
+    lengths = convert_to_tensor(seq_lengths, dtype_hint="int64")
+    rank = x.shape.rank
+    if seq_axis is None:
+        raise ValueError("reverse_sequence: seq_axis must be given")
+    batch_axis = 0 if batch_axis is None else int(batch_axis)
+    for what, axis in (("batch_axis", batch_axis), ("seq_axis", int(seq_axis))):
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(
+                None, None, f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}"
+            )
+    batch_axis, seq_axis = batch_axis % rank, int(seq_axis) % rank
+    if batch_axis == seq_axis:
+        raise InvalidArgumentError(None, None, f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
+    count, length = x.shape[batch_axis], x.shape[seq_axis]
+    if lengths.shape.as_list() != [count]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
+        )
+    lengths = cast(lengths, "int64")
+    highest, lowest = (r(lengths) if count else 0 for r in (primitives.Max, primitives.Min))
+    if highest > length or lowest < 0:
+        raise InvalidArgumentError(
+            None, None, f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
+        )
+    places = np.arange(length)
+    lengths = primitives.ExpandDims(lengths, 1)
+    positions = primitives.SelectV2(primitives.Less(places, lengths), lengths - 1 - places, places)
+    order = [batch_axis, seq_axis, *(i for i in builtins.range(rank) if i not in (batch_axis, seq_axis))]
+    y = primitives.GatherV2(primitives.Transpose(x, order), positions, 1, 1)
+    return primitives.Transpose(y, [order.index(i) for i in builtins.range(rank)])
+
+
+@public("sequence_mask")
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
+    """True in the first `lengths[i]` of `maxlen` places; shape [..., maxlen].
+
+    >>> tf.sequence_mask([1, 2], 3)
+    [[True, False, False], [True, True, False]]
+    """
+    lengths = convert_to_tensor(lengths)
+    if maxlen is None:
+        maxlen = primitives.Maximum(primitives.Max(lengths), 0) if 0 not in lengths.shape.as_list() else 0
+    if _core.is_tensor(maxlen) and maxlen.shape.rank != 0:
+        raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}.")
+    places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
+    return cast(primitives.Less(places, primitives.ExpandDims(lengths, -1)), dtype)
+
+
+@public("identity_n")
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """Tensors with the same elements, one for each.
+
+    >>> tf.identity_n([[1], [2, 3]])
+    [[1], [2, 3]]
+    """
+    return [primitives.Identity(x) for x in input]
+
+
+@public("guarantee_const")
+def guarantee_const(input: Any, name: str | None = None) -> Any:
+    """The same tensor, promised to be constant; no gradient flows.
+
+    >>> tf.guarantee_const([1., 2.])
+    [1., 2.]
+    """
+    return primitives.StopGradient(input)
+
+
+@public("tuple")
+def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """The tensors, None left as it is, once all are computed.
+
+    >>> tf.tuple([[1.], None])
+    [[1.], None]
+    """
+    if all(x is None for x in tensors):
+        raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
+    return [x if x is None or isinstance(x, IndexedSlices) else primitives.Identity(x) for x in tensors]
+
+
+@public("group")
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Nothing, once all `inputs` are computed.
+
+    >>> tf.group([1., 2.])
+    """
+    unknown = [key for key in kwargs if key != "name"]
+    if unknown:
+        raise ValueError(f"Unknown keyword arguments: {unknown}")
+
+
+@public("no_op")
+def no_op(name: str | None = None) -> None:
+    """Does nothing.
+
+    >>> tf.no_op()
+    """
+
+
+@public("parallel_stack")
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+    """Equally shaped tensors stacked along a new first dimension.
+
+    >>> tf.parallel_stack([[1], [2]])
+    [[1], [2]]
+    """
+    return primitives.Pack(values, 0)
+
+
+@public("unravel_index")
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
+    """Positions in a flat tensor as coordinates in the shape `dims`; one row for each dimension.
+
+    >>> tf.unravel_index([5], [3, 4])
+    [[1], [1]]
+    """
+    indices = convert_to_tensor(indices, dtype_hint=int32)
+    sizes = dims_of(dims)
+    total = int(np.prod(sizes, dtype=np.int64))
+    values = np.asarray(indices)
+    if values.size and (values.max() >= total or values.min() < 0):
+        raise InvalidArgumentError(None, None, f"unravel_index: index is out of bound as with dims {sizes}")
+    rows, unit = [], 1
+    for size_here in reversed(sizes):
+        rows.insert(0, primitives.FloorMod(primitives.FloorDiv(indices, unit), size_here))
+        unit *= size_here
+    return primitives.Pack(rows, 0)
+
+
+@public("math.invert_permutation")
+def invert_permutation(x: Any, name: str | None = None) -> Any:
+    """The permutation y with y[x[i]] = i.
+
+    >>> tf.math.invert_permutation([2, 0, 1])
+    [1, 2, 0]
+    """
+    x = convert_to_tensor(x)
+    if x.shape.rank != 1:
+        raise InvalidArgumentError(
+            None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"
+        )
+    order, length = np.asarray(x), x.shape[0]
+    if not np.array_equal(np.sort(order), np.arange(length)):
+        wrong = [int(i) for i in order if i < 0 or i >= length]
+        reason = f"{wrong[0]} is not between 0 and {length}" if wrong else f"{order.tolist()} has an element twice"
+        raise InvalidArgumentError(None, None, f"invert_permutation: {reason}")
+    return primitives.ScatterNd(primitives.ExpandDims(x, 1), np.arange(length).astype(order.dtype), [length])
+
+
 public("newaxis")(newaxis)
-_core.register_objects({"boolean_mask": boolean_mask})

@@ -11,6 +11,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import DType, as_dtype, float32, int32
+from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
 
 
@@ -24,8 +25,16 @@ def dims_of(shape: Any) -> list[int]:
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
 
 
+def _checked_dims(who: str, shape: Any) -> list[int]:
+    dims = dims_of(shape)
+    for size in dims:
+        if size < 0:
+            raise _invalid(f"{who}: Dimension {size} must be >= 0; got shape {dims}")
+    return dims
+
+
 def _filled(shape: Any, value: Any, dtype: DType) -> Any:
-    return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), dims_of(shape))
+    return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), _checked_dims("fill", shape))
 
 
 def _zero_of(dtype: DType) -> Any:
@@ -55,23 +64,27 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 
 
 @public("zeros_like")
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:  # noqa: A002
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Zeros with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.zeros_like([1., 2.])
     [0., 0.]
     """
+    if hasattr(input, "with_flat_values"):
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
     return zeros(tensor.shape, dtype or tensor.dtype)
 
 
 @public("ones_like")
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:  # noqa: A002
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Ones with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.ones_like([5, 6])
     [1, 1]
     """
+    if hasattr(input, "with_flat_values"):
+        return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
     return ones(tensor.shape, dtype or tensor.dtype)
 
@@ -83,13 +96,11 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     [7, 7]
     """
-    return primitives.BroadcastTo(convert_to_tensor(value), dims_of(dims))
+    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims))
 
 
 @public("range")
-def range(  # noqa: A001
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
-) -> Any:
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
     """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
 
     >>> tf.range(2, 8, 3)
@@ -110,15 +121,17 @@ def range(  # noqa: A001
     if (step > 0 and first > last) or (step < 0 and first < last):
         sign = "<=" if step > 0 else ">="
         raise _invalid(f"range: Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}")
-    count = builtins.max(0, -int(-(last - first) // step)) if isinstance(step, int) else int(np.ceil(abs((last - first) / step)))
+    count = (
+        builtins.max(0, -int(-(last - first) // step))
+        if isinstance(step, int)
+        else int(np.ceil(abs((last - first) / step)))
+    )
     wide = np.float64 if as_dtype(common).is_floating else np.int64
     values = first + step * np.arange(count, dtype=wide)
     return _core.convert_to_tensor(values, common, None, "range")
 
 
 def _invalid(message: str) -> Exception:
-    from tapeflow.types.errors import InvalidArgumentError
-
     return InvalidArgumentError(None, None, message)
 
 
@@ -196,7 +209,12 @@ def one_hot(
         )
     rank = indices.shape.rank
     axis = rank if axis in (None, -1) else int(axis)
+    if not 0 <= axis <= rank:
+        raise _invalid(f"one_hot: Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
     shape = [1] * (rank + 1)
     shape[axis] = int(depth)
+    if int(depth) < 0:
+        raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
     positions = cast(primitives.Reshape(np.arange(int(depth)), shape), indices.dtype)
-    return primitives.SelectV2(primitives.Equal(primitives.ExpandDims(indices, axis), positions), on, off)
+    hit = primitives.Equal(primitives.ExpandDims(indices, axis), positions)
+    return primitives.StopGradient(primitives.SelectV2(hit, on, off))

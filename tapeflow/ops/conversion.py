@@ -10,7 +10,9 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import Dimension, TensorShape
+from tapeflow.types.tensor_spec import CompositeTensor
 
 
 @public("convert_to_tensor")
@@ -57,12 +59,45 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted), x.indices, x.dense_shape)
     if not _core.is_tensor(x):
+        if hasattr(x, "with_flat_values"):
+            return x.with_flat_values(cast(x.flat_values, wanted))
+        if isinstance(x, SparseTensor):
+            return x.with_values(cast(x.values, wanted))
         x = convert_to_tensor(x)
     elif not isinstance(x, _core.Tensor):
         x = x.read_value()
     if x.dtype == wanted:
         return x
     return primitives.Cast(x, wanted)
+
+
+@public("saturate_cast", "dtypes.saturate_cast")
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+    """The elements as another type; what does not fit becomes the nearest number that does.
+
+    >>> tf.saturate_cast([-5., 300.], tf.uint8)
+    [0, 255]
+    """
+    x, wanted = convert_to_tensor(value), as_dtype(dtype).base_dtype
+    if x.dtype.is_complex:
+        if wanted.is_complex:
+            part = wanted.real_dtype
+            return primitives.Complex(
+                cast(saturate_cast(primitives.Real(x), part), part), cast(saturate_cast(primitives.Imag(x), part), part)
+            )
+        x = primitives.Real(x)
+    if wanted.is_complex or wanted.is_bool or x.dtype.is_bool or x.dtype == wanted:
+        return cast(x, wanted)
+    lowest, highest = max(x.dtype.min, wanted.min), min(x.dtype.max, wanted.max)
+    if x.dtype.is_floating:
+        # The limits as numbers of x's own type, rounded towards zero, so that the conversion cannot overflow.
+        limits = np.asarray([lowest, highest]).astype(x.dtype.as_numpy_dtype)
+        inward = np.nextafter(limits.astype(np.float64).astype(np.float32 if x.dtype.size < 4 else limits.dtype), 0)
+        wide = [float(v) for v in limits]
+        lowest = wide[0] if wide[0] >= wanted.min else float(inward[0])
+        highest = wide[1] if wide[1] <= wanted.max else float(inward[1])
+    low, high = (_core.convert_to_tensor(v, x.dtype, None, "saturate_cast") for v in (lowest, highest))
+    return cast(primitives.Minimum(primitives.Maximum(x, low), high), wanted)
 
 
 @public("is_tensor")
@@ -72,7 +107,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
     (True, False)
     """
-    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, IndexedSlices)
+    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, CompositeTensor)
 
 
 @public("get_static_value")
@@ -83,6 +118,16 @@ def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     array([1, 2], dtype=int32)
     """
     return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+
+
+@public("is_symbolic_tensor")
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` stands for a value that is not known yet.
+
+    >>> tf.is_symbolic_tensor(tf.constant(1))
+    False
+    """
+    return False
 
 
 @public("executing_eagerly")

@@ -7,6 +7,7 @@ from tapeflow.types import (
     indexed_slices,
     logging,
     nest,
+    sparse_tensor,
     tensor_shape,
     tensor_spec,
 )

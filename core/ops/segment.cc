@@ -1,0 +1,201 @@
+// Reductions over rows that share a segment number: sorted numbers, and numbers in any order.
+#include <limits>
+
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+struct SumFold {
+  template <class C> static C start() { return C(0); }
+  template <class C> static C combine(C a, C b) { return C(a + b); }
+};
+struct ProdFold {
+  template <class C> static C start() { return C(1); }
+  template <class C> static C combine(C a, C b) { return C(a * b); }
+};
+struct MaxFold {
+  template <class C> static C start() { return std::numeric_limits<C>::lowest(); }
+  template <class C> static C combine(C a, C b) { return b > a || b != b ? b : a; }
+};
+struct MinFold {
+  template <class C> static C start() { return std::numeric_limits<C>::max(); }
+  template <class C> static C combine(C a, C b) { return b < a || b != b ? b : a; }
+};
+template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>;
+
+// y[ids[i]] = fold of the rows x[i]; rows with a negative number are left out. Small floats are added up as floats.
+template <class T, class Fold> void fold_rows(const Tensor& x, const Ints& ids, const Tensor& y, bool empty_is_zero) {
+  using C = Compute<T>;
+  int64_t inner = ids.empty() ? 0 : x.size() / int64_t(ids.size());
+  std::vector<C> wide;
+  C* total;
+  if constexpr (std::is_same_v<T, C>) {
+    total = y.mutable_data<T>();
+  } else {
+    wide.resize(size_t(y.size()));
+    total = wide.data();
+  }
+  std::fill(total, total + y.size(), Fold::template start<C>());
+  std::vector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0) continue;
+    const T* from = x.data<T>() + int64_t(i) * inner;
+    C* to = total + ids[i] * inner;
+    for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
+    if (empty_is_zero) reached[size_t(ids[i])] = true;
+  }
+  for (size_t s = 0; s < reached.size(); ++s)
+    if (!reached[s]) std::fill(total + int64_t(s) * inner, total + int64_t(s + 1) * inner, C(0));
+  if constexpr (!std::is_same_v<T, C>)
+    for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, total[i]);
+}
+
+void check_starts_with(const char* who, const Shape& x, const Shape& ids) {
+  if (ids.rank() > x.rank() || !(x.slice(0, ids.rank()) == ids))
+    fail(ErrorKind::invalid_argument, who, ": data.shape = ", x, " does not start with segment_ids.shape = ", ids);
+}
+
+void infer_unsorted(Call& call) {
+  const Shape &x = call.in[0].shape(), &ids = call.in[1].shape();
+  check_starts_with(call.name(), x, ids);
+  int64_t segments = call.params.integer(0);
+  if (segments < 0) fail(ErrorKind::invalid_argument, call.name(), ": Input num_segments == ", segments, " must not be negative.");
+  Shape shape{segments};
+  for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x[i]);
+  call.returns(call.in[0].dtype(), shape);
+}
+
+template <DTypes Set, class Fold> void unsorted_kernel(Call& call) {
+  const Tensor &x = call.in[0], &y = call.out[0];
+  Ints ids = read_ints(call.in[1]);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] >= y.dim(0))
+      fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ", y.dim(0), ")");
+  visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, y, false); });
+}
+
+template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
+  const Tensor &x = call.in[0], &segment_ids = call.in[1];
+  if (segment_ids.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
+  if (x.rank() < 1 || x.dim(0) != segment_ids.size())
+    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ", x.shape());
+  Ints ids = read_ints(segment_ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0) fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
+    if (i && ids[i] < ids[i - 1])
+      fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i, "] = ", ids[i], " follows ", ids[i - 1]);
+  }
+  Shape shape = x.shape();
+  shape[0] = ids.empty() ? 0 : ids.back() + 1;
+  call.out.push_back(Tensor::allocate(x.dtype(), shape));
+  visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, call.out[0], is_extremum<Fold>); });
+}
+
+Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids);
+
+// The rows of t, one per segment, for each row of the data; zeros where the number is negative.
+template <bool Sorted> Tensor spread_rows(const Tensor& t, const Tensor& ids) {
+  if constexpr (Sorted) return gather(t, ids, 0, 0);
+  Tensor zero = Tensor::number(ids.dtype(), 0), kept = greater_equal(ids, zero);
+  if (t.dim(0) == 0) {
+    Shape shape = ids.shape();
+    for (int i = 1; i < t.rank(); ++i) shape.append(t.dim(i));
+    return zeros(t.dtype(), shape);
+  }
+  Tensor rows = gather(t, maximum(ids, zero), 0, 0);
+  Shape mask = ids.shape();
+  while (mask.rank() < rows.rank()) mask.append(1);
+  return select(reshape(kept, mask), rows, Tensor::number(rows.dtype(), 0));
+}
+template <bool Sorted> Tensor segment_sum(const RuleContext& c, const Tensor& x, const Tensor& ids) {
+  if constexpr (Sorted) return sorted_segment_sum(x, ids);
+  else return unsorted_segment_sum(x, ids, c.params.integer(0));
+}
+
+template <bool Sorted> void sum_vjp(RuleContext& c) {
+  if (c.wants(0)) c.set(0, spread_rows<Sorted>(c.dy(), c.x(1)));
+}
+// A zero takes its part out of the product: the derivative is the product of the others, which a division cannot give.
+template <bool Sorted> void prod_vjp(RuleContext& c) {
+  if (!c.wants(0)) return;
+  const Tensor &x = c.x(0), &ids = c.x(1);
+  Tensor zero = Tensor::number(x.dtype(), 0), one = Tensor::number(x.dtype(), 1), is_zero = equal(x, zero);
+  Tensor others = select(is_zero, one, x), zeros_here = cast(is_zero, DType::int32);
+  Tensor product = run(c.op, {others, ids}, c.params);
+  Tensor other_zeros = subtract(spread_rows<Sorted>(segment_sum<Sorted>(c, zeros_here, ids), ids), zeros_here);
+  Tensor factor = divide(spread_rows<Sorted>(product, ids), others);
+  if (complexes.has(factor.dtype())) factor = conj(factor);
+  Tensor dx = multiply(spread_rows<Sorted>(c.dy(), ids), factor);
+  c.set(0, select(greater(other_zeros, Tensor::number(DType::int32, 0)), zero, dx));
+}
+// Equal winners share.
+template <bool Sorted> void extremum_vjp(RuleContext& c) {
+  if (!c.wants(0)) return;
+  const Tensor &x = c.x(0), &ids = c.x(1);
+  Tensor wins = cast(equal(x, spread_rows<Sorted>(c.y(), ids)), x.dtype());
+  Tensor share = divide_no_nan(c.dy(), segment_sum<Sorted>(c, wins, ids));
+  c.set(0, multiply(wins, spread_rows<Sorted>(share, ids)));
+}
+
+template <class Fold, DTypes Set> Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, const char* doc) {
+  Op op{.name = name, .arguments = {tensor("data", Set), index_tensor("segment_ids")}};
+  if (sorted) {
+    op.kernel = sorted_kernel<Set, Fold>;
+    op.makes_outputs = true;
+  } else {
+    op.arguments.push_back(integer("num_segments"));
+    op.infer = infer_unsorted;
+    op.kernel = unsorted_kernel<Set, Fold>;
+  }
+  if constexpr (std::is_same_v<Fold, SumFold>) {
+    op.vjp = sorted ? sum_vjp<true> : sum_vjp<false>;
+    op.jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params)); };
+    op.keep = keep_input(1);
+  } else if constexpr (std::is_same_v<Fold, ProdFold>) {
+    op.vjp = sorted ? prod_vjp<true> : prod_vjp<false>;
+    op.keep = keep_input(0) | keep_input(1);
+  } else {
+    op.vjp = sorted ? extremum_vjp<true> : extremum_vjp<false>;
+    op.keep = keep_input(0) | keep_input(1) | keep_output(0);
+  }
+  op.names = std::move(names);
+  op.doc = doc;
+  return op;
+}
+
+const Op& unsorted_sum_op = define(segment_entry<SumFold, numbers>(
+    "UnsortedSegmentSum", false, {"math.unsorted_segment_sum"},
+    "Rows of `data` added up by the number in `segment_ids`; negative numbers are left out.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]"));
+const Op& unsorted_prod_op = define(segment_entry<ProdFold, numbers>(
+    "UnsortedSegmentProd", false, {"math.unsorted_segment_prod"},
+    "Rows of `data` multiplied by the number in `segment_ids`; 1 for a number that does not occur.\n\n>>> tf.math.unsorted_segment_prod([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
+const Op& unsorted_max_op = define(segment_entry<MaxFold, real_numbers>(
+    "UnsortedSegmentMax", false, {"math.unsorted_segment_max"},
+    "The largest rows of `data` by the number in `segment_ids`; the lowest number of the dtype for one that does not occur.\n\n>>> tf.math.unsorted_segment_max([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
+const Op& unsorted_min_op = define(segment_entry<MinFold, real_numbers>(
+    "UnsortedSegmentMin", false, {"math.unsorted_segment_min"},
+    "The smallest rows of `data` by the number in `segment_ids`; the highest number of the dtype for one that does not occur.\n\n>>> tf.math.unsorted_segment_min([1., 2., 3.], [0, 1, 0], 2)\n[1., 2.]"));
+
+const Op& sorted_sum_op = define(segment_entry<SumFold, numbers>(
+    "SegmentSum", true, {"math.segment_sum"},
+    "Rows of `data` added up by their number in `segment_ids`, which is sorted.\n\n>>> tf.math.segment_sum([1., 2., 3.], [0, 0, 1])\n[3., 3.]"));
+const Op& sorted_prod_op = define(segment_entry<ProdFold, numbers>(
+    "SegmentProd", true, {"math.segment_prod"},
+    "Rows of `data` multiplied by their number in `segment_ids`, which is sorted; 1 for a number that does not occur.\n\n>>> tf.math.segment_prod([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+const Op& sorted_max_op = define(segment_entry<MaxFold, real_numbers>(
+    "SegmentMax", true, {"math.segment_max"},
+    "The largest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not occur.\n\n>>> tf.math.segment_max([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+const Op& sorted_min_op = define(segment_entry<MinFold, real_numbers>(
+    "SegmentMin", true, {"math.segment_min"},
+    "The smallest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not occur.\n\n>>> tf.math.segment_min([1., 2., 3.], [0, 0, 1])\n[1., 3.]"));
+
+Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids) { return run(sorted_sum_op, {x, ids}); }
+
+}  // namespace
+
+Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, int64_t segments) {
+  return run(unsorted_sum_op, {x, ids}, {Param(segments)});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,158 @@
+// Order and equality of elements: sorting, the k largest, search in sorted lines, distinct elements.
+#include <unordered_map>
+
+#include "base/parallel.h"
+#include "kernels/sort.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr DTypes ordered = real_numbers | booleans;
+constexpr int64_t kSortGrain = 1 << 12;
+
+DType index_dtype(const Param& p) {
+  if (p.is_none()) return DType::int32;
+  if (p.dtype != DType::int32 && p.dtype != DType::int64 && p.dtype != DType::int16)
+    fail(ErrorKind::type, "the dtype of positions must be int16, int32 or int64; got ", name_of(p.dtype));
+  return p.dtype;
+}
+// Writes positions as elements of an integer tensor.
+template <class Position> void write_positions(const Tensor& y, int64_t begin, int64_t n, Position position) {
+  visit<signed_integers.bits>(y.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    for (int64_t i = 0; i < n; ++i) y.mutable_data<T>()[begin + i] = T(position(i));
+  });
+}
+
+// x as rows of its last dimension.
+Shape as_rows(const Shape& x) { return {x.elements(0, x.rank() - 1), x.back()}; }
+
+// The first k elements of the order along the last dimension and their positions. Equal elements keep their order.
+const Op& top_k_op = define(Op{
+    .name = "TopKV2",
+    .arguments = {tensor("input", real_numbers), integer("k", 1), flag("sorted", true), flag("ascending"), dtype_argument("index_type")},
+    .infer =
+        [](Call& call) {
+          const Shape& x = call.in[0].shape();
+          int64_t k = call.params.integer(0);
+          if (x.rank() < 1) fail(ErrorKind::invalid_argument, "top_k: input must be >= 1-D, got shape ", x);
+          if (k < 0) fail(ErrorKind::invalid_argument, "top_k: Need k >= 0, got ", k);
+          if (x.back() < k) fail(ErrorKind::invalid_argument, "top_k: input must have at least k columns. Had ", x.back(), ", needed ", k);
+          Shape shape = x;
+          shape[x.rank() - 1] = k;
+          call.returns(call.in[0].dtype(), shape);
+          call.returns(index_dtype(call.params[3]), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &values = call.out[0], &indices = call.out[1];
+          int64_t k = call.params.integer(0), n = x.shape().back();
+          bool descending = !call.params.flag(2);
+          if (values.size() == 0) return;
+          visit<real_numbers.bits>(x.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            parallel_for(values.size() / k, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
+              std::vector<SortItem> items;
+              for (int64_t row = begin; row < end; ++row) {
+                const T* from = x.data<T>() + row * n;
+                first_of_order(from, n, k, descending, items);
+                for (int64_t i = 0; i < k; ++i) values.mutable_data<T>()[row * k + i] = from[items[size_t(i)].index];
+                write_positions(indices, row * k, k, [&](int64_t i) { return items[size_t(i)].index; });
+              }
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Shape& x = c.shape(0);
+          Shape picked = as_rows(c.output_specs[0].shape);
+          c.set(0, reshape(gather_spread(reshape(c.dy(), picked), reshape(c.y(1), picked), as_rows(x), 1, 1), x));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          const Tensor& indices = c.y(1);
+          Tensor rows = reshape(c.x_dot(0), as_rows(c.x_dot(0).shape()));
+          c.set(0, reshape(gather(rows, reshape(indices, as_rows(indices.shape())), 1, 1), indices.shape()));
+        },
+    .keep = keep_output(1),
+    .returns_list = true,
+});
+
+// For each value, the number of elements of its sorted row that are smaller (or, from the right, not larger).
+const Op& search_sorted_op = define(Op{
+    .name = "SearchSorted",
+    .arguments = {tensor("sorted_inputs", real_numbers), tensor("values", real_numbers), flag("right"), dtype_argument("out_type")},
+    .infer =
+        [](Call& call) {
+          const Shape &line = call.in[0].shape(), &values = call.in[1].shape();
+          if (line.rank() != 2 || values.rank() != 2 || line[0] != values[0])
+            fail(ErrorKind::invalid_argument, "searchsorted: Leading dim_size of both tensors must match; got ", line, " and ", values);
+          call.returns(index_dtype(call.params[1]), values);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &lines = call.in[0], &values = call.in[1], &y = call.out[0];
+          int64_t n = lines.dim(1), m = values.dim(1);
+          if (values.size() == 0) return;
+          visit<real_numbers.bits>(lines.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            auto before = [](const T& a, const T& b) { return load(&a) < load(&b); };
+            parallel_for(values.size(), kSortGrain, [&](int64_t begin, int64_t end) {
+              const T *v = values.data<T>(), *first = lines.data<T>();
+              write_positions(y, begin, end - begin, [&](int64_t i) {
+                const T *line = first + (begin + i) / m * n, &value = v[begin + i];
+                return (call.params.flag(0) ? std::upper_bound(line, line + n, value, before) : std::lower_bound(line, line + n, value, before)) - line;
+              });
+            });
+          });
+        },
+    .gradient = Gradient::none,
+});
+
+// Distinct elements of a vector: the position of the first of each, which of them each element is, and how often each occurs.
+const Op& distinct_op = define(Op{
+    .name = "DistinctElements",
+    .arguments = {tensor("x", ordered | strings), dtype_argument("out_idx")},
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (x.rank() != 1) fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
+          DType type = index_dtype(call.params[0]);
+          std::vector<int64_t> first, which(size_t(x.size())), count;
+          auto number = [&](auto& seen, const auto& key, int64_t i) {
+            auto [at, added] = seen.try_emplace(key, int64_t(first.size()));
+            if (added) first.push_back(i), count.push_back(0);
+            ++count[size_t(at->second)];
+            which[size_t(i)] = at->second;
+          };
+          if (x.dtype() == DType::string) {
+            std::unordered_map<std::string, int64_t> seen;
+            for (int64_t i = 0; i < x.size(); ++i) number(seen, x.data<std::string>()[i], i);
+          } else {
+            std::unordered_map<uint64_t, int64_t> seen;
+            visit<ordered.bits>(x.dtype(), [&](auto* p) {
+              using T = Pointee<decltype(p)>;
+              for (int64_t i = 0; i < x.size(); ++i) {
+                T value = x.data<T>()[i];
+                if (is_not_a_number(value)) {  // equal to nothing
+                  which[size_t(i)] = int64_t(first.size());
+                  first.push_back(i), count.push_back(1);
+                } else {
+                  number(seen, order_key(value), i);
+                }
+              }
+            });
+          }
+          for (const std::vector<int64_t>* v : {&first, &which, &count}) {
+            call.out.push_back(Tensor::allocate(type, {int64_t(v->size())}));
+            write_positions(call.out.back(), 0, int64_t(v->size()), [&](int64_t i) { return (*v)[size_t(i)]; });
+          }
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+    .returns_list = true,
+});
+
+}  // namespace
+}  // namespace tapeflow

@@ -1,0 +1,87 @@
+// The product of a sparse and a dense matrix.
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+Tensor sparse_matmul(const Tensor& indices, const Tensor& values, const Tensor& b, const Ints& shape, bool adjoint);
+
+// Column `which` of the positions, as a vector.
+Tensor index_column(const Tensor& indices, int64_t which) {
+  return reshape(slice(indices, {0, which}, {indices.dim(0), 1}), {indices.dim(0)});
+}
+
+// y = A b, or A^H b with `adjoint`, for the matrix A of the given shape with values[i] at indices[i].
+const Op& sparse_matmul_op = define(Op{
+    .name = "SparseTensorDenseMatMul",
+    .arguments = {index_tensor("indices"), tensor("values", numbers), tensor("b", numbers), ints("shape"), flag("adjoint")},
+    .infer =
+        [](Call& call) {
+          const Shape &indices = call.in[0].shape(), &values = call.in[1].shape(), &b = call.in[2].shape();
+          const Ints& shape = call.params.ints(0);
+          if (indices.rank() != 2 || indices[1] != 2 || values.rank() != 1 || values[0] != indices[0] || shape.size() != 2)
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: the sparse matrix must have rank 2; got indices ", indices, ", values ", values);
+          if (b.rank() != 2) fail(ErrorKind::invalid_argument, "sparse_dense_matmul: Tensor 'b' is not a matrix; got shape ", b);
+          bool adjoint = call.params.flag(1);
+          int64_t rows = shape[adjoint ? 1 : 0], inner = shape[adjoint ? 0 : 1];
+          if (b[0] != inner)
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: Cannot multiply A and B because inner dimension does not match: ", inner, " vs. ", b[0], ".  Did you forget a transpose?  Dimensions of A: [", shape[0], ", ", shape[1], ").  Dimensions of B: ", b);
+          if (call.in[1].dtype() != call.in[2].dtype())
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: both matrices must have one dtype; got ", name_of(call.in[1].dtype()), " and ", name_of(call.in[2].dtype()));
+          call.returns(call.in[2].dtype(), {rows, b[1]});
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &values = call.in[1], &b = call.in[2], &y = call.out[0];
+          const Ints& shape = call.params.ints(0);
+          bool adjoint = call.params.flag(1);
+          Ints at = read_ints(call.in[0]);
+          for (size_t i = 0; i < at.size(); ++i)
+            if (at[i] < 0 || at[i] >= shape[i % 2])
+              fail(ErrorKind::invalid_argument, "sparse_dense_matmul: index ", at[i], " of element ", i / 2, " is not in [0, ", shape[i % 2], ")");
+          int64_t n = values.size(), columns = b.dim(1);
+          visit<numbers.bits>(y.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using C = Compute<T>;
+            std::vector<C> wide;
+            C* total;
+            if constexpr (std::is_same_v<T, C>) {
+              total = y.mutable_data<T>();
+            } else {
+              wide.resize(size_t(y.size()));
+              total = wide.data();
+            }
+            std::fill(total, total + y.size(), C(0));
+            for (int64_t i = 0; i < n; ++i) {
+              int64_t row = at[size_t(2 * i + adjoint)], inner = at[size_t(2 * i + !adjoint)];
+              C value = load(values.data<T>() + i);
+              if constexpr (is_complex<T>) value = adjoint ? std::conj(value) : value;
+              const T* from = b.data<T>() + inner * columns;
+              C* to = total + row * columns;
+              for (int64_t k = 0; k < columns; ++k) to[k] = C(to[k] + C(value * load(from + k)));
+            }
+            if constexpr (!std::is_same_v<T, C>)
+              for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, total[i]);
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Tensor& indices = c.x(0);
+          bool adjoint = c.params.flag(1);
+          if (c.wants(1)) {
+            Tensor of_y = gather(c.dy(), index_column(indices, adjoint), 0, 0);
+            Tensor of_b = gather(c.x(2), index_column(indices, !adjoint), 0, 0);
+            bool is_complex_number = complexes.has(of_y.dtype());
+            Tensor product = is_complex_number ? multiply(adjoint ? conj(of_y) : of_y, adjoint ? of_b : conj(of_b)) : multiply(of_y, of_b);
+            c.set(1, reduce_sum(product, {1}, false));
+          }
+          if (c.wants(2)) c.set(2, sparse_matmul(indices, c.x(1), c.dy(), c.params.ints(0), !adjoint));
+        },
+    .keep = keep_input(0) | keep_input(1) | keep_input(2),
+});
+Tensor sparse_matmul(const Tensor& indices, const Tensor& values, const Tensor& b, const Ints& shape, bool adjoint) {
+  return run(sparse_matmul_op, {indices, values, b}, {Param(shape), Param(adjoint)});
+}
+
+}  // namespace
+}  // namespace tapeflow

@@ -1,0 +1,1119 @@
+"""`tf.RaggedTensor`, rows of different lengths as flat values and the places where rows begin; and `tf.ragged`."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import Any
+
+import numpy as np
+
+from tapeflow import _core, primitives
+from tapeflow.namespace import public
+from tapeflow.ops.constants import dims_of
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
+from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
+from tapeflow.types import nest
+from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+
+
+def _splits_tensor(splits: Any, dtype: Any = None) -> Any:
+    if dtype is None:
+        dtype = splits.dtype if _core.is_tensor(splits) and splits.dtype == int32 else int64
+    return cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
+
+
+def _from_lengths(lengths: Any) -> Any:
+    zero = _core.convert_to_tensor([0], lengths.dtype, None, "ragged")
+    return primitives.ConcatV2([zero, primitives.Cumsum(lengths, 0, False, False)], 0)
+
+
+def _values_tensor(values: Any) -> Any:
+    return values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
+
+
+def _row_count(values: Any) -> int:
+    return int(values.nrows()) if isinstance(values, RaggedTensor) else values.shape[0]
+
+
+def _invalid(who: str, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Arguments to {who} do not form a valid RaggedTensor: {what}")
+
+
+@public("RaggedTensor", "compat.v1.RaggedTensor")
+class RaggedTensor(CompositeTensor):
+    """Rows `values[row_splits[i]:row_splits[i + 1]]`; the values may be ragged themselves.
+
+    >>> tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 3]).to_list()
+    [[1, 2], [3]]
+    """
+
+    __array_priority__ = 200
+    is_tensor_like = True
+
+    def __init__(self, values: Any, row_splits: Any, uniform_row_length: int | None = None) -> None:
+        self._values, self._row_splits, self._uniform_row_length = values, row_splits, uniform_row_length
+
+    # ---- making one
+
+    @classmethod
+    def from_row_splits(
+        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows between neighbouring splits."""
+        values, splits = _values_tensor(values), _splits_tensor(row_splits)
+        if splits.shape.rank != 1:
+            raise ValueError(f"Shape {splits.shape} must have rank 1")
+        if splits.shape[0] == 0:
+            raise ValueError("row_splits tensor may not be empty.")
+        if validate:
+            at = splits.numpy()
+            if at[0] != 0:
+                raise _invalid(
+                    "from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]"
+                )
+            if (np.diff(at) < 0).any():
+                raise _invalid("from_row_splits", f"row_splits must not decrease; got {at.tolist()}")
+            if at[-1] != _row_count(values):
+                raise _invalid(
+                    "from_row_splits",
+                    f"the last row split must be the number of values, {_row_count(values)}; got {at[-1]}",
+                )
+        return cls(values, splits)
+
+    @classmethod
+    def from_row_lengths(
+        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows of these lengths."""
+        lengths = _splits_tensor(row_lengths)
+        if validate and lengths.shape.num_elements() and lengths.numpy().min() < 0:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "Arguments to from_row_lengths do not form a valid RowPartition.  \nCondition x >= 0 did not hold "
+                f"element-wise: {lengths.numpy().tolist()}",
+            )
+        return cls.from_row_splits(values, _from_lengths(lengths), validate=validate)
+
+    @classmethod
+    def from_value_rowids(
+        cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """The row of each value, in order."""
+        rows = _splits_tensor(value_rowids)
+        at = rows.numpy()
+        count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
+        if validate and at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= count):
+            raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {count}); got {at.tolist()}")
+        values = _values_tensor(values)
+        if validate and _row_count(values) != rows.shape[0]:
+            raise _invalid(
+                "from_value_rowids", f"{_row_count(values)} values need as many value_rowids; got {rows.shape[0]}"
+            )
+        return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
+
+    @classmethod
+    def from_row_starts(
+        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """The place where each row begins."""
+        values, starts = _values_tensor(values), _splits_tensor(row_starts)
+        end = _core.convert_to_tensor([_row_count(values)], starts.dtype, None, "ragged")
+        return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
+
+    @classmethod
+    def from_row_limits(
+        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """The place where each row ends."""
+        limits = _splits_tensor(row_limits)
+        zero = _core.convert_to_tensor([0], limits.dtype, None, "ragged")
+        return cls.from_row_splits(values, primitives.ConcatV2([zero, limits], 0), validate=validate)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
+    ) -> RaggedTensor:
+        """Rows of one length."""
+        values, length = _values_tensor(values), int(uniform_row_length)
+        count = int(nrows) if nrows is not None else (_row_count(values) // length if length else 0)
+        if validate and count * length != _row_count(values):
+            raise _invalid("from_uniform_row_length", f"{_row_count(values)} values are not {count} rows of {length}")
+        splits = _core.convert_to_tensor(np.arange(count + 1, dtype=np.int64) * length, int64, None, "ragged")
+        return cls(values, splits, length)
+
+    @classmethod
+    def from_nested_row_splits(
+        cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Splits for each ragged dimension, the outermost first."""
+        result = flat_values
+        for splits in reversed(list(nested_row_splits)):
+            result = cls.from_row_splits(result, splits, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Lengths for each ragged dimension, the outermost first."""
+        result = flat_values
+        for lengths in reversed(list(nested_row_lengths)):
+            result = cls.from_row_lengths(result, lengths, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_value_rowids(
+        cls,
+        flat_values: Any,
+        nested_value_rowids: Any,
+        nested_nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> RaggedTensor:
+        """Rows of the values for each ragged dimension, the outermost first."""
+        rows = list(nested_value_rowids)
+        counts = list(nested_nrows) if nested_nrows is not None else [None] * len(rows)
+        result = flat_values
+        for ids, count in zip(reversed(rows), reversed(counts)):
+            result = cls.from_value_rowids(result, ids, count, validate=validate)
+        return result
+
+    @classmethod
+    def from_tensor(
+        cls,
+        tensor: Any,
+        lengths: Any = None,
+        padding: Any = None,
+        ragged_rank: int = 1,
+        name: str | None = None,
+        row_splits_dtype: Any = int64,
+    ) -> RaggedTensor:
+        """The rows of a dense tensor, cut to `lengths`, or without the `padding` at their ends."""
+        x = convert_to_tensor(tensor)
+        dims, dtype = x.shape.as_list(), as_dtype(row_splits_dtype)
+        if not 0 < ragged_rank < len(dims):
+            raise ValueError(f"ragged_rank must be in [1, {len(dims)}); got {ragged_rank}")
+        if lengths is not None and padding is not None:
+            raise ValueError("Specify argument `lengths` or `padding`, but not both.")
+        if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
+            return cls.from_nested_row_lengths(primitives.Reshape(x, [-1, *dims[len(lengths) + 1 :]]), lengths)
+        if ragged_rank > 1:
+            inner = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
+            values = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, dtype)
+            return cls(values, cast(np.arange(dims[0] + 1) * dims[1], dtype), dims[1])
+        flat = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
+        if padding is not None:
+            filler = convert_to_tensor(padding, dtype=x.dtype)
+            same = primitives.Equal(x, filler)
+            if len(dims) > 2:
+                same = primitives.All(same, list(range(2, len(dims))), False)
+            places = np.arange(1, dims[1] + 1)
+            kept = primitives.SelectV2(same, 0, places)
+            lengths = primitives.Max(kept, 1, False) if dims[1] else np.zeros(dims[0], np.int64)
+        if lengths is None:
+            return cls(flat, cast(np.arange(dims[0] + 1) * dims[1], dtype), dims[1])
+        counts = primitives.Minimum(cast(lengths, dtype), cast(dims[1], dtype))
+        mask = primitives.Less(cast(np.arange(dims[1]), dtype), primitives.ExpandDims(counts, 1))
+        return cls(dense_boolean_mask(x, mask), _from_lengths(counts))
+
+    @classmethod
+    def from_sparse(cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64) -> RaggedTensor:
+        """The rows of a sparse matrix whose elements stand at the beginning of their rows."""
+        x = as_sparse(st_input, "from_sparse")
+        rows = x.indices[:, 0]
+        result = cls.from_value_rowids(x.values, rows, int(x.dense_shape[0]))
+        place = result._places_in_rows()
+        if not np.array_equal(place.numpy(), x.indices.numpy()[:, 1]):
+            raise InvalidArgumentError(None, None, "from_sparse: SparseTensor is not right-ragged")
+        return result.with_row_splits_dtype(row_splits_dtype)
+
+    # ---- parts
+
+    @property
+    def values(self) -> Any:
+        """The rows one after the other; ragged if there are more ragged dimensions."""
+        return self._values
+
+    @property
+    def row_splits(self) -> Any:
+        """Where rows begin and end, of shape [nrows + 1]."""
+        return self._row_splits
+
+    @property
+    def flat_values(self) -> Any:
+        """The innermost values."""
+        return self._values.flat_values if isinstance(self._values, RaggedTensor) else self._values
+
+    @property
+    def nested_row_splits(self) -> tuple[Any, ...]:
+        """The splits of all ragged dimensions, the outermost first."""
+        inner = self._values.nested_row_splits if isinstance(self._values, RaggedTensor) else ()
+        return (self._row_splits, *inner)
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of ragged dimensions."""
+        return len(self.nested_row_splits)
+
+    @property
+    def uniform_row_length(self) -> Any:
+        """The one length of all rows, if it is known."""
+        return None if self._uniform_row_length is None else convert_to_tensor(self._uniform_row_length, dtype=int64)
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, with None for ragged dimensions."""
+        rows = self._row_splits.shape[0] - 1
+        return TensorShape([rows, self._uniform_row_length]).concatenate(self._values.shape[1:])
+
+    def get_shape(self) -> TensorShape:
+        """The shape, with None for ragged dimensions."""
+        return self.shape
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+        """The number of rows."""
+        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=out_type or self._row_splits.dtype)
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """The lengths of the rows along `axis`."""
+        if axis == 0:
+            return self.nrows()
+        if axis == 1:
+            return self._row_splits[1:] - self._row_splits[:-1]
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.row_lengths(axis - 1))
+        size = self._values.shape[axis - 1]
+        return self.with_values(primitives.BroadcastTo(cast(size, self._row_splits.dtype), [_row_count(self._values)]))
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Any, ...]:
+        """The lengths of the rows of all ragged dimensions."""
+        return tuple(s[1:] - s[:-1] for s in self.nested_row_splits)
+
+    def row_starts(self, name: str | None = None) -> Any:
+        """Where each row begins."""
+        return self._row_splits[:-1]
+
+    def row_limits(self, name: str | None = None) -> Any:
+        """Where each row ends."""
+        return self._row_splits[1:]
+
+    def value_rowids(self, name: str | None = None) -> Any:
+        """The row of each value."""
+        return row_splits_to_segment_ids(self._row_splits)
+
+    def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
+        """The rows of the values of all ragged dimensions."""
+        return tuple(row_splits_to_segment_ids(s) for s in self.nested_row_splits)
+
+    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Any:
+        """The smallest dense shape that holds all rows."""
+        dims: list[int] = [self._row_splits.shape[0] - 1]
+        for lengths in self.nested_row_lengths():
+            numbers = lengths.numpy()
+            dims.append(int(numbers.max()) if numbers.size else 0)
+        dims += self.flat_values.shape.as_list()[1:]
+        chosen = dims if axis is None else [dims[a] for a in dims_of(axis)]
+        result = convert_to_tensor(chosen, dtype=out_type or self._row_splits.dtype)
+        return result if axis is None or isinstance(axis, list | tuple) else result[0]
+
+    def with_values(self, new_values: Any) -> RaggedTensor:
+        """The same rows with other values."""
+        return RaggedTensor(_values_tensor(new_values), self._row_splits, self._uniform_row_length)
+
+    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+        """The same rows with other innermost values."""
+        inner = self._values.with_flat_values(new_values) if isinstance(self._values, RaggedTensor) else new_values
+        return self.with_values(inner)
+
+    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+        """The same rows with splits of another dtype."""
+        values = self._values.with_row_splits_dtype(dtype) if isinstance(self._values, RaggedTensor) else self._values
+        return RaggedTensor(values, cast(self._row_splits, dtype), self._uniform_row_length)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """The dimensions from `outer_axis` to `inner_axis` as one."""
+        rank = self.shape.rank
+        outer, inner = (a if a >= 0 else a + rank for a in (outer_axis, inner_axis))
+        if not 0 <= outer <= inner < rank:
+            raise ValueError(
+                f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
+            )
+        if outer == inner:
+            return self
+        if outer > 0:
+            if isinstance(self._values, RaggedTensor):
+                return (
+                    self.with_values(self._values.merge_dims(outer - 1, inner - 1))
+                    if outer > 1
+                    else self._merge_rows(inner)
+                )
+            dims = self._values.shape.as_list()
+            if outer == 1:
+                size = int(np.prod(dims[1:inner], dtype=np.int64))
+                return RaggedTensor(
+                    primitives.Reshape(self._values, [dims[0] * size, *dims[inner:]]), self._row_splits * size
+                )
+            merged = [*dims[: outer - 1], int(np.prod(dims[outer - 1 : inner], dtype=np.int64)), *dims[inner:]]
+            return self.with_values(primitives.Reshape(self._values, merged))
+        if inner == 1:
+            return self._values
+        if isinstance(self._values, RaggedTensor):
+            return self._values.merge_dims(0, inner - 1)
+        dims = self._values.shape.as_list()
+        return primitives.Reshape(self._values, [-1, *dims[inner:]])
+
+    def _merge_rows(self, inner: int) -> RaggedTensor:
+        splits = primitives.GatherV2(self._values.row_splits, self._row_splits, 0, 0)
+        result = RaggedTensor(self._values.values, splits)
+        return result if inner == 2 else result.merge_dims(1, inner - 1)
+
+    # ---- other forms
+
+    def _places_in_rows(self) -> Any:
+        rows = self.value_rowids()
+        return cast(np.arange(_row_count(self._values)), rows.dtype) - primitives.GatherV2(self._row_splits, rows, 0, 0)
+
+    def _coordinates(self) -> Any:
+        """The position in the dense tensor of each of the flat values, without their inner dimensions."""
+        columns = primitives.Pack([self.value_rowids(), self._places_in_rows()], 1)
+        if not isinstance(self._values, RaggedTensor):
+            return columns
+        inner = self._values._coordinates()
+        outer = primitives.GatherV2(columns, inner[:, 0], 0, 0)
+        return primitives.ConcatV2([outer, inner[:, 1:]], 1)
+
+    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
+        """A dense tensor with `default_value` (zero) behind the end of each row; larger or cut if `shape` says so.
+
+        >>> tf.ragged.constant([[1, 2], [3]]).to_tensor()
+        [[1, 2], [3, 0]]
+        """
+        flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
+        coordinates = cast(self._coordinates(), int32)
+        ragged = self.ragged_rank + 1
+        places = cast(np.arange(_row_count(flat)), int32)
+        if shape is not None:
+            wanted = (
+                as_shape(shape).as_list()
+                if not _core.is_tensor(shape)
+                else [None if d < 0 else d for d in dims_of(shape)]
+            )
+            dims = [d if w is None else w for d, w in zip(dims, wanted)]
+            inside = primitives.All(primitives.Less(coordinates, np.asarray(dims[:ragged], np.int32)), 1, False)
+            places = cast(primitives.Squeeze(primitives.Where(inside), [1]), int32)
+            coordinates = primitives.GatherV2(coordinates, places, 0, 0)
+        values = primitives.GatherV2(flat, places, 0, 0)
+        if default_value is None and flat.dtype.name != "string":
+            return primitives.ScatterNd(coordinates, values, dims)
+        filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
+        return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """A SparseTensor with the values at the beginning of the rows."""
+        flat, indices = self.flat_values, cast(self._coordinates(), int64)
+        inner = flat.shape.as_list()[1:]
+        if inner:
+            size = int(np.prod(inner, dtype=np.int64))
+            spots = np.stack(np.unravel_index(np.arange(size), inner), 1).astype(np.int64)
+            count = indices.shape[0]
+            outer = primitives.Reshape(
+                primitives.BroadcastTo(indices[:, None, :], [count, size, indices.shape[1]]), [count * size, -1]
+            )
+            indices = primitives.ConcatV2([outer, primitives.Tile(spots, [count, 1])], 1)
+            flat = primitives.Reshape(flat, [-1])
+        return SparseTensor(indices, flat, cast(self.bounding_shape(), int64))
+
+    def to_list(self) -> list[Any]:
+        """The values as nested lists.
+
+        >>> tf.ragged.constant([[1, 2], [3]]).to_list()
+        [[1, 2], [3]]
+        """
+        inner = self._values.to_list() if isinstance(self._values, RaggedTensor) else self._values.numpy().tolist()
+        at = self._row_splits.numpy().tolist()
+        return [inner[start:end] for start, end in itertools.pairwise(at)]
+
+    def numpy(self) -> np.ndarray:
+        """A NumPy array of the rows; of objects if they differ in length."""
+        at = self._row_splits.numpy().tolist()
+        inner = self._values.numpy()
+        rows = [inner[start:end] for start, end in itertools.pairwise(at)]
+        if len({row.shape for row in rows}) <= 1 and all(
+            row.dtype != object or isinstance(self._values, _core.Tensor) for row in rows
+        ):
+            return np.stack(rows) if rows else np.zeros((0, 0), self.dtype.as_numpy_dtype)
+        result = np.empty(len(rows), dtype=object)
+        for i, row in enumerate(rows):
+            result[i] = row
+        return result
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if Ellipsis in [k for k in keys if not _core.is_tensor(k)]:
+            at = keys.index(Ellipsis)
+            used = sum(k is not None for k in keys) - 1
+            keys[at : at + 1] = [builtins.slice(None)] * (self.shape.rank - used)
+        return self._item(keys)
+
+    def _item(self, keys: list[Any]) -> Any:
+        if not keys:
+            return self
+        first, rest = keys[0], keys[1:]
+        if first is None:
+            return expand_dims(self._item(rest), 0)
+        if isinstance(first, builtins.slice):
+            rows = np.arange(self._row_splits.shape[0] - 1)[first]
+            whole = first == builtins.slice(None)
+            picked = self if whole else gather_rows(self, rows)
+            return picked._inner_item(rest) if rest else picked
+        row = int(first)
+        count = self._row_splits.shape[0] - 1
+        if not -count <= row < count:
+            raise InvalidArgumentError(None, None, f"__getitem__: slice index {row} of dimension 0 out of bounds.")
+        start, end = (int(n) for n in self._row_splits.numpy()[row % count : row % count + 2])
+        part = self._values[start:end]
+        return part[tuple(rest)] if rest else part
+
+    def _inner_item(self, keys: list[Any]) -> Any:
+        first, rest = keys[0], keys[1:]
+        if first is None:
+            return self.with_values(
+                expand_dims(self._values, 1)
+                if isinstance(self._values, RaggedTensor)
+                else primitives.ExpandDims(self._values, 1)
+            )
+        at = self._row_splits.numpy()
+        if isinstance(first, builtins.slice):
+            rows = [np.arange(start, end)[first] for start, end in itertools.pairwise(at)]
+            if first == builtins.slice(None):
+                picked = self
+            else:
+                values = gather_rows(self._values, np.concatenate(rows) if rows else np.zeros(0, np.int64))
+                picked = RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), self._row_splits.dtype))
+            if not rest:
+                return picked
+            inner = picked._values
+            if isinstance(inner, RaggedTensor):
+                return picked.with_values(inner._inner_item(rest))
+            return picked.with_values(inner[(builtins.slice(None), *rest)])
+        raise ValueError("Cannot index into an inner ragged dimension.")
+
+    # ---- specs, printing
+
+    @property
+    def _type_spec(self) -> RaggedTensorSpec:
+        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
+
+    def __repr__(self) -> str:
+        text = repr(self.to_list()) if self.dtype.name != "float16" else str(self.to_list())
+        return f"<tf.RaggedTensor {text}>"
+
+    def __len__(self) -> int:
+        raise TypeError("object of type 'RaggedTensor' has no len()")
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(self._row_splits.shape[0] - 1))
+
+    def __bool__(self) -> bool:
+        raise TypeError("RaggedTensor may not be used as a boolean.")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs an operation that was called with a ragged argument."""
+        name = getattr(function, "__name__", "")
+        if name in _OPERATIONS:
+            return _OPERATIONS[name](*args, **kwargs)
+        return _elementwise(function, args, kwargs)
+
+
+@public("RaggedTensorSpec")
+class RaggedTensorSpec(TypeSpec):
+    """The spec of a `tf.RaggedTensor`.
+
+    >>> tf.RaggedTensorSpec([None, None])
+    RaggedTensorSpec(TensorShape([None, None]), tf.float32, 1, tf.int64)
+    """
+
+    value_type = RaggedTensor
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = int64,
+        flat_values_spec: Any = None,
+    ) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = as_dtype(dtype) if dtype is not None else flat_values_spec.dtype
+        self._row_splits_dtype = as_dtype(row_splits_dtype)
+        if ragged_rank is None:
+            if self._shape.rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = self._shape.rank - 1
+        self._ragged_rank = int(ragged_rank)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, with None for ragged dimensions."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the values."""
+        return self._dtype
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of ragged dimensions."""
+        return self._ragged_rank
+
+    @property
+    def row_splits_dtype(self) -> DType:
+        """The `tf.DType` of the splits."""
+        return self._row_splits_dtype
+
+    @property
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        inner = self._shape[self._ragged_rank + 1 :] if self._shape.rank is not None else None
+        flat = TensorSpec(None if inner is None else TensorShape([None]).concatenate(inner), self._dtype)
+        return flat, *(TensorSpec([None], self._row_splits_dtype) for _ in range(self._ragged_rank))
+
+    def _to_components(self, value: RaggedTensor) -> tuple[Any, ...]:
+        return value.flat_values, *value.nested_row_splits
+
+    def _from_components(self, components: Any) -> RaggedTensor:
+        flat, *splits = components
+        return RaggedTensor.from_nested_row_splits(flat, splits, validate=False)
+
+
+# ---- rows
+
+
+def gather_rows(x: Any, rows: Any) -> Any:
+    """The rows of a dense or ragged tensor at the given positions."""
+    positions = cast(convert_to_tensor(rows, dtype_hint=int64), int64)
+    if not isinstance(x, RaggedTensor):
+        return primitives.GatherV2(x, positions, 0, 0)
+    at, chosen = x.row_splits.numpy(), positions.numpy().reshape(-1)
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= len(at) - 1):
+        raise InvalidArgumentError(None, None, f"gather: indices must be in [0, {len(at) - 1}); got {chosen.tolist()}")
+    inner = [np.arange(at[i], at[i + 1]) for i in chosen]
+    values = gather_rows(x.values, np.concatenate(inner) if inner else np.zeros(0, np.int64))
+    result = RaggedTensor(values, cast(np.cumsum([0, *(len(i) for i in inner)]), x.row_splits.dtype))
+    if positions.shape.rank == 0:
+        return values
+    return result
+
+
+@public("ragged.row_splits_to_segment_ids")
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Any:
+    """The row of each value.
+
+    >>> tf.ragged.row_splits_to_segment_ids([0, 2, 3])
+    [0, 0, 1]
+    """
+    splits = _splits_tensor(splits)
+    count, at = splits.shape[0] - 1, splits.numpy()
+    return cast(np.repeat(np.arange(count), np.diff(at)), out_type or splits.dtype)
+
+
+@public("ragged.segment_ids_to_row_splits")
+def segment_ids_to_row_splits(
+    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
+) -> Any:
+    """Where rows begin and end, from the row of each value.
+
+    >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2])
+    [0, 2, 2, 3]
+    """
+    ids = _splits_tensor(segment_ids)
+    numbers = ids.numpy()
+    count = int(num_segments) if num_segments is not None else int(numbers[-1]) + 1 if numbers.size else 0
+    lengths = np.bincount(numbers, minlength=count)
+    return cast(np.concatenate([[0], np.cumsum(lengths)]), out_type or ids.dtype)
+
+
+@public("ragged.constant")
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
+) -> Any:
+    """A ragged tensor from nested lists.
+
+    >>> tf.ragged.constant([[1, 2], [3]]).row_splits
+    [0, 2, 3]
+    """
+
+    def depth(part: Any) -> int:
+        return 1 + max((depth(p) for p in part), default=0) if isinstance(part, list) else 0
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, np.ndarray):
+            part = part.tolist()
+        return [plain(p) for p in part] if isinstance(part, list | tuple) else part
+
+    pylist = plain(pylist)
+    levels = depth(pylist)
+    if not isinstance(pylist, list):
+        return convert_to_tensor(pylist, dtype=dtype)
+    if ragged_rank is None:
+        inner_rank = 0 if inner_shape is None else len(tuple(inner_shape))
+        ragged_rank = max(levels - 1 - inner_rank, 0) if levels else 0
+    if ragged_rank < 0 or (ragged_rank >= levels and levels > 1):
+        raise ValueError(f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank}")
+    splits, current = [], pylist
+    for _ in range(ragged_rank):
+        if any(not isinstance(row, list) for row in current):
+            raise ValueError(f"Invalid pylist={pylist}: all scalar values must have the same nesting depth")
+        splits.append(np.cumsum([0, *(len(row) for row in current)]))
+        current = [item for row in current for item in row]
+    if inner_shape is not None and not current:
+        values = _core.convert_to_tensor(np.zeros((0, *dims_of(inner_shape)), np.float32), None, None, "ragged")
+        values = cast(values, dtype or float32)
+    else:
+        values = convert_to_tensor(current, dtype=dtype)
+    for at in reversed(splits):
+        values = RaggedTensor(values, cast(at, row_splits_dtype))
+    return values
+
+
+@public("ragged.range")
+def range_(
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
+) -> RaggedTensor:
+    """A row of numbers for each start, limit and step.
+
+    >>> tf.ragged.range([1, 2], [3, 5]).to_list()
+    [[1, 2], [2, 3, 4]]
+    """
+    if limits is None:
+        starts, limits = 0, starts
+    parts = [convert_to_tensor(v) for v in (starts, limits, deltas)]
+    common = as_dtype(dtype) if dtype is not None else as_dtype(np.result_type(*(p.numpy() for p in parts)))
+    if dtype is None and all(p.dtype == parts[0].dtype for p in parts):
+        common = parts[0].dtype
+    first, last, step = np.broadcast_arrays(*(np.atleast_1d(p.numpy()) for p in parts))
+    if (step == 0).any():
+        raise InvalidArgumentError(None, None, "ragged.range: Requires delta != 0")
+    rows = [np.arange(a, b, s) for a, b, s in zip(first.tolist(), last.tolist(), step.tolist())]
+    values = _core.convert_to_tensor(np.concatenate(rows) if rows else np.zeros(0), common, None, "range")
+    return RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), row_splits_dtype))
+
+
+@public("ragged.map_flat_values")
+def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """`op` applied to the innermost values; all ragged arguments must have the same rows.
+
+    >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]])).to_list()
+    [[1, 4], [9]]
+    """
+    found = [a for a in nest.flatten((args, kwargs)) if isinstance(a, RaggedTensor)]
+    if not found:
+        return op(*args, **kwargs)
+    for other in found[1:]:
+        same = len(other.nested_row_splits) == len(found[0].nested_row_splits) and all(
+            np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
+        )
+        if not same:
+            raise InvalidArgumentError(
+                None, None, "map_flat_values: all ragged arguments must have the same row splits"
+            )
+
+    def inner(value: Any) -> Any:
+        if isinstance(value, RaggedTensor):
+            return value.flat_values
+        if isinstance(value, list | tuple):
+            return type(value)(inner(v) for v in value)
+        return value
+
+    result = op(*(inner(a) for a in args), **{key: inner(v) for key, v in kwargs.items()})
+    return found[0].with_flat_values(result)
+
+
+@public("ragged.boolean_mask")
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+    """The elements whose place in `mask` is true, in their rows.
+
+    >>> tf.ragged.boolean_mask([[1, 2], [3, 4]], [[True, False], [True, True]]).to_list()
+    [[1], [3, 4]]
+    """
+    if isinstance(mask, list) and any(isinstance(m, list) for m in mask):
+        mask = constant(mask, dtype="bool")
+    if not isinstance(mask, RaggedTensor):
+        mask = convert_to_tensor(mask)
+        if mask.shape.rank == 1:
+            places = primitives.Squeeze(primitives.Where(mask), [1])
+            return gather_rows(data if isinstance(data, RaggedTensor) else convert_to_tensor(data), places)
+        mask = RaggedTensor.from_tensor(mask, ragged_rank=mask.shape.rank - 1)
+    if not isinstance(data, RaggedTensor):
+        data = constant(data) if isinstance(data, list) else convert_to_tensor(data)
+    if not isinstance(data, RaggedTensor):
+        data = RaggedTensor.from_tensor(data, ragged_rank=mask.ragged_rank)
+    inner = boolean_mask(data.values, mask.values)
+    if isinstance(mask.values, RaggedTensor):
+        return RaggedTensor(inner, data.row_splits)
+    kept = primitives.UnsortedSegmentSum(
+        cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows())
+    )
+    return RaggedTensor(inner, _from_lengths(kept))
+
+
+# ---- joining
+
+
+def _as_ragged(x: Any) -> RaggedTensor:
+    if isinstance(x, RaggedTensor):
+        return x
+    tensor = convert_to_tensor(x)
+    return RaggedTensor.from_tensor(tensor)
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """Ragged tensors joined along `axis`."""
+    parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
+    rank = parts[0].shape.rank
+    axis = int(axis) % rank
+    ragged = [_as_ragged(x) for x in parts]
+    if axis == 0:
+        rows = [x.values for x in ragged]
+        inner = concat(rows, 0) if any(isinstance(r, RaggedTensor) for r in rows) else primitives.ConcatV2(rows, 0)
+        return RaggedTensor(inner, _from_lengths(primitives.ConcatV2([x.row_lengths() for x in ragged], 0)))
+    counts = {int(x.nrows()) for x in ragged}
+    if len(counts) != 1:
+        raise InvalidArgumentError(
+            None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
+        )
+    if axis > 1:
+        return ragged[0].with_values(
+            concat([x.values for x in ragged], axis - 1)
+            if any(isinstance(x.values, RaggedTensor) for x in ragged)
+            else primitives.ConcatV2([x.values for x in ragged], axis - 1)
+        )
+    places, order, begin = [], [], 0
+    for x in ragged:
+        at = x.row_splits.numpy()
+        places.append([np.arange(start, end) + begin for start, end in itertools.pairwise(at)])
+        begin += int(at[-1])
+    order = np.concatenate([row[i] for i in range(counts.pop()) for row in places]) if begin else np.zeros(0, np.int64)
+    picked = [gather_rows(x.values, np.arange(_row_count(x.values))) for x in ragged]
+    lengths = ragged[0].row_lengths()
+    for x in ragged[1:]:
+        lengths = lengths + cast(x.row_lengths(), lengths.dtype)
+    if any(isinstance(p, RaggedTensor) for p in picked):
+        return RaggedTensor(gather_rows(concat(picked, 0), order), _from_lengths(lengths))
+    joined = primitives.ConcatV2(picked, 0)
+    wide = primitives.GatherV2(primitives.ExpandDims(joined, 0), order, 1, 0)
+    return RaggedTensor(primitives.Squeeze(wide, [0]), _from_lengths(lengths))
+
+
+@public("ragged.stack")
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+    """Tensors put side by side along a new dimension; they need not have one shape.
+
+    >>> tf.ragged.stack([[1, 2], [3]]).to_list()
+    [[1, 2], [3]]
+    """
+    if isinstance(values, RaggedTensor | _core.Tensor):
+        values = [values]
+    parts = [
+        x
+        if isinstance(x, RaggedTensor)
+        else constant(x)
+        if isinstance(x, list) and x and isinstance(x[0], list)
+        else convert_to_tensor(x)
+        for x in values
+    ]
+    rank = parts[0].shape.rank
+    axis = axis if axis >= 0 else axis + rank + 1
+    dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)
+    if rank == 0:
+        return primitives.Pack(parts, 0)
+    if axis == 0:
+        lengths = cast([_row_count(x) for x in parts], dtype)
+        if rank == 1:
+            return RaggedTensor(primitives.ConcatV2(parts, 0), _from_lengths(lengths))
+        return RaggedTensor(concat(parts, 0), _from_lengths(lengths))
+    return concat([expand_dims(x, axis) for x in parts], axis)
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+    """A dimension of 1 put in at `axis`."""
+    if not isinstance(input, RaggedTensor):
+        return primitives.ExpandDims(input, axis)
+    rank = input.shape.rank
+    axis = int(axis) if int(axis) >= 0 else int(axis) + rank + 1
+    if axis == 0:
+        return RaggedTensor(input, cast([0, int(input.nrows())], input.row_splits.dtype), None)
+    if axis == 1:
+        return RaggedTensor.from_uniform_row_length(input, 1).with_row_splits_dtype(input.row_splits.dtype)
+    return input.with_values(expand_dims(input.values, axis - 1))
+
+
+@public("ragged.stack_dynamic_partitions")
+def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> RaggedTensor:
+    """The slices of `data` as rows, by the numbers in `partitions`.
+
+    >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, 1, 0], 2).to_list()
+    [[1, 3], [2]]
+    """
+    parts = primitives.DynamicPartition(data, partitions, int(num_partitions))
+    return RaggedTensor(primitives.ConcatV2(parts, 0), cast(np.cumsum([0, *(p.shape[0] for p in parts)]), int64))
+
+
+@public("ragged.cross")
+def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
+    """All combinations of one feature of each input, row by row, as text.
+
+    >>> tf.ragged.cross([tf.constant([["a"]]), tf.constant([["b"]])]).to_list()
+    [[b'a_X_b']]
+    """
+    return constant(
+        crossed_rows(inputs, lambda features: join_features(features, "_X_")), dtype="string", ragged_rank=1
+    )
+
+
+@public("ragged.cross_hashed")
+def cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> RaggedTensor:
+    """All combinations of one feature of each input, row by row, hashed into `num_buckets` numbers.
+
+    >>> tf.ragged.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).to_list()
+    [[0]]
+    """
+    rows = crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key))
+    return constant(rows, dtype=int64, ragged_rank=1)
+
+
+# ---- operations on ragged arguments
+
+
+def _spread(x: Any, like: RaggedTensor) -> Any:
+    """The elements of a dense tensor, broadcast to the rows of a ragged one, for each of its flat values."""
+    tensor = convert_to_tensor(x, dtype_hint=like.dtype)
+    rank, inner_rank = like.shape.rank, like.flat_values.shape.rank - 1
+    if tensor.shape.rank <= inner_rank:
+        return tensor
+    coordinates = like._coordinates()
+    outer = like.ragged_rank + 1
+    skip = rank - tensor.shape.rank
+    dims = tensor.shape.as_list()
+    if skip < 0:
+        raise ValueError(f"Unable to broadcast a tensor of shape {dims} to a ragged tensor of rank {rank}")
+    columns = []
+    for place in range(skip, outer):
+        size = dims[place - skip]
+        column = coordinates[:, place]
+        columns.append(column * 0 if size == 1 else column)
+        if size != 1 and column.shape[0] and int(primitives.Max(column)) >= size:
+            raise InvalidArgumentError(
+                None, None, f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
+            )
+    return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
+
+
+def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs an elementwise operation on the flat values."""
+    found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedTensor)]
+    if not found:
+        return NotImplemented
+    first = max(found, key=lambda r: r.ragged_rank)
+    spreads = False
+
+    def inner(value: Any) -> Any:
+        nonlocal spreads
+        if isinstance(value, RaggedTensor):
+            if not all(
+                np.array_equal(a.numpy(), b.numpy()) for a, b in zip(value.nested_row_splits, first.nested_row_splits)
+            ):
+                raise InvalidArgumentError(
+                    None, None, "ragged tensors must have the same rows for an elementwise operation"
+                )
+            return value.flat_values
+        if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
+            spreads = True
+            return _spread(value, first)
+        return value
+
+    values = [inner(a) for a in args]
+    named = {key: inner(v) for key, v in kwargs.items()}
+    if spreads:
+        places = cast(np.arange(_row_count(first.flat_values)), int64)
+        values = [
+            primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedTensor) else v for a, v in zip(args, values)
+        ]
+    return first.with_flat_values(function(*values, **named))
+
+
+def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
+    """A reduction by name: over all elements, over the rows, or over positions in the rows."""
+
+    def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+        x = input_tensor
+        if axis is None:
+            return whole(x.flat_values, None, keepdims)
+        axes = sorted({a % x.shape.rank for a in dims_of(axis)}, reverse=True)
+        if len(axes) == x.shape.rank:
+            return whole(x.flat_values, None, False)
+        for a in axes:
+            x = one(x, a, keepdims) if isinstance(x, RaggedTensor) else whole(x, a, keepdims)
+        return x
+
+    def one(x: RaggedTensor, axis: int, keepdims: bool) -> Any:
+        if axis > 1:
+            inner = (
+                one(x.values, axis - 1, keepdims)
+                if isinstance(x.values, RaggedTensor)
+                else whole(x.values, axis - 1, keepdims)
+            )
+            return x.with_values(inner)
+        if axis == 1:
+            if isinstance(x.values, RaggedTensor):
+                ids = primitives.GatherV2(x.value_rowids(), x.values.value_rowids(), 0, 0)
+                places, width = x.values._places_in_rows(), int(x.values.bounding_shape(1))
+                flat_ids = ids * width + places
+                count = int(x.nrows())
+                lengths = primitives.UnsortedSegmentMax(x.values.row_lengths(), x.value_rowids(), count)
+                lengths = primitives.Maximum(lengths, 0)
+                table = fold(x.values.values, flat_ids, count * width)
+                table = primitives.Reshape(table, [count, width, *table.shape.as_list()[1:]])
+                result = RaggedTensor.from_tensor(table, lengths=lengths)
+                return expand_dims(result, 1) if keepdims else result
+            result = fold(x.values, x.value_rowids(), int(x.nrows()))
+            return primitives.ExpandDims(result, 1) if keepdims else result
+        if isinstance(x.values, RaggedTensor):
+            return _as_dense_rows(x, keepdims)
+        result = fold(x.values, x._places_in_rows(), int(x.bounding_shape(1)))
+        return primitives.ExpandDims(result, 0) if keepdims else result
+
+    def _as_dense_rows(x: RaggedTensor, keepdims: bool) -> Any:
+        width = int(x.bounding_shape(1))
+        places = x._places_in_rows()
+        order = np.argsort(places.numpy(), kind="stable")
+        rows = gather_rows(x.values, order)
+        grouped = RaggedTensor.from_value_rowids(rows, primitives.GatherV2(places, order, 0, 0), width)
+        result = one(grouped, 1, False)
+        return expand_dims(result, 0) if keepdims else result
+
+    return reduce
+
+
+def _segment_mean(values: Any, ids: Any, count: int) -> Any:
+    total = primitives.UnsortedSegmentSum(values, ids, count)
+    ones = primitives.BroadcastTo(_core.convert_to_tensor(1, total.dtype, None, "mean"), [values.shape[0]])
+    number = primitives.UnsortedSegmentSum(ones, ids, count)
+    return total / primitives.Reshape(number, [count] + [1] * (total.shape.rank - 1))
+
+
+def _segment_bool(fold: Any) -> Any:
+    def run(values: Any, ids: Any, count: int) -> Any:
+        return primitives.Greater(fold(cast(values, int32), ids, count), 0)
+
+    return run
+
+
+def _with_axis(primitive: Any) -> Any:
+    return lambda x, axis, keepdims: primitive(x, axis, keepdims)
+
+
+def _gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
+    if axis != 0 or batch_dims != 0:
+        raise ValueError(f"gather: a ragged tensor is gathered along axis 0; got axis={axis}, batch_dims={batch_dims}")
+    return gather_rows(params, indices)
+
+
+def _true_places(condition: RaggedTensor) -> Any:
+    places = primitives.Squeeze(primitives.Where(condition.flat_values), [1])
+    return cast(primitives.GatherV2(condition._coordinates(), places, 0, 0), int64)
+
+
+def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
+    for a in dims_of(axis):
+        key = [builtins.slice(None)] * (a % tensor.shape.rank) + [builtins.slice(None, None, -1)]
+        tensor = tensor[tuple(key)]
+    return tensor
+
+
+_OPERATIONS: dict[str, Any] = {
+    "reduce_sum": _reduction(primitives.UnsortedSegmentSum, _with_axis(primitives.Sum)),
+    "reduce_prod": _reduction(primitives.UnsortedSegmentProd, _with_axis(primitives.Prod)),
+    "reduce_max": _reduction(primitives.UnsortedSegmentMax, _with_axis(primitives.Max)),
+    "reduce_min": _reduction(primitives.UnsortedSegmentMin, _with_axis(primitives.Min)),
+    "reduce_mean": _reduction(_segment_mean, _with_axis(primitives.Mean)),
+    "reduce_any": _reduction(_segment_bool(primitives.UnsortedSegmentMax), _with_axis(primitives.Any)),
+    "reduce_all": _reduction(_segment_bool(primitives.UnsortedSegmentMin), _with_axis(primitives.All)),
+    "concat": concat,
+    "stack": stack,
+    "expand_dims": expand_dims,
+    "gather": _gather,
+    "boolean_mask": boolean_mask,
+    "where": _true_places,
+    "reverse": _reverse,
+}
+
+_BINARY = {
+    "add": primitives.AddV2,
+    "sub": primitives.Sub,
+    "mul": primitives.Mul,
+    "floordiv": primitives.FloorDiv,
+    "mod": primitives.FloorMod,
+    "pow": primitives.Pow,
+    "eq": primitives.Equal,
+    "ne": primitives.NotEqual,
+    "lt": primitives.Less,
+    "le": primitives.LessEqual,
+    "gt": primitives.Greater,
+    "ge": primitives.GreaterEqual,
+    "and": primitives.LogicalAnd,
+    "or": primitives.LogicalOr,
+}
+
+
+def _true_division(x: Any, y: Any) -> Any:
+    return x / y
+
+
+def _add_operators() -> None:
+    def binary(function: Any) -> tuple[Any, Any]:
+        return (
+            lambda self, other: _elementwise(function, (self, other), {}),
+            lambda self, other: _elementwise(function, (other, self), {}),
+        )
+
+    for name, function in {**_BINARY, "truediv": _true_division}.items():
+        forward, reflected = binary(function)
+        setattr(RaggedTensor, f"__{name}__", forward)
+        if name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+            setattr(RaggedTensor, f"__r{name}__", reflected)
+    RaggedTensor.__neg__ = lambda self: self.with_flat_values(-self.flat_values)
+    RaggedTensor.__abs__ = lambda self: self.with_flat_values(abs(self.flat_values))
+    RaggedTensor.__invert__ = lambda self: self.with_flat_values(primitives.LogicalNot(self.flat_values))
+
+
+_add_operators()

@@ -1,0 +1,69 @@
+"""Assertions: their classes and the words people match on; printing; raw operations by keyword."""
+
+import sys
+
+import pytest
+
+import tapeflow as tf
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (
+            lambda d: d.assert_equal([1, 2], [1, 3], message="m"),
+            "InvalidArgumentError",
+            "m\nCondition x == y did not hold",
+        ),
+        (lambda d: d.assert_less([2.0], [1.0]), "InvalidArgumentError", "Condition x < y did not hold"),
+        (lambda d: d.assert_positive([1.0, -1.0]), "InvalidArgumentError", "Condition x > 0 did not hold element-wise"),
+        (lambda d: d.assert_near([1.0], [1.1]), "InvalidArgumentError", "not equal to tolerance"),
+        (lambda d: d.check_numerics([float("nan")], "bad"), "InvalidArgumentError", "bad : Tensor had NaN values"),
+        (
+            lambda d: d.Assert(False, [[1, 2, 3, 4]]),
+            "InvalidArgumentError",
+            "to be true. Summarized data: 1, 2, 3, ...",
+        ),
+        (lambda d: d.assert_rank([1], 2), ValueError, "must have rank 2.  Received rank 1"),
+        (lambda d: d.assert_type(tf.constant(1), tf.float32), TypeError, "must be of type tf.float32; got tf.int32"),
+        (lambda d: d.assert_shapes([(tf.zeros([2, 3]), ("N", 4))]), ValueError, "dimension 1 must have size 4"),
+        (lambda d: d.assert_proper_iterable(tf.constant([1])), TypeError, "proper"),
+    ],
+)
+def test_failures(call, kind, words):
+    with pytest.raises(tf.errors.InvalidArgumentError if isinstance(kind, str) else kind) as caught:
+        call(tf.debugging)
+    assert words in str(caught.value)
+
+
+def test_check_numerics_also_looks_at_the_gradient():
+    x = tf.constant([0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sqrt(tf.debugging.check_numerics(x, "root"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"detected in gradient\. root"):
+        tape.gradient(y, x)
+
+
+def test_print(capsys):
+    tf.print("a", tf.constant([1.0, 2.5, 3e-9, 4, 5, 6, 7, 8]), 3, [1, tf.constant(2)], output_stream=sys.stdout)
+    tf.print(tf.constant([[1, 2], [3, 4]]), tf.constant(["a"]), sep=",", end="|", output_stream=sys.stdout)
+    assert capsys.readouterr().out == 'a [1 2.5 3e-09 ... 6 7 8] 3 [1, 2]\n[[1 2]\n [3 4]],["a"]|'
+
+
+def test_print_to_a_file(tmp_path):
+    path = tmp_path / "log"
+    for _ in range(2):
+        tf.print("x", output_stream=f"file://{path}")
+    assert path.read_text() == "x\nx\n"
+
+
+def test_raw_operations_take_keywords_alone():
+    assert float(tf.raw_ops.Sum(input=[1.0, 2.0], axis=0)) == 3.0
+    with pytest.raises(TypeError):
+        tf.raw_ops.Sum([1.0, 2.0], 0)
+    with pytest.raises(TypeError, match="missing 1 required keyword argument: 'axis'"):
+        tf.raw_ops.Sum(input=[1.0])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'keepdims'"):
+        tf.raw_ops.Sum(input=[1.0], axis=0, keepdims=True)
+    assert not hasattr(tf.raw_ops, "GatherSpread")

@@ -1,0 +1,66 @@
+"""Segment reductions: empty segments, zeros in products, ties, numbers that are left out, errors."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+LOWEST = np.finfo(np.float32).min
+
+
+def gradient(function, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+def test_segments_that_do_not_occur():
+    np.testing.assert_array_equal(tf.math.segment_max([1.0, -3.0], [0, 2]), [1.0, 0.0, -3.0])
+    np.testing.assert_array_equal(tf.math.segment_prod([2.0, 3.0], [0, 2]), [2.0, 1.0, 3.0])
+    np.testing.assert_array_equal(tf.math.unsorted_segment_max([1.0, -3.0], [0, 2], 4), [1.0, LOWEST, -3.0, LOWEST])
+    np.testing.assert_array_equal(tf.math.unsorted_segment_mean([1.0, 2.0], [0, -1], 2), [1.0, 0.0])
+    assert tf.math.segment_sum(tf.zeros([0, 2]), tf.zeros([0], tf.int32)).shape == [0, 2]
+
+
+def test_product_with_zeros():
+    np.testing.assert_array_equal(
+        gradient(lambda x: tf.math.segment_prod(x, [0, 0, 1, 1]), [0.0, 2.0, 3.0, 4.0]), [2.0, 0.0, 4.0, 3.0]
+    )
+    np.testing.assert_array_equal(gradient(lambda x: tf.math.segment_prod(x, [0, 0]), [0.0, 0.0]), [0.0, 0.0])
+
+
+def test_equal_largest_share():
+    np.testing.assert_array_equal(
+        gradient(lambda x: tf.math.unsorted_segment_max(x, [0, 0, -1], 3), [1.0, 1.0, 3.0]), [0.5, 0.5, 0.0]
+    )
+
+
+def test_half_sums_round_once():
+    x = np.full(4096, 1.0, np.float16)
+    assert float(tf.math.unsorted_segment_sum(x, np.zeros(4096, np.int32), 1)[0]) == 4096.0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.math.segment_sum([1.0, 2.0], [1, 0]), "not increasing"),
+        (lambda: tf.math.segment_sum([1.0, 2.0], [-1, 0]), ">= 0"),
+        (lambda: tf.math.segment_sum([1.0, 2.0], [0]), "same size as dimension 0"),
+        (lambda: tf.math.unsorted_segment_sum([1.0, 2.0], [0, 5], 2), r"segment_ids\[1\] = 5 is out of range \[0, 2\)"),
+        (lambda: tf.math.bincount([-1]), "non-negative"),
+        (lambda: tf.dynamic_partition([1.0, 2.0], [0, 5], 2), r"partitions\[1\] = 5 is not in \[0, 2\)"),
+    ],
+)
+def test_errors(call, words):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        call()
+
+
+def test_bincount_is_numpys():
+    x = np.random.default_rng(0).integers(0, 9, 50)
+    np.testing.assert_array_equal(tf.math.bincount(x), np.bincount(x))
+    weights = np.linspace(0, 1, 50)
+    np.testing.assert_allclose(tf.math.bincount(x, weights=weights), np.bincount(x, weights))
+    assert tf.math.bincount([[1, 1], [0, 2]], axis=-1).numpy().tolist() == [[0, 2, 0], [1, 0, 1]]

@@ -1,0 +1,64 @@
+"""Sorting, the k largest, search and distinct elements against NumPy; ties, NaN, gradients."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+rng = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int64", "uint16"])
+@pytest.mark.parametrize("size", [0, 1, 7, 700])
+def test_sort_is_numpys(dtype, size):
+    x = (rng.normal(size=(3, size)) * 50).astype(np.int64).astype(dtype)
+    np.testing.assert_array_equal(tf.sort(x), np.sort(x))
+    np.testing.assert_array_equal(tf.argsort(x), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(tf.sort(x, direction="DESCENDING"), np.sort(x)[:, ::-1])
+
+
+def test_nan_comes_last_and_zeros_are_equal():
+    x = [3.0, np.nan, -1.0]
+    np.testing.assert_array_equal(tf.sort(x), [-1.0, 3.0, np.nan])
+    np.testing.assert_array_equal(tf.sort(x, direction="DESCENDING"), [3.0, -1.0, np.nan])
+    np.testing.assert_array_equal(tf.argsort([0.0, -0.0]), [0, 1])
+
+
+def test_top_k_takes_the_first_of_equals():
+    values, indices = tf.math.top_k([3.0, 3.0, 1.0, 3.0], 2)
+    np.testing.assert_array_equal(values, [3.0, 3.0])
+    np.testing.assert_array_equal(indices, [0, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least k columns"):
+        tf.math.top_k([1.0], 2)
+
+
+def test_gradient_of_sort_goes_back_to_the_places():
+    x = tf.constant([[3.0, 1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sort(x) * [[1.0, 10.0, 100.0]]
+    np.testing.assert_array_equal(tape.gradient(y, x), [[100.0, 1.0, 10.0]])
+
+
+def test_searchsorted_is_numpys():
+    lines = np.sort(rng.normal(size=20)).astype(np.float32)
+    values = np.concatenate([lines[::3], rng.normal(size=9).astype(np.float32)])
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(tf.searchsorted(lines, values, side=side), np.searchsorted(lines, values, side))
+
+
+def test_unique_keeps_the_order_and_tells_nan_apart():
+    y, index, count = tf.unique_with_counts([5.0, np.nan, 5.0, np.nan, -0.0, 0.0])
+    np.testing.assert_array_equal(y, [5.0, np.nan, np.nan, -0.0])
+    np.testing.assert_array_equal(index, [0, 1, 0, 2, 3, 3])
+    np.testing.assert_array_equal(count, [2, 1, 1, 2])
+    assert tf.unique(["b", "a", "b"]).y.numpy().tolist() == [b"b", b"a"]
+
+
+def test_nth_element_shares_its_gradient_among_equals():
+    x = tf.constant([1.0, 2.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.raw_ops.NthElement(input=x, n=1)
+    assert float(y) == 2.0
+    np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 0.5, 0.5, 0.0])

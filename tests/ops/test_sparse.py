@@ -1,0 +1,100 @@
+"""Sparse tensors against the same computation on dense ones."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+A = np.array([[0, 1, 0], [-2, 0, 3]], np.float32)
+B = np.array([[0, 4, 5], [0, 0, -3]], np.float32)
+
+
+def sparse(x):
+    return tf.sparse.from_dense(x)
+
+
+def test_round_trip_and_arithmetic():
+    np.testing.assert_array_equal(tf.sparse.to_dense(sparse(A)), A)
+    np.testing.assert_array_equal(tf.sparse.to_dense(tf.sparse.add(sparse(A), sparse(B))), A + B)
+    np.testing.assert_array_equal(tf.sparse.to_dense(tf.sparse.maximum(sparse(A), sparse(B))), np.maximum(A, B))
+    np.testing.assert_array_equal(tf.sparse.to_dense(tf.sparse.transpose(sparse(A))), A.T)
+    np.testing.assert_array_equal(tf.sparse.to_dense(tf.sparse.reshape(sparse(A), [3, -1])), A.reshape(3, 2))
+    np.testing.assert_array_equal(tf.sparse.reduce_sum(sparse(A), 0), A.sum(0))
+    np.testing.assert_array_equal(tf.sparse.to_dense(tf.sparse.concat(1, [sparse(A), sparse(B)])), np.hstack([A, B]))
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+def test_matmul_gradient_is_the_dense_one(adjoint_a, adjoint_b):
+    x = sparse(A)
+    b = np.random.default_rng(0).normal(size=(2 if adjoint_a else 3, 4)).astype(np.float32)
+    b = tf.constant(b.T.copy() if adjoint_b else b)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x.values, b])
+        y = tf.sparse.sparse_dense_matmul(x, b, adjoint_a, adjoint_b)
+        dense = tf.matmul(tf.sparse.to_dense(x), b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+    np.testing.assert_allclose(y, dense, rtol=1e-6)
+    for source in (x.values, b):
+        np.testing.assert_allclose(tape.gradient(y, source), tape.gradient(dense, source), rtol=1e-6)
+
+
+def test_order_is_checked():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of order"):
+        tf.sparse.to_dense(tf.SparseTensor([[1, 0], [0, 1]], [1.0, 2.0], [2, 2]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is repeated"):
+        tf.sparse.to_dense(tf.SparseTensor([[0, 1], [0, 1]], [1.0, 2.0], [2, 2]))
+    with pytest.raises(ValueError, match="not compatible"):
+        tf.SparseTensor([[0, 1]], [1.0, 2.0], [2, 2])
+
+
+def test_ragged_rows():
+    rows = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+    np.testing.assert_array_equal(rows.to_tensor(), [[1, 2], [0, 0], [3, 0]])
+    assert (tf.constant([[1.0], [2.0], [3.0]]) * rows).to_list() == [[1.0, 2.0], [], [9.0]]
+    assert (1.0 + rows).to_list() == [[2.0, 3.0], [], [4.0]]
+    assert tf.square(rows).to_list() == [[1.0, 4.0], [], [9.0]]
+    np.testing.assert_array_equal(tf.reduce_sum(rows, axis=1), [3, 0, 3])
+    assert tf.concat([rows, rows], axis=1).to_list() == [[1, 2, 1, 2], [], [3, 3]]
+    nested = tf.ragged.constant([[[1], [2, 3]], [[4]]])
+    assert nested.merge_dims(1, 2).to_list() == [[1, 2, 3], [4]]
+    assert tf.reduce_sum(nested, axis=1).to_list() == [[3, 3], [4]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="valid RaggedTensor"):
+        tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2])
+
+
+def test_hashes_have_fixed_values():
+    words = ["x" * n for n in (0, 3, 5, 12, 20, 40, 64, 65, 130, 200)]
+    expected = [
+        34397263,
+        821544028,
+        65742888,
+        416288835,
+        747857348,
+        54984852,
+        298655160,
+        501551929,
+        825096686,
+        971950527,
+    ]
+    assert tf.strings.to_hash_bucket_fast(words, 10**9).numpy().tolist() == expected
+    assert tf.strings.to_hash_bucket_strong(["a", "hello"], 1000, [1, 2]).numpy().tolist() == [646, 622]
+
+
+def test_block_lstm_gradient_is_the_numeric_one():
+    rng = np.random.default_rng(0)
+    x, c, h, w = (tf.constant(rng.normal(size=s)) for s in ((2, 1, 3), (1, 2), (1, 2), (5, 8)))
+    weights = rng.normal(size=(2, 1, 2))
+    none = tf.zeros([2], tf.float64)
+
+    def loss(x):
+        y = tf.raw_ops.BlockLSTMV2(
+            seq_len_max=2, x=x, cs_prev=c, h_prev=h, w=w, wci=none, wcf=none, wco=none, b=tf.zeros([8], tf.float64)
+        )
+        return tf.reduce_sum(y.h * weights)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = loss(x)
+    step = 1e-6 * np.eye(6).reshape(6, 2, 1, 3)
+    numeric = [float(loss(x + d) - loss(x - d)) / 2e-6 for d in step]
+    np.testing.assert_allclose(np.ravel(tape.gradient(value, x)), numeric, rtol=1e-6)
