@@ -8,6 +8,7 @@ from tapeflow.ops import (
     linalg,
     math,
     nn,
+    numpy_api,
     reductions,
     special,
 )
