@@ -22,6 +22,7 @@ from tapeflow.ops import (
     linear_operator_simple,
     math,
     nn,
+    numpy_api,
     reductions,
     special,
     random,
