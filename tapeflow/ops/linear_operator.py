@@ -390,7 +390,7 @@ class LinearOperator:
 
     def _compose(self, right: LinearOperator) -> LinearOperator:
         """The operator of the product with another one."""
-        if right._is_identity():
+        if right._leaves(self):
             return self
         if isinstance(right, LinearOperatorInversion) and right.operator is self:
             return right._cancelled(self)
@@ -401,7 +401,8 @@ class LinearOperator:
         """The product `left` times this operator, if this operator knows a short form of it."""
         return None
 
-    def _is_identity(self) -> bool:
+    def _leaves(self, other: LinearOperator) -> bool:
+        """Whether the product with `other` is `other`."""
         return False
 
     def _can_use_cholesky(self) -> bool:

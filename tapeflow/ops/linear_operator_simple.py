@@ -221,10 +221,10 @@ class LinearOperatorIdentity(_Uniform):
         return self
 
     def _compose(self, right: LinearOperator) -> LinearOperator:
-        return right
+        return right if self._leaves(right) else super()._compose(right)
 
-    def _is_identity(self) -> bool:
-        return True
+    def _leaves(self, other: LinearOperator) -> bool:
+        return broadcast_batch(self._batch, other.batch_shape) == other.batch_shape.as_list()
 
 
 @public("linalg.LinearOperatorScaledIdentity")

@@ -310,7 +310,11 @@ def test_qr_of_tall_full_matrices_has_no_gradient():
         (lambda: tf.linalg.set_diag(tf.zeros([2, 2]), [1.0]), tf.errors.InvalidArgumentError, "shape"),
         (lambda: tf.linalg.band_part(tf.zeros([2, 2]), 5, 0), tf.errors.InvalidArgumentError, "num_lower"),
         (lambda: tf.linalg.tensor_diag_part(tf.zeros([2, 3])), tf.errors.InvalidArgumentError, "Invalid shape"),
-        (lambda: tf.tensordot(tf.zeros([2, 3]), tf.zeros([4, 2]), 1), tf.errors.InvalidArgumentError, "size-incompatible"),
+        (
+            lambda: tf.tensordot(tf.zeros([2, 3]), tf.zeros([4, 2]), 1),
+            tf.errors.InvalidArgumentError,
+            "size-incompatible",
+        ),
         (lambda: tf.tensordot([1.0], [1.0], -1), ValueError, "at least 0"),
         (lambda: tf.tensordot([1.0], [1.0], [[0], []]), ValueError, "contraction axes"),
         (lambda: tf.matmul(tf.ones([2, 2], tf.int8), tf.ones([2, 2], tf.int8)), tf.errors.InvalidArgumentError, "int8"),
