@@ -273,7 +273,14 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     dtype = a.dtype.real_dtype
     if rcond is None:
         rcond = 10.0 * max(a.shape[-2:]) * float(np.finfo(dtype.as_numpy_dtype).eps)
-    return primitives.MatrixPseudoInverse(a, convert_to_tensor(rcond, dtype=dtype))
+        return primitives.MatrixPseudoInverse(a, convert_to_tensor(rcond, dtype=dtype))
+    # Values that are left out but not zero turn with the others, which only the singular vectors know.
+    s, u, v = svd(a)
+    cutoff = convert_to_tensor(rcond, dtype=dtype) * primitives.Max(s, -1)
+    kept = s > primitives.ExpandDims(cutoff, -1)
+    s = primitives.SelectV2(kept, s, cast(np.inf, dtype))
+    scaled = v / primitives.ExpandDims(cast(s, a.dtype), -2)
+    return primitives.MatMul(scaled, u, adjoint_b=True)
 
 
 @public("linalg.lstsq", "compat.v1.matrix_solve_ls")

@@ -185,6 +185,18 @@ class TestDerivatives:
             check_derivatives(lambda a, b: tf.linalg.lstsq(a, b, fast=False), a, b)
 
 
+def test_pinv_gradient_with_values_left_out():
+    check_derivatives(lambda x: tf.linalg.pinv(x, rcond=0.3), np.diag([3.0, 2.0, 0.5]) + 0.1 * numbers(1, 3, 3))
+
+
+def test_sign_of_determinant_has_gradient_zero():
+    x = tf.constant(numbers(1, 3, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        sign = tf.linalg.slogdet(x).sign
+    assert not tape.gradient(sign, x).numpy().any()
+
+
 def test_pinv_gradient_with_equal_singular_values():
     check_derivatives(tf.linalg.pinv, np.eye(3) * 2.0)
 
