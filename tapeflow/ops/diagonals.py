@@ -12,7 +12,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
 
 
-@public("linalg.diag")
+@public("linalg.diag", "compat.v1.matrix_diag")
 def diag(
     diagonal: Any,
     name: str = "diag",
@@ -30,7 +30,7 @@ def diag(
     return primitives.MatrixDiagV3(diagonal, k, int(num_rows), int(num_cols), padding_value, align)
 
 
-@public("linalg.diag_part")
+@public("linalg.diag_part", "compat.v1.matrix_diag_part")
 def diag_part(
     input: Any,
     name: str = "diag_part",
@@ -46,7 +46,7 @@ def diag_part(
     return primitives.MatrixDiagPartV3(input, k, padding_value, align)
 
 
-@public("linalg.set_diag")
+@public("linalg.set_diag", "compat.v1.matrix_set_diag")
 def set_diag(
     input: Any,
     diagonal: Any,

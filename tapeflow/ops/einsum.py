@@ -28,7 +28,7 @@ _EQUATION = re.compile(r"^[a-zA-Z,.]*(->[a-zA-Z.]*)?$")
 _EXHAUSTIVE_LIMIT = 5  # operands up to which every order is tried
 
 
-@public("einsum", "linalg.einsum")
+@public("einsum", "linalg.einsum", "compat.v1.einsum")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     """The sum of products that `equation` describes: repeated labels are multiplied, missing ones summed.
 

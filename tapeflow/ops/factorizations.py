@@ -80,7 +80,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
     return 2.0 * primitives.Sum(primitives.Log(diagonal), -1)
 
 
-@public("linalg.svd")
+@public("linalg.svd", "compat.v1.svd")
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values, falling, and with `compute_uv` the vectors: `s`, `u`, `v` with `u diag(s) v^H = tensor`.
 
@@ -92,7 +92,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return tuple(primitives.Svd(tensor, True, full_matrices))
 
 
-@public("linalg.eigh")
+@public("linalg.eigh", "compat.v1.self_adjoint_eig")
 def eigh(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     """Eigenvalues, rising, and eigenvectors (as columns) of Hermitian matrices; only the lower triangle is read.
 
@@ -102,7 +102,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     return tuple(primitives.SelfAdjointEigV2(tensor, True))
 
 
-@public("linalg.eigvalsh")
+@public("linalg.eigvalsh", "compat.v1.self_adjoint_eigvals")
 def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     """Eigenvalues, rising, of Hermitian matrices; only the lower triangle is read.
 
@@ -273,7 +273,14 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     dtype = a.dtype.real_dtype
     if rcond is None:
         rcond = 10.0 * max(a.shape[-2:]) * float(np.finfo(dtype.as_numpy_dtype).eps)
-    return primitives.MatrixPseudoInverse(a, convert_to_tensor(rcond, dtype=dtype))
+        return primitives.MatrixPseudoInverse(a, convert_to_tensor(rcond, dtype=dtype))
+    # Values that are left out but not zero turn with the others, which only the singular vectors know.
+    s, u, v = svd(a)
+    cutoff = convert_to_tensor(rcond, dtype=dtype) * primitives.Max(s, -1)
+    kept = s > primitives.ExpandDims(cutoff, -1)
+    s = primitives.SelectV2(kept, s, cast(np.inf, dtype))
+    scaled = v / primitives.ExpandDims(cast(s, a.dtype), -2)
+    return primitives.MatMul(scaled, u, adjoint_b=True)
 
 
 @public("linalg.lstsq", "compat.v1.matrix_solve_ls")

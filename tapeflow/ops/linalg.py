@@ -21,7 +21,7 @@ def swapped_ends(rank: int) -> list[int]:
     return [*range(rank - 2), rank - 1, rank - 2]
 
 
-@public("linalg.matrix_transpose", "compat.v1.matrix_transpose", "compat.v1.linalg.transpose")
+@public("linalg.matrix_transpose", "compat.v1.matrix_transpose")
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
     """The last two dimensions exchanged; with `conjugate`, the adjoint.
 
@@ -200,7 +200,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
     return x * primitives.Rsqrt(primitives.Maximum(squares, epsilon))
 
 
-@public("tensordot", "linalg.tensordot")
+@public("tensordot", "linalg.tensordot", "compat.v1.tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """The product of two tensors summed over pairs of dimensions: the last and first `axes`, or those listed.
 

@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import eye
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.linalg import adjoint as adjoint_matrix
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import InvalidArgumentError
@@ -306,7 +306,7 @@ class LinearOperator:
             values = primitives.Abs(self._eigvals())
             return primitives.Max(values, -1) / primitives.Min(values, -1)
         values = primitives.Svd(self._to_dense(), False)[0]
-        return cast(primitives.Max(values, -1) / primitives.Min(values, -1), self.dtype)
+        return primitives.Max(values, -1) / primitives.Min(values, -1)
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
         """The matrices plus `x`."""
@@ -390,7 +390,7 @@ class LinearOperator:
 
     def _compose(self, right: LinearOperator) -> LinearOperator:
         """The operator of the product with another one."""
-        if right._is_identity():
+        if right._leaves(self):
             return self
         if isinstance(right, LinearOperatorInversion) and right.operator is self:
             return right._cancelled(self)
@@ -401,7 +401,8 @@ class LinearOperator:
         """The product `left` times this operator, if this operator knows a short form of it."""
         return None
 
-    def _is_identity(self) -> bool:
+    def _leaves(self, other: LinearOperator) -> bool:
+        """Whether the product with `other` is `other`."""
         return False
 
     def _can_use_cholesky(self) -> bool:
@@ -774,7 +775,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     def _log_abs_determinant(self) -> Any:
         diagonal = self._diag_part()
-        size = cast(primitives.ComplexAbs(diagonal), self.dtype) if self.dtype.is_complex else primitives.Abs(diagonal)
+        size = primitives.ComplexAbs(diagonal) if self.dtype.is_complex else primitives.Abs(diagonal)
         return primitives.Sum(primitives.Log(size), -1)
 
     def _eigvals(self) -> Any:

@@ -345,7 +345,7 @@ class _Circulant(LinearOperator):
         """The greatest over the least absolute value of the spectrum."""
         complex_spectrum = self._spectrum.dtype.is_complex
         size = primitives.ComplexAbs(self._spectrum) if complex_spectrum else primitives.Abs(self._spectrum)
-        return cast(primitives.Max(size, self._axes()) / primitives.Min(size, self._axes()), self.dtype)
+        return primitives.Max(size, self._axes()) / primitives.Min(size, self._axes())
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> None:
         """Fails if the kernel is not real."""

@@ -95,7 +95,7 @@ class LinearOperatorDiag(LinearOperator):
     def cond(self, name: str = "cond") -> Any:
         """The greatest over the least absolute value of the diagonal."""
         size = primitives.ComplexAbs(self._diag) if self.dtype.is_complex else primitives.Abs(self._diag)
-        return cast(primitives.Max(size, -1) / primitives.Min(size, -1), self.dtype)
+        return primitives.Max(size, -1) / primitives.Min(size, -1)
 
     def _add_to_tensor(self, x: Any) -> Any:
         diagonal = primitives.MatrixDiagPartV3(x, 0, 0) + self._diag
@@ -221,10 +221,10 @@ class LinearOperatorIdentity(_Uniform):
         return self
 
     def _compose(self, right: LinearOperator) -> LinearOperator:
-        return right
+        return right if self._leaves(right) else super()._compose(right)
 
-    def _is_identity(self) -> bool:
-        return True
+    def _leaves(self, other: LinearOperator) -> bool:
+        return broadcast_batch(self._batch, other.batch_shape) == other.batch_shape.as_list()
 
 
 @public("linalg.LinearOperatorScaledIdentity")
@@ -287,7 +287,9 @@ class LinearOperatorScaledIdentity(_Uniform):
         return primitives.Pow(self._multiplier, cast(self._num_rows, self.dtype))
 
     def _log_abs_determinant(self) -> Any:
-        return primitives.Log(_absolute(convert_to_tensor(self._multiplier))) * cast(self._num_rows, self.dtype)
+        multiplier = self._multiplier
+        size = primitives.ComplexAbs(multiplier) if self.dtype.is_complex else primitives.Abs(multiplier)
+        return primitives.Log(size) * cast(self._num_rows, size.dtype)
 
     def _eigvals(self) -> Any:
         return self._diag_part()

@@ -185,6 +185,18 @@ class TestDerivatives:
             check_derivatives(lambda a, b: tf.linalg.lstsq(a, b, fast=False), a, b)
 
 
+def test_pinv_gradient_with_values_left_out():
+    check_derivatives(lambda x: tf.linalg.pinv(x, rcond=0.3), np.diag([3.0, 2.0, 0.5]) + 0.1 * numbers(1, 3, 3))
+
+
+def test_sign_of_determinant_has_gradient_zero():
+    x = tf.constant(numbers(1, 3, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        sign = tf.linalg.slogdet(x).sign
+    assert not tape.gradient(sign, x).numpy().any()
+
+
 def test_pinv_gradient_with_equal_singular_values():
     check_derivatives(tf.linalg.pinv, np.eye(3) * 2.0)
 
@@ -310,7 +322,11 @@ def test_qr_of_tall_full_matrices_has_no_gradient():
         (lambda: tf.linalg.set_diag(tf.zeros([2, 2]), [1.0]), tf.errors.InvalidArgumentError, "shape"),
         (lambda: tf.linalg.band_part(tf.zeros([2, 2]), 5, 0), tf.errors.InvalidArgumentError, "num_lower"),
         (lambda: tf.linalg.tensor_diag_part(tf.zeros([2, 3])), tf.errors.InvalidArgumentError, "Invalid shape"),
-        (lambda: tf.tensordot(tf.zeros([2, 3]), tf.zeros([4, 2]), 1), tf.errors.InvalidArgumentError, "size-incompatible"),
+        (
+            lambda: tf.tensordot(tf.zeros([2, 3]), tf.zeros([4, 2]), 1),
+            tf.errors.InvalidArgumentError,
+            "size-incompatible",
+        ),
         (lambda: tf.tensordot([1.0], [1.0], -1), ValueError, "at least 0"),
         (lambda: tf.tensordot([1.0], [1.0], [[0], []]), ValueError, "contraction axes"),
         (lambda: tf.matmul(tf.ones([2, 2], tf.int8), tf.ones([2, 2], tf.int8)), tf.errors.InvalidArgumentError, "int8"),

@@ -1,0 +1,176 @@
+"""Each linear operator against the dense matrix that it stands for."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def matrix(seed, *shape):
+    return tf.linalg.LinearOperatorFullMatrix(numbers(seed, *shape) + 4 * np.eye(shape[-2], shape[-1]))
+
+
+def positive(seed, n):
+    x = numbers(seed, n, n)
+    return tf.linalg.LinearOperatorFullMatrix(x @ x.T + np.eye(n), is_self_adjoint=True, is_positive_definite=True)
+
+
+def complex_numbers(seed, *shape):
+    return numbers(seed, *shape) + 1j * numbers(seed + 50, *shape) + 4
+
+
+L = tf.linalg
+SQUARE = {
+    "full": lambda: matrix(1, 2, 3, 3),
+    "positive": lambda: positive(1, 4),
+    "lower": lambda: L.LinearOperatorLowerTriangular(numbers(1, 2, 3, 3) + 4 * np.eye(3)),
+    "diag": lambda: L.LinearOperatorDiag(numbers(1, 2, 3) + 5),
+    "complex_diag": lambda: L.LinearOperatorDiag(complex_numbers(1, 2, 3)),
+    "identity": lambda: L.LinearOperatorIdentity(3, batch_shape=[2], dtype=tf.float64),
+    "scaled": lambda: L.LinearOperatorScaledIdentity(3, np.array([2.0, -3.0])),
+    "permutation": lambda: L.LinearOperatorPermutation([[2, 0, 1], [0, 2, 1]], dtype=tf.float64),
+    "householder": lambda: L.LinearOperatorHouseholder(numbers(1, 2, 3)),
+    "toeplitz": lambda: L.LinearOperatorToeplitz(numbers(1, 2, 3) + [9, 0, 0], numbers(2, 3)),
+    "tridiag": lambda: L.LinearOperatorTridiag(numbers(1, 2, 3, 4) + [[0.0], [6.0], [0.0]]),
+    "tridiag_sequence": lambda: L.LinearOperatorTridiag(
+        [numbers(1, 3), numbers(2, 2, 4) + 6, numbers(3, 3)], diagonals_format="sequence"
+    ),
+    "tridiag_matrix": lambda: L.LinearOperatorTridiag(numbers(1, 4, 4) + 6 * np.eye(4), diagonals_format="matrix"),
+    "circulant": lambda: L.LinearOperatorCirculant(complex_numbers(1, 2, 4), tf.complex128),
+    "circulant2": lambda: L.LinearOperatorCirculant2D(complex_numbers(1, 2, 3), tf.complex128),
+    "circulant3": lambda: L.LinearOperatorCirculant3D(complex_numbers(1, 2, 2, 2), tf.complex128),
+    "adjoint": lambda: L.LinearOperatorAdjoint(matrix(1, 3, 3)),
+    "inversion": lambda: L.LinearOperatorInversion(matrix(1, 3, 3)),
+    "composition": lambda: L.LinearOperatorComposition([matrix(1, 3, 3), L.LinearOperatorDiag(numbers(2, 3) + 4)]),
+    "kronecker": lambda: L.LinearOperatorKronecker([matrix(1, 2, 2), matrix(2, 2, 3, 3)]),
+    "block_diag": lambda: L.LinearOperatorBlockDiag([matrix(1, 2, 2), matrix(2, 2, 3, 3)]),
+    "block_lower": lambda: L.LinearOperatorBlockLowerTriangular(
+        [[matrix(1, 2, 2)], [L.LinearOperatorFullMatrix(numbers(3, 3, 2)), matrix(2, 3, 3)]]
+    ),
+    "low_rank": lambda: L.LinearOperatorLowRankUpdate(
+        L.LinearOperatorDiag(numbers(1, 4) + 5), numbers(2, 4, 2), numbers(3, 2) + 3, numbers(4, 4, 2)
+    ),
+    "low_rank_positive": lambda: L.LinearOperatorLowRankUpdate(positive(1, 4), numbers(2, 4, 2)),
+}
+
+
+def adjoint(x):
+    return x.conj().swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize("name", SQUARE)
+def test_square_operator_equals_its_matrix(name):
+    operator = SQUARE[name]()
+    dense = operator.to_dense().numpy()
+    assert operator.shape.as_list() == list(dense.shape)
+    n = dense.shape[-1]
+    x = numbers(7, n, 2).astype(dense.dtype)
+    close = {"rtol": 1e-8, "atol": 1e-8}
+    np.testing.assert_allclose(operator.matmul(x), dense @ x, **close)
+    np.testing.assert_allclose(operator @ x, dense @ x, **close)
+    np.testing.assert_allclose(operator.matmul(x, adjoint=True), adjoint(dense) @ x, **close)
+    np.testing.assert_allclose(operator.matmul(adjoint(x), adjoint_arg=True), dense @ x, **close)
+    np.testing.assert_allclose(operator.matvec(x[:, 0]), dense @ x[:, 0], **close)
+    np.testing.assert_allclose(operator.solve(x), np.linalg.inv(dense) @ x, **close)
+    np.testing.assert_allclose(operator.solve(x, adjoint=True), np.linalg.inv(adjoint(dense)) @ x, **close)
+    np.testing.assert_allclose(operator.solve(adjoint(x), adjoint_arg=True), np.linalg.inv(dense) @ x, **close)
+    np.testing.assert_allclose(operator.solvevec(x[:, 0]), np.linalg.inv(dense) @ x[:, 0], **close)
+    np.testing.assert_allclose(operator.diag_part(), np.diagonal(dense, axis1=-2, axis2=-1), **close)
+    np.testing.assert_allclose(operator.trace(), np.trace(dense, axis1=-2, axis2=-1), **close)
+    np.testing.assert_allclose(operator.determinant(), np.linalg.det(dense), **close)
+    np.testing.assert_allclose(operator.log_abs_determinant(), np.linalg.slogdet(dense)[1], **close)
+    np.testing.assert_allclose(operator.adjoint().to_dense(), adjoint(dense), **close)
+    np.testing.assert_allclose(operator.H.matmul(x), adjoint(dense) @ x, **close)
+    np.testing.assert_allclose(operator.inverse().to_dense(), np.linalg.inv(dense), **close)
+    np.testing.assert_allclose(operator.cond(), np.linalg.cond(dense), **close)
+    np.testing.assert_allclose(operator.add_to_tensor(tf.eye(n, dtype=operator.dtype)), dense + np.eye(n), **close)
+    np.testing.assert_allclose(tf.convert_to_tensor(operator), dense, **close)
+    if operator.is_self_adjoint:
+        np.testing.assert_allclose(np.sort(operator.eigvals()), np.sort(np.linalg.eigvalsh(dense)), **close)
+    if operator.is_self_adjoint and operator.is_positive_definite:
+        factor = operator.cholesky().to_dense().numpy()
+        np.testing.assert_allclose(factor @ adjoint(factor), dense, **close)
+
+
+@pytest.mark.parametrize("left", SQUARE)
+def test_products_of_operators(left):
+    a = SQUARE[left]()
+    dense, n = a.to_dense().numpy(), a.shape[-1]
+    others = [
+        L.LinearOperatorDiag(tf.cast(numbers(3, n) + 4, a.dtype)),
+        L.LinearOperatorIdentity(n, dtype=a.dtype),
+        L.LinearOperatorZeros(n, dtype=a.dtype),
+        L.LinearOperatorScaledIdentity(n, tf.cast(3.0, a.dtype)),
+        L.LinearOperatorLowerTriangular(tf.cast(numbers(4, n, n), a.dtype)),
+        a,
+    ]
+    for b in others:
+        other = b.to_dense().numpy()
+        np.testing.assert_allclose(a.matmul(b).to_dense(), dense @ other, atol=1e-8)
+        np.testing.assert_allclose(b.matmul(a).to_dense(), other @ dense, atol=1e-8)
+    np.testing.assert_allclose(a.solve(others[0]).to_dense(), np.linalg.inv(dense) @ others[0].to_dense(), atol=1e-8)
+    unit = np.broadcast_to(np.eye(n), dense.shape)
+    np.testing.assert_allclose(a.inverse().matmul(a).to_dense(), unit, atol=1e-8)
+
+
+def test_gradients_reach_parameters_and_variables():
+    d, x = tf.Variable([2.0, 4.0]), tf.constant([[1.0], [1.0]])
+    operator = tf.linalg.LinearOperatorDiag(d)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(operator.solve(x))
+    assert tape.gradient(y, d).numpy().tolist() == [-0.25, -0.0625]
+    assert operator.trainable_variables == (d,)
+
+
+def test_rectangular_operators():
+    a = tf.linalg.LinearOperatorFullMatrix(numbers(1, 2, 3))
+    assert a.is_square is False
+    assert a.domain_dimension == 3
+    assert a.range_dimension == 2
+    with pytest.raises(NotImplementedError, match="expected to not be square"):
+        a.determinant()
+    with pytest.raises(NotImplementedError, match="expected to not be square"):
+        a.solve(numbers(1, 2, 1))
+    kron = tf.linalg.LinearOperatorKronecker([a, tf.linalg.LinearOperatorFullMatrix(numbers(2, 3, 2))])
+    np.testing.assert_allclose(kron.to_dense(), np.kron(numbers(1, 2, 3), numbers(2, 3, 2)))
+
+
+def test_blocks_take_and_give_lists():
+    a, b = matrix(1, 2, 2), matrix(2, 3, 3)
+    parts = [tf.constant(numbers(3, 2, 1)), tf.constant(numbers(4, 3, 1))]
+    for operator in (
+        tf.linalg.LinearOperatorBlockDiag([a, b]),
+        tf.linalg.LinearOperatorBlockLowerTriangular([[a], [tf.linalg.LinearOperatorFullMatrix(numbers(5, 3, 2)), b]]),
+    ):
+        dense, whole = operator.to_dense().numpy(), np.concatenate(parts)
+        np.testing.assert_allclose(np.concatenate(operator.matmul(parts)), dense @ whole)
+        np.testing.assert_allclose(np.concatenate(operator.solve(parts)), np.linalg.solve(dense, whole))
+        solved = operator.solvevec([p[:, 0] for p in parts], adjoint=True)
+        np.testing.assert_allclose(np.concatenate(solved), np.linalg.solve(dense.T, whole)[:, 0])
+
+
+def test_hints_are_checked():
+    with pytest.raises(ValueError, match="always non-singular"):
+        tf.linalg.LinearOperatorFullMatrix(np.eye(2), is_positive_definite=True, is_non_singular=False)
+    with pytest.raises(ValueError, match="not compatible"):
+        matrix(1, 2, 2).matmul(numbers(1, 3, 1))
+    with pytest.raises(ValueError, match="Cholesky"):
+        matrix(1, 2, 2).cholesky()
+    with pytest.raises(TypeError, match="same dtype"):
+        tf.linalg.LinearOperatorComposition([matrix(1, 2, 2), tf.linalg.LinearOperatorIdentity(2)])
+
+
+def test_conjugate_gradient():
+    operator = positive(1, 5)
+    rhs = numbers(2, 5)
+    state = tf.linalg.experimental.conjugate_gradient(operator, rhs, tol=1e-12, max_iter=50)
+    np.testing.assert_allclose(state.x, np.linalg.solve(operator.to_dense(), rhs), atol=1e-8)
+    conditioner = tf.linalg.LinearOperatorDiag(1.0 / operator.diag_part(), is_positive_definite=True)
+    state = tf.linalg.experimental.conjugate_gradient(operator, rhs, conditioner, tol=1e-12, max_iter=50)
+    np.testing.assert_allclose(state.x, np.linalg.solve(operator.to_dense(), rhs), atol=1e-8)
+    with pytest.raises(ValueError, match="self-adjoint, positive definite"):
+        tf.linalg.experimental.conjugate_gradient(matrix(1, 5, 5), rhs)
