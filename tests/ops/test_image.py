@@ -78,10 +78,9 @@ def test_integers_saturate():
 
 def test_suppression_of_overlapping_boxes():
     boxes = np.float32([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 1, 0, 0], [5, 5, 6, 6]])
-    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7, 0.6], 4), [0, 3])
-    np.testing.assert_array_equal(
-        tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7, 0.6], 4, score_threshold=0.65), [0]
-    )
+    scores = [0.9, 0.8, 0.7, 0.6]
+    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, scores, 4), [0, 3])
+    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.65), [0])
     np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, [0.5] * 4, 0), [])
     empty = tf.image.non_max_suppression(np.zeros([0, 4], np.float32), np.zeros([0], np.float32), 3)
     assert empty.shape == (0,)
