@@ -25,7 +25,29 @@ template <class Body> void for_columns(const ResampleGeometry& g, Body body) {
   });
 }
 
+// Few columns, known when compiled: the sum stays in registers.
+template <int Inner, class T>
+void resample_narrow(const ResampleGeometry& g, const T* x, const T* weights, const int64_t* starts, T* y) {
+  parallel_for(g.outer, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, g.out * g.span)), [&](int64_t begin, int64_t end) {
+    const int64_t out = g.out, span = g.span;
+    for (int64_t outer = begin; outer < end; ++outer) {
+      const T* row = x + outer * g.in * Inner;
+      T* to = y + outer * out * Inner;
+      for (int64_t o = 0; o < out; ++o, to += Inner) {
+        const T *from = row + starts[o] * Inner, *w = weights + o * span;
+        T sum[Inner] = {};
+        for (int64_t k = 0; k < span; ++k, from += Inner)
+          for (int i = 0; i < Inner; ++i) sum[i] += w[k] * from[i];
+        for (int i = 0; i < Inner; ++i) to[i] = sum[i];
+      }
+    }
+  });
+}
+
 template <class T> void resample(const ResampleGeometry& g, const T* x, const T* weights, const int64_t* starts, T* y) {
+  if (g.inner == 1) return resample_narrow<1>(g, x, weights, starts, y);
+  if (g.inner == 3) return resample_narrow<3>(g, x, weights, starts, y);
+  if (g.inner == 4) return resample_narrow<4>(g, x, weights, starts, y);
   for_columns(g, [&](int64_t outer, int64_t first, int64_t last) {
     for (int64_t o = 0; o < g.out; ++o) {
       const T *w = weights + o * g.span, *from = x + (outer * g.in + starts[o]) * g.inner;

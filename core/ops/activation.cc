@@ -84,11 +84,14 @@ const Op& leaky_relu_op = define(Op{
         [](Call& call) {
           visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            const T* x = call.in[0].data<T>();
-            T* y = call.out[0].mutable_data<T>();
-            auto alpha = Compute<T>(call.params.real(0));
             parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) store(y + i, load(x + i) > 0 ? load(x + i) : alpha * load(x + i));
+              const T* x = call.in[0].data<T>();
+              T* y = call.out[0].mutable_data<T>();
+              const auto alpha = Compute<T>(call.params.real(0));
+              for (int64_t i = begin; i < end; ++i) {
+                auto value = load(x + i), scaled = alpha * value;
+                store(y + i, value > 0 ? value : scaled);
+              }
             });
           });
         },
@@ -108,11 +111,14 @@ const Op& leaky_relu_grad_op = define(Op{
         [](Call& call) {
           visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            const T *dy = call.in[0].data<T>(), *x = call.in[1].data<T>();
-            T* dx = call.out[0].mutable_data<T>();
-            auto alpha = Compute<T>(call.params.real(0));
             parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) store(dx + i, load(x + i) > 0 ? load(dy + i) : alpha * load(dy + i));
+              const T *dy = call.in[0].data<T>(), *x = call.in[1].data<T>();
+              T* dx = call.out[0].mutable_data<T>();
+              const auto alpha = Compute<T>(call.params.real(0));
+              for (int64_t i = begin; i < end; ++i) {
+                auto value = load(dy + i), scaled = alpha * value;
+                store(dx + i, load(x + i) > 0 ? value : scaled);
+              }
             });
           });
         },

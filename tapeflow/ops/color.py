@@ -30,8 +30,13 @@ def _saturated(x: Any, dtype: Any) -> Any:
 
 def _float_inside(limit: int, dtype: Any) -> float:
     """The float of `dtype` nearest to `limit` that does not lie beyond it."""
+    largest = float(dtype.max)
+    if abs(int(limit)) > largest:
+        return largest if limit > 0 else -largest
     number = dtype.as_numpy_dtype(limit)
-    return float(np.nextafter(number, dtype.as_numpy_dtype(0))) if abs(int(number)) > abs(int(limit)) else float(number)
+    if abs(float(number)) <= abs(int(limit)):
+        return float(number)
+    return float(np.nextafter(number, dtype.as_numpy_dtype(0)))
 
 
 @public("image.convert_image_dtype", "compat.v1.image.convert_image_dtype")

@@ -267,7 +267,7 @@ def _safe_lookup_sparse(
     outer, rows = dims[:-1], int(np.prod(dims[:-1]))
     # Several leading dimensions count as one.
     strides = [int(np.prod(outer[i + 1 :])) for i in range(len(outer))]
-    segment = primitives.Sum(ids.indices[:, :-1] * convert_to_tensor(strides, dtype=int64), [1], False)
+    segment = primitives.Sum(cast(ids.indices, int64)[:, :-1] * convert_to_tensor(strides, dtype=int64), [1], False)
     row_ids = _Cells(primitives.ExpandDims(segment, 1), ids.values, ids.dense_shape)
     row_weights = None if weights is None else _Cells(row_ids.indices, weights.values, ids.dense_shape)
     good = ids.values >= 0

@@ -354,8 +354,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
 def _gaussian(size: int, sigma: float) -> np.ndarray:
     positions = np.arange(size) - (size - 1) / 2
     line = np.exp(-0.5 * (positions / sigma) ** 2)
-    square = line[:, None] * line[None, :]
-    return square / square.sum()
+    return line / line.sum()
 
 
 def _ssim_per_channel(
@@ -369,13 +368,14 @@ def _ssim_per_channel(
             f"image.ssim: the filter of size {filter_size} must not be larger than the images {x.shape.as_list()}",
         )
     channels = x.shape[-1]
-    weights = np.tile(_gaussian(filter_size, filter_sigma)[:, :, None, None], [1, 1, channels, 1])
-    filters = convert_to_tensor(weights, dtype=x.dtype)
+    line = np.tile(_gaussian(filter_size, filter_sigma)[:, None, None, None], [1, 1, channels, 1])
+    down = convert_to_tensor(line, dtype=x.dtype)
+    across = convert_to_tensor(line.transpose(1, 0, 2, 3), dtype=x.dtype)
 
     def blur(image: Any) -> Any:
         dims = image.shape.as_list()
         flat = primitives.Reshape(image, [int(np.prod(dims[:-3])), *dims[-3:]])
-        blurred = depthwise_conv2d(flat, filters, [1, 1, 1, 1], "VALID")
+        blurred = depthwise_conv2d(depthwise_conv2d(flat, down, [1, 1, 1, 1], "VALID"), across, [1, 1, 1, 1], "VALID")
         return primitives.Reshape(blurred, [*dims[:-3], *blurred.shape.as_list()[1:]])
 
     c1, c2 = (k1 * peak) ** 2, (k2 * peak) ** 2

@@ -257,11 +257,12 @@ def fused_batch_norm(
         return primitives.Reshape(cast(t, y.dtype), one)
 
     if not is_training:
-        mean, variance = convert_to_tensor(mean), convert_to_tensor(variance)
-        used_mean, used_variance, kept_mean, kept_variance = spread(mean), spread(variance), mean, variance
+        kept_mean, kept_variance = convert_to_tensor(mean), convert_to_tensor(variance)
+        centered, used_variance = y - spread(kept_mean), spread(kept_variance)
     else:
         used_mean = primitives.Mean(y, axes, True)
-        used_variance = primitives.Mean(primitives.SquaredDifference(y, used_mean), axes, True)
+        centered = y - used_mean
+        used_variance = primitives.Mean(primitives.Square(centered), axes, True)
         count = int(np.prod([x.shape[a] for a in axes]))
         kept_mean = primitives.Reshape(used_mean, [channels])
         kept_variance = primitives.Reshape(used_variance, [channels]) * (count / max(count - 1, 1))
@@ -269,8 +270,7 @@ def fused_batch_norm(
             factor = exponential_avg_factor
             kept_mean = convert_to_tensor(mean) * (1 - factor) + kept_mean * factor
             kept_variance = convert_to_tensor(variance) * (1 - factor) + kept_variance * factor
-    factor = primitives.Rsqrt(used_variance + epsilon) * spread(scale)
-    result = (y - used_mean) * factor + spread(offset)
+    result = centered * (primitives.Rsqrt(used_variance + epsilon) * spread(scale)) + spread(offset)
     return cast(result, x.dtype), kept_mean, kept_variance
 
 

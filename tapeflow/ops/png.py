@@ -145,7 +145,7 @@ def _with_channels(pixels: np.ndarray, channels: int, top: int) -> np.ndarray:
     color = pixels[..., : 1 if stored < 3 else 3]
     alpha = pixels[..., stored - 1 :] if stored in (2, 4) else np.full((*pixels.shape[:2], 1), top, pixels.dtype)
     if channels == 1:
-        weights = np.array([0.2989, 0.587, 0.114])
-        return color if color.shape[2] == 1 else np.rint(color @ weights)[..., None]
+        weights = np.array([9798, 19235, 3735])  # in parts of 32768
+        return color if color.shape[2] == 1 else ((color.astype(np.int64) @ weights) >> 15)[..., None]
     color = np.repeat(color, 3, 2) if color.shape[2] == 1 else color
     return color if channels == 3 else np.concatenate([color, alpha], 2)

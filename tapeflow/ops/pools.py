@@ -474,10 +474,10 @@ def erosion2d(
     dilations: Any,
     name: str | None = None,
 ) -> Any:
-    """Grayscale erosion: the smallest of `value - filters` in each window.
+    """Grayscale erosion: the smallest of `value` minus the reversed `filters` in each window.
 
-    >>> tf.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [1.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
-    [[[[1.]]]]
+    >>> tf.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [2.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
+    [[[[-1.]]]]
     """
     _check_nhwc(data_format)
     return erosion2d_v1(value, filters, strides, dilations, padding)
@@ -485,10 +485,10 @@ def erosion2d(
 
 @public("compat.v1.nn.erosion2d")
 def erosion2d_v1(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
-    """Grayscale erosion: the smallest of `value - kernel` in each window.
+    """Grayscale erosion: the smallest of `value` minus the reversed `kernel` in each window.
 
-    >>> tf.compat.v1.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [1.]]], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
-    [[[[1.]]]]
+    >>> tf.compat.v1.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [2.]]], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
+    [[[[-1.]]]]
     """
     value = convert_to_tensor(value)
     kernel = convert_to_tensor(kernel, dtype_hint=value.dtype)

@@ -1,0 +1,130 @@
+"""Images: resizing against a plain sum of weights, colors, boxes, and mistakes."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+def gradient(function, *values):
+    tensors = [tf.constant(v) for v in values]
+    with tf.GradientTape() as tape:
+        for t in tensors:
+            tape.watch(t)
+        y = function(*tensors)
+    return tape.gradient(y, tensors)
+
+
+METHODS = ["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [(3, 4), (9, 13), (1, 1), (5, 20)])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_resize_is_linear_keeps_constants_and_has_its_transpose_as_gradient(method, size, antialias):
+    def run(v):
+        return tf.image.resize(v, size, method=method, antialias=antialias)
+
+    np.testing.assert_allclose(run(np.full([1, 5, 7, 2], 3.0, np.float32)), np.full([1, *size, 2], 3.0), rtol=2e-6)
+    x = np.random.RandomState(0).randn(1, 5, 7, 2).astype(np.float32)
+    dy = np.random.RandomState(1).randn(1, *size, 2).astype(np.float32)
+    (dx,) = gradient(lambda v: run(v) * dy, x)
+    assert np.sum(np.asarray(dx) * x) == pytest.approx(np.sum(np.asarray(run(x)) * dy), rel=1e-3, abs=1e-4)
+
+
+def test_resize_to_the_same_size_keeps_the_image():
+    x = np.random.RandomState(0).rand(1, 5, 7, 3).astype(np.float32)
+    for method in ("bilinear", "nearest", "bicubic", "area", "lanczos3"):
+        np.testing.assert_allclose(tf.image.resize(x, [5, 7], method=method), x, rtol=1e-6)
+
+
+def test_crop_and_resize_has_gradients_of_boxes():
+    x = np.random.RandomState(0).rand(1, 6, 7, 1).astype(np.float32)
+    box = np.array([[0.12, 0.07, 0.81, 0.93]], np.float32)
+
+    def run(b):
+        return np.asarray(tf.image.crop_and_resize(x, b, [0], [3, 2])).astype(np.float64).sum()
+
+    (slope,) = gradient(lambda b: tf.image.crop_and_resize(x, b, [0], [3, 2]), box)
+    for k in range(4):
+        step = np.zeros_like(box)
+        step[0, k] = 1e-3
+        assert np.asarray(slope)[0, k] == pytest.approx((run(box + step) - run(box - step)) / 2e-3, rel=2e-2, abs=2e-2)
+    outside = tf.image.crop_and_resize(x, [[-1.0, -1.0, -0.5, -0.5]], [0], [2, 2], extrapolation_value=7.0)
+    np.testing.assert_array_equal(outside, np.full([1, 2, 2, 1], 7.0))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="outside"):
+        tf.image.crop_and_resize(x, box, [3], [2, 2])
+
+
+def test_hsv_goes_there_and_back():
+    x = np.random.RandomState(0).rand(50, 4, 3).astype(np.float32)
+    np.testing.assert_allclose(tf.image.hsv_to_rgb(tf.image.rgb_to_hsv(x)), x, atol=1e-6)
+    gray = np.full([1, 1, 3], 0.5, np.float32)
+    (slope,) = gradient(tf.image.rgb_to_hsv, gray)
+    assert np.isfinite(np.asarray(slope)).all()
+    (slope,) = gradient(tf.image.rgb_to_hsv, np.zeros([1, 1, 3], np.float32))
+    assert np.isfinite(np.asarray(slope)).all()
+    np.testing.assert_allclose(tf.image.adjust_hue(tf.image.adjust_hue(x, 0.3), -0.3), x, atol=1e-5)
+
+
+def test_integers_saturate():
+    x = tf.constant([[[10, 250, 30]]], tf.uint8)
+    np.testing.assert_array_equal(tf.image.adjust_brightness(x, 0.1), [[[35, 255, 55]]])
+    np.testing.assert_array_equal(tf.image.adjust_gamma(x, 0.5), [[[50, 252, 87]]])
+    big = tf.constant([-1.0, 0.3, 0.5, 1.2])
+    np.testing.assert_array_equal(tf.image.convert_image_dtype(big, tf.uint8, saturate=True), [0, 76, 127, 255])
+    np.testing.assert_array_equal(tf.image.convert_image_dtype(big, tf.int32, saturate=True)[-1], 2147483520)
+
+
+def test_suppression_of_overlapping_boxes():
+    boxes = np.float32([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 1, 0, 0], [5, 5, 6, 6]])
+    scores = [0.9, 0.8, 0.7, 0.6]
+    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, scores, 4), [0, 3])
+    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.65), [0])
+    np.testing.assert_array_equal(tf.image.non_max_suppression(boxes, [0.5] * 4, 0), [])
+    empty = tf.image.non_max_suppression(np.zeros([0, 4], np.float32), np.zeros([0], np.float32), 3)
+    assert empty.shape == (0,)
+    for bad in ((boxes[:, :3], [0.9] * 4), (boxes, [0.9] * 3)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.image.non_max_suppression(*bad, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="iou_threshold"):
+        tf.image.non_max_suppression(boxes, [0.9] * 4, 3, iou_threshold=2.0)
+
+
+def test_patches_and_their_gradient():
+    x = np.arange(16.0, dtype=np.float32).reshape(1, 4, 4, 1)
+    patches = tf.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    np.testing.assert_array_equal(patches[0, 0, 1], [2, 3, 6, 7])
+    (slope,) = gradient(lambda v: tf.image.extract_patches(v, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"), x)
+    np.testing.assert_array_equal(np.asarray(slope)[0, :, :, 0], np.outer([1, 2, 2, 1], [1, 2, 2, 1]))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_png_goes_there_and_back(channels, dtype):
+    x = np.random.RandomState(0).randint(0, np.iinfo(dtype).max, [5, 6, channels]).astype(dtype)
+    np.testing.assert_array_equal(tf.image.decode_png(tf.image.encode_png(x), dtype=dtype), x)
+
+
+@pytest.mark.parametrize("broken", [b"", b"not a png", b"\x89PNG\r\n\x1a\n", b"\x89PNG\r\n\x1a\n\0\0\0\xffIHDR"])
+def test_broken_png_is_an_error(broken):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid PNG data"):
+        tf.image.decode_png(broken)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.image.resize(tf.ones([3, 3]), [3, 3]), "either 3 or 4 dimensions"),
+        (lambda: tf.image.resize(tf.ones([1, 3, 3, 1]), [3]), "1-D Tensor of 2 elements"),
+        (lambda: tf.image.resize(tf.ones([1, 3, 3, 1]), [3, 3], method="best"), "not implemented"),
+        (lambda: tf.image.central_crop(tf.ones([3, 3, 1]), 0.0), "central_fraction"),
+        (lambda: tf.image.crop_to_bounding_box(tf.ones([3, 3, 1]), 1, 1, 9, 1), "height must be >= target"),
+        (lambda: tf.image.pad_to_bounding_box(tf.ones([3, 3, 1]), 1, 1, 2, 9), "height must be <= target"),
+        (lambda: tf.image.flip_left_right(tf.ones([3, 3])), "at least three-dimensional"),
+        (lambda: tf.image.adjust_hue(tf.ones([3, 3, 3]), 2.0), "delta must be in the interval"),
+    ],
+)
+def test_errors(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
