@@ -294,6 +294,7 @@ double gamma_sample(double alpha, PhiloxPairs next) {
 double poisson_sample(double rate, double limit, PhiloxPairs next) {
   if (!(rate >= 0)) return std::numeric_limits<double>::quiet_NaN();
   if (std::isinf(rate)) return rate;
+  if (rate >= limit) return limit;
   if (rate < 10) {
     double product = 1, least = std::exp(-rate);
     for (double x = 0;; x += 1) {
