@@ -334,6 +334,14 @@ template <class T> struct Workspace {
   }
 };
 
+// Visits all (k, q), k < n, q < lanes, in blocks of few k: both row by row and lane by lane the memory stays near.
+template <class Visit> void in_blocks(int64_t n, int64_t lanes, Visit visit) {
+  constexpr int64_t block = 16;
+  for (int64_t begin = 0; begin < n; begin += block)
+    for (int64_t q = 0, end = std::min(n, begin + block); q < lanes; ++q)
+      for (int64_t k = begin; k < end; ++k) visit(k, q);
+}
+
 // Runs body(workspace, first row, rows) over all rows, `lanes` at a time.
 template <class T, class Body> void over_rows(const Plan<T>& plan, int64_t rows, int64_t lanes, Body body) {
   int64_t tiles = (rows + lanes - 1) / lanes, work = plan.n * lanes;
@@ -361,8 +369,7 @@ void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_
         for (int64_t k = 0; k < n; ++k)
           for (int64_t q = 0; q < count; ++q) move(2 * (start + k * stride + q * lane_stride), k * count + q);
       else
-        for (int64_t q = 0; q < count; ++q)
-          for (int64_t k = 0; k < n; ++k) move(2 * (start + k * stride + q * lane_stride), k * count + q);
+        in_blocks(n, count, [&](int64_t k, int64_t q) { move(2 * (start + k * stride + q * lane_stride), k * count + q); });
     };
     if (inverse) exchange([&](int64_t there, int64_t here) { space.xi[here] = from[there], space.xr[here] = from[there + 1]; });
     else exchange([&](int64_t there, int64_t here) { space.xr[here] = from[there], space.xi[here] = from[there + 1]; });
@@ -398,31 +405,26 @@ template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t 
   auto plan = plan_of<T>(length);
   auto turns = turns_of<T>(n);
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
-    for (int64_t q = 0; q < count; ++q) {
+    in_blocks(length, count, [&](int64_t k, int64_t q) {
       const T* from = x + (row + q) * n;
-      for (int64_t k = 0; k < length; ++k) {
-        space.xr[k * count + q] = even ? from[2 * k] : from[k];
-        space.xi[k * count + q] = even ? from[2 * k + 1] : T(0);
-      }
-    }
+      space.xr[k * count + q] = even ? from[2 * k] : from[k];
+      space.xi[k * count + q] = even ? from[2 * k + 1] : T(0);
+    });
     space.forward(*plan, count);
-    for (int64_t q = 0; q < count; ++q) {
-      std::complex<T>* to = y + (row + q) * half;
-      for (int64_t k = 0; k < half; ++k) {
-        int64_t a = (k == length ? 0 : k) * count + q;
-        if (!even) {
-          to[k] = {space.xr[a], space.xi[a]};
-          continue;
-        }
-        int64_t b = (k == 0 ? 0 : length - k) * count + q;
-        T er = space.xr[a] + space.xr[b], ei = space.xi[a] - space.xi[b];
-        T dr = space.xr[a] - space.xr[b], di = space.xi[a] + space.xi[b];
-        T c = T(0.5) * turns->re[size_t(k)], s = T(0.5) * turns->im[size_t(k)];
-        to[k] = {T(0.5) * er + (dr * s + di * c), T(0.5) * ei - (dr * c - di * s)};
+    in_blocks(half, count, [&](int64_t k, int64_t q) {
+      std::complex<T>& to = y[(row + q) * half + k];
+      int64_t a = (k == length ? 0 : k) * count + q;
+      if (!even) {
+        to = {space.xr[a], k == 0 ? T(0) : space.xi[a]};
+        return;
       }
-      to[0] = {to[0].real(), T(0)};
-      if (even) to[half - 1] = {to[half - 1].real(), T(0)};
-    }
+      int64_t b = (k == 0 ? 0 : length - k) * count + q;
+      T er = space.xr[a] + space.xr[b], ei = space.xi[a] - space.xi[b];
+      T dr = space.xr[a] - space.xr[b], di = space.xi[a] + space.xi[b];
+      T c = T(0.5) * turns->re[size_t(k)], s = T(0.5) * turns->im[size_t(k)];
+      bool real = k == 0 || k == length;
+      to = {T(0.5) * er + (dr * s + di * c), real ? T(0) : T(0.5) * ei - (dr * c - di * s)};
+    });
   });
 }
 
@@ -435,29 +437,25 @@ template <class T> void fourier_to_real(const std::complex<T>* x, T* y, int64_t 
   const T factor = T(scale);
   auto turns = turns_of<T>(n);
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
-    for (int64_t q = 0; q < count; ++q) {
+    in_blocks(length, count, [&](int64_t k, int64_t q) {
       const std::complex<T>* from = x + (row + q) * half;
-      for (int64_t k = 0; k < length; ++k) {
-        std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
-        if (k == 0) a = a.real();
-        if (even) {  // Z_k = (X_k + conj X_(h-k)) + i conj(w^k) (X_k - conj X_(h-k))
-          std::complex<T> b = k == 0 ? std::complex<T>(from[half - 1].real()) : std::conj(from[length - k]);
-          std::complex<T> e = a + b, d = a - b;
-          T c = turns->re[size_t(k)], s = turns->im[size_t(k)];
-          a = {e.real() - (d.imag() * c - d.real() * s), e.imag() + (d.real() * c + d.imag() * s)};
-        }
-        space.xi[k * count + q] = a.real();
-        space.xr[k * count + q] = a.imag();
+      std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
+      if (k == 0) a = a.real();
+      if (even) {  // Z_k = (X_k + conj X_(h-k)) + i conj(w^k) (X_k - conj X_(h-k))
+        std::complex<T> b = k == 0 ? std::complex<T>(from[half - 1].real()) : std::conj(from[length - k]);
+        std::complex<T> e = a + b, d = a - b;
+        T c = turns->re[size_t(k)], s = turns->im[size_t(k)];
+        a = {e.real() - (d.imag() * c - d.real() * s), e.imag() + (d.real() * c + d.imag() * s)};
       }
-    }
+      space.xi[k * count + q] = a.real();
+      space.xr[k * count + q] = a.imag();
+    });
     space.forward(*plan, count);
-    for (int64_t q = 0; q < count; ++q) {
+    in_blocks(length, count, [&](int64_t k, int64_t q) {
       T* to = y + (row + q) * n;
-      for (int64_t k = 0; k < length; ++k) {
-        if (even) to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
-        else to[k] = factor * space.xi[k * count + q];
-      }
-    }
+      if (even) to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
+      else to[k] = factor * space.xi[k * count + q];
+    });
   });
 }
 

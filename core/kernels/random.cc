@@ -178,12 +178,21 @@ template <class T> void fill_uniform(const Philox& p, int64_t begin, int64_t end
       for (int64_t i = 0; i < n; ++i) y[at + i] = PhiloxWords::uniform_double(w[2 * i], w[2 * i + 1]);
     });
   } else {
-    by_chunks<4>(p, begin, end, [&](uint32_t* w, int64_t at, int64_t n) {
-      if constexpr (std::is_same_v<T, float>) {
-        kernels().floats(w, n);
-        std::memcpy(y + at, w, size_t(n) * sizeof(float));
-      } else {
-        for (int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<T, float>) {  // the words are drawn where the numbers go
+      int64_t whole = begin + (end - begin) / 4 * 4;
+      for (; begin < whole; begin += kChunkBlocks * 4) {
+        int64_t count = std::min(whole - begin, kChunkBlocks * 4);
+        auto words = reinterpret_cast<uint32_t*>(y + begin);
+        philox_blocks(p.skipped(uint64_t(begin / 4)), count / 4, words);
+        kernels().floats(words, count);
+      }
+      begin = whole;
+    }
+    by_chunks<4>(p, begin, end, [&](const uint32_t* w, int64_t at, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        if constexpr (std::is_same_v<T, float>) {
+          y[at + i] = uniform_float(w[i]);
+        } else {
           T one;
           one.bits = std::is_same_v<T, half> ? uint16_t((w[i] & 0x3ffu) | 0x3c00u) : uint16_t((w[i] & 0x7fu) | 0x3f80u);
           y[at + i] = T(float(one) - 1.0f);
@@ -294,6 +303,7 @@ double gamma_sample(double alpha, PhiloxPairs next) {
 double poisson_sample(double rate, double limit, PhiloxPairs next) {
   if (!(rate >= 0)) return std::numeric_limits<double>::quiet_NaN();
   if (std::isinf(rate)) return rate;
+  if (rate >= limit) return limit;
   if (rate < 10) {
     double product = 1, least = std::exp(-rate);
     for (double x = 0;; x += 1) {
