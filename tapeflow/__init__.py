@@ -20,6 +20,15 @@ _core.register_objects(
     }
 )
 
-from tapeflow import autodiff, config, control_flow, module, ops, tensorflow_alias, variables  # noqa: E402
+from tapeflow import (  # noqa: E402
+    autodiff,
+    config,
+    control_flow,
+    module,
+    ops,
+    random_generator,
+    tensorflow_alias,
+    variables,
+)
 
 namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())

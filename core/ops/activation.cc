@@ -70,6 +70,61 @@ const Op& relu6_grad_op = binary<real_numbers>(
     {{}, "", {"gradients", "features"}});
 Tensor relu6_grad(const Tensor& dy, const Tensor& x) { return run(relu6_grad_op, {dy, x}); }
 
+// Params: alpha. The gradient is linear in dy; by the input its own derivative is zero, as for the other pieces of lines.
+std::vector<Argument> leaky_arguments(std::vector<Argument> tensors) {
+  tensors.push_back(real("alpha", 0.2));
+  return tensors;
+}
+Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p);
+const Op& leaky_relu_op = define(Op{
+    .name = "LeakyRelu",
+    .arguments = leaky_arguments({tensor("features", floating)}),
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
+    .kernel =
+        [](Call& call) {
+          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* x = call.in[0].data<T>();
+            T* y = call.out[0].mutable_data<T>();
+            auto alpha = Compute<T>(call.params.real(0));
+            parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) store(y + i, load(x + i) > 0 ? load(x + i) : alpha * load(x + i));
+            });
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.dy(), c.x(0), c.params)); },
+    .jvp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.x_dot(0), c.x(0), c.params)); },
+    .keep = keep_input(0),
+});
+const Op& leaky_relu_grad_op = define(Op{
+    .name = "LeakyReluGrad",
+    .arguments = leaky_arguments({tensor("gradients", floating), tensor("features", floating)}),
+    .infer =
+        [](Call& call) {
+          if (!(call.in[0].shape() == call.in[1].shape())) family::fail_broadcast(call);
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
+    .kernel =
+        [](Call& call) {
+          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T *dy = call.in[0].data<T>(), *x = call.in[1].data<T>();
+            T* dx = call.out[0].mutable_data<T>();
+            auto alpha = Compute<T>(call.params.real(0));
+            parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) store(dx + i, load(x + i) > 0 ? load(dy + i) : alpha * load(dy + i));
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, leaky_relu_grad(c.dy(), c.x(1), c.params));
+          if (c.wants(1)) c.set(1, zeros(c.dtype(1), c.shape(1)));
+        },
+    .keep = keep_input(1),
+});
+Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) { return run(leaky_relu_grad_op, {dy, x}, p); }
+
 const Op& elu_op = unary<floating>(
     "Elu", [](auto x) { return x < 0 ? std::expm1(x) : x; }, [](auto& v) { return v.elu; },
     [](Y y, Dy dy) { return elu_grad(dy, y); },
@@ -357,8 +412,8 @@ const Op& cross_entropy_op = define(Op{
             s.append(1);
             d = multiply(reshape(c.dy(0), s), negative(run(log_softmax_op, {c.x(0)})));
           }
-          if (c.has_dy(1)) d = d ? subtract(d, c.dy(1)) : negative(c.dy(1));
-          c.set(1, d);
+          // As in TensorFlow, the derivative that the second output holds counts as free of the labels.
+          c.set(1, d ? d : zeros(c.dtype(1), c.shape(1)));
         },
     .keep = keep_input(0) | keep_output(1),
 });

@@ -109,7 +109,7 @@ const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
     [](B b, Dy dy) { return divide_no_nan(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); },
-    {{"math.divide_no_nan"}, "Quotient `x / y`, and 0 where `y` is 0.\n\n>>> tf.math.divide_no_nan([1., 2.], [0., 4.])\n[0., 0.5]"});
+    {{}, ""});
 
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b);
 const Op& multiply_no_nan_op = binary<floating | complexes>(
@@ -174,17 +174,43 @@ const Op& minimum_op = binary<real_numbers>(
     [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
     {{"math.minimum", "minimum"}, "The smaller of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.minimum([1., 5.], 3.)\n[1., 3.]"});
 
-const Op& squared_difference_op = binary<numbers>(
-    "SquaredDifference",
-    [](auto a, auto b) {
-      auto d = decltype(a)(a - b);
-      if constexpr (is_complex<decltype(a)>) return d * std::conj(d);
-      else return decltype(a)(d * d);
-    },
-    [](auto& v) -> auto& { return v.squared_difference; },
-    [](A a, B b, Dy dy) { return multiply(scaled(dy, 2), subtract(a, b)); },
-    [](A a, B b, Dy dy) { return multiply(scaled(dy, -2), subtract(a, b)); },
-    {{"math.squared_difference"}, "`(x - y)` times its conjugate.\n\n>>> tf.math.squared_difference([3., 5.], 1.)\n[4., 16.]"});
+// (a - b) times its conjugate. Of complex numbers it is a real number, so only the real part of dy acts on it.
+constexpr auto squared_distance = [](auto a, auto b) {
+  auto d = decltype(a)(a - b);
+  if constexpr (is_complex<decltype(a)>) return decltype(a)(std::norm(d));
+  else return decltype(a)(d * d);
+};
+constexpr auto fast_squared_difference = [](auto& v) -> auto& { return v.squared_difference; };
+Tensor real_as_complex(const Tensor& z) {
+  Tensor part = real_part(z);
+  return complex_number(part, zeros_like(part));
+}
+const Op& squared_difference_op = define(Op{
+    .name = "SquaredDifference",
+    .arguments = {tensor("x", numbers), tensor("y", numbers)},
+    .infer = family::infer_binary<numbers, decltype(squared_distance)>,
+    .kernel = family::binary_kernel<numbers, decltype(squared_distance), decltype(fast_squared_difference), kCheapGrain>,
+    .vjp =
+        [](RuleContext& c) {
+          Tensor dy = complexes.has(c.dtype(0)) ? real_as_complex(c.dy()) : c.dy();
+          Tensor dx = multiply(scaled(dy, 2), subtract(c.x(0), c.x(1)));
+          if (c.wants(0)) c.set(0, unbroadcast(dx, c.shape(0)));
+          if (c.wants(1)) c.set(1, unbroadcast(negative(dx), c.shape(1)));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          Tensor d = subtract(c.x(0), c.x(1));
+          Tensor d_dot = !c.x_dot(1)   ? c.x_dot(0)
+                         : !c.x_dot(0) ? negative(c.x_dot(1))
+                                       : subtract(c.x_dot(0), c.x_dot(1));
+          Tensor y_dot = scaled(multiply(conj(d), d_dot), 2);
+          c.set(0, complexes.has(c.dtype(0)) ? real_as_complex(y_dot) : y_dot);
+        },
+    .keep = keep_input(0) | keep_input(1),
+    .names = {"math.squared_difference"},
+    .doc = "`(x - y)` times its conjugate.\n\n>>> tf.math.squared_difference([3., 5.], 1.)\n[4., 16.]",
+    .family = "binary",
+});
 
 const Op& atan2_op = binary<floating, kCostlyGrain>(
     "Atan2", [](auto a, auto b) { return std::atan2(a, b); }, NoFast{},
@@ -285,23 +311,40 @@ const Op& complex_abs_op = define(Op{
     .keep = keep_input(0) | keep_output(0),
 });
 
-const Op& sign_op = unary<numbers>(
-    "Sign",
-    [](auto x) {
-      using T = decltype(x);
-      if constexpr (is_complex<T>) {
-        auto size = std::abs(x);
-        return size == 0 ? T(0) : x / size;
-      } else if constexpr (std::is_unsigned_v<T>) {
-        return T(x != 0);
-      } else if constexpr (integral<T>) {
-        return T((x > 0) - (x < 0));
-      } else {
-        return x > 0 ? T(1) : x < 0 ? T(-1) : x;
-      }
-    },
-    [](auto& v) { return v.sign; }, [](Dy dy) { return zeros_like(dy); },
-    {{"math.sign", "sign"}, "-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.\n\n>>> tf.sign([-2., 0., 5.])\n[-1., 0., 1.]"});
+constexpr auto sign_of = [](auto x) {
+  using T = decltype(x);
+  if constexpr (is_complex<T>) {
+    auto size = std::abs(x);
+    return size == 0 ? T(0) : x / size;
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return T(x != 0);
+  } else if constexpr (integral<T>) {
+    return T((x > 0) - (x < 0));
+  } else {
+    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+  }
+};
+constexpr auto fast_sign = [](auto& v) { return v.sign; };
+// z/|z| keeps the part of a change that stands at a right angle to z: (dz - s Re(conj(s) dz)) / |z| with s = z/|z|. The
+// map is its own adjoint, so it serves both modes.
+Tensor turn(const Tensor& z, const Tensor& change) {
+  if (!complexes.has(z.dtype())) return zeros_like(change);
+  Tensor s = sign(z), along = multiply(s, real_as_complex(multiply(conj(s), change)));
+  Tensor size = run(complex_abs_op, {z});
+  return divide_no_nan(subtract(change, along), complex_number(size, zeros_like(size)));
+}
+const Op& sign_op = define(Op{
+    .name = "Sign",
+    .arguments = {tensor("x", numbers)},
+    .infer = family::infer_unary<numbers, decltype(sign_of)>,
+    .kernel = family::unary_kernel<numbers, decltype(sign_of), decltype(fast_sign)>,
+    .vjp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.dy())); },
+    .jvp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.x_dot(0))); },
+    .keep = keep_input(0),
+    .names = {"math.sign", "sign"},
+    .doc = "-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.\n\n>>> tf.sign([-2., 0., 5.])\n[-1., 0., 1.]",
+    .family = "unary",
+});
 
 template <class T> constexpr bool real_float = std::is_floating_point_v<T>;
 
@@ -349,8 +392,15 @@ constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltyp
 constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 const Op& complex_op = define(Op{
     .name = "Complex",
-    .arguments = {tensor("real", wide_floating), tensor("imag", wide_floating)},
-    .infer = family::infer_binary<wide_floating, decltype(make_complex)>,
+    .arguments = {tensor("real", any_dtype), tensor("imag", any_dtype)},
+    .infer =
+        [](Call& call) {
+          DType re = call.in[0].dtype(), im = call.in[1].dtype();
+          if (re != im || !wide_floating.has(re))
+            fail(ErrorKind::type, call.name(), ": The `real` and `imag` components have incorrect types: ", name_of(re), " ",
+                 name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
+          family::infer_binary<wide_floating, decltype(make_complex)>(call);
+        },
     .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
     .vjp =
         [](RuleContext& c) {

@@ -67,6 +67,10 @@ const Op& right_shift_op = binary<integers>(
     },
     NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
 
+const Op& population_count_op = unary<integers>(
+    "PopulationCount", [](auto x) { return uint8_t(std::popcount(std::make_unsigned_t<decltype(x)>(x))); }, NoFast{}, NoGradient{},
+    {{}, ""});
+
 const Op& is_nan_op = unary<floating>(
     "IsNan", [](auto x) { return x != x; }, NoFast{}, NoGradient{},
     {{"math.is_nan"}, "Whether an element is NaN.\n\n>>> tf.math.is_nan([1., float('nan')])\n[False, True]"});

@@ -6,7 +6,11 @@ namespace tapeflow {
 namespace {
 
 constexpr DTypes matrix_dtypes = floating | complexes | DType::int32 | DType::int64;
-enum Flag { transpose_a = 0, transpose_b = 1, adjoint_a = 2, adjoint_b = 3 };
+constexpr DTypes narrow_dtypes = integers;  // multiplied in the `output_type` that is asked for
+enum Flag { transpose_a = 0, transpose_b = 1, adjoint_a = 2, adjoint_b = 3, output_type = 6 };
+
+// The dtype in which the product is taken and given.
+DType product_dtype(const Params& p, DType a) { return p.size() > output_type && !p[output_type].is_none() ? p.dtype(output_type) : a; }
 
 struct Product {
   bool ta, tb;
@@ -59,8 +63,11 @@ bool transposed(const Params& p, Flag transpose, Flag adjoint) { return p.flag(t
 
 void matmul_kernel(Call& call) {
   const Params& f = call.params;
-  Tensor a = call.in[0], b = call.in[1];
   PauseRecording paused;
+  const DType dtype = call.specs[0].dtype;
+  Tensor a = call.in[0], b = call.in[1];
+  if (a.dtype() != dtype) a = cast(a, dtype);
+  if (b.dtype() != dtype) b = cast(b, dtype);
   if (f.flag(adjoint_a)) a = conj(a);
   if (f.flag(adjoint_b)) b = conj(b);
   Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
@@ -85,13 +92,16 @@ void matmul_vjp(RuleContext& c) {
   bool ta = transposed(c.params, transpose_a, adjoint_a), tb = transposed(c.params, transpose_b, adjoint_b);
   bool aa = c.params.flag(adjoint_a), ab = c.params.flag(adjoint_b);
   Tensor dy = c.dy();
+  const DType dtype = dy.dtype();
+  auto given = [&](int i) { return c.dtype(i) == dtype ? c.x(i) : cast(c.x(i), dtype); };
+  auto answer = [&](int i, const Tensor& dx) { c.set(i, c.dtype(i) == dtype ? dx : cast(dx, c.dtype(i))); };
   if (c.wants(0)) {
-    Tensor b = ab ? c.x(1) : conj(c.x(1));
+    Tensor b = ab ? given(1) : conj(given(1));
     Tensor da = ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb);
-    c.set(0, unbroadcast(aa ? conj(da) : da, c.shape(0)));
+    answer(0, unbroadcast(aa ? conj(da) : da, c.shape(0)));
   }
   if (c.wants(1)) {
-    Tensor a = aa ? c.x(0) : conj(c.x(0));
+    Tensor a = aa ? given(0) : conj(given(0));
     const Shape shape = c.shape(1);
     Tensor db;
     if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
@@ -101,7 +111,7 @@ void matmul_vjp(RuleContext& c) {
     } else {
       db = tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);
     }
-    c.set(1, unbroadcast(ab ? conj(db) : db, shape));
+    answer(1, unbroadcast(ab ? conj(db) : db, shape));
   }
 }
 
@@ -117,22 +127,24 @@ void matmul_jvp(RuleContext& c) {
 
 const Op& matmul_op = [] () -> const Op& {
   Op op{.name = "MatMul",
-        .arguments = {tensor("a", matrix_dtypes), tensor("b", matrix_dtypes), flag("transpose_a"), flag("transpose_b"),
+        .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes), flag("transpose_a"), flag("transpose_b"),
                       flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"), flag("b_is_sparse"),
                       dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};
   op.infer = [](Call& call) {
     const Tensor &a = call.in[0], &b = call.in[1];
     const Params& f = call.params;
-    if (a.dtype() != b.dtype()) family::fail_dtypes(call);
+    const DType dtype = product_dtype(f, a.dtype());
+    if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype())) family::fail_dtypes(call);
     if (f.flag(transpose_a) && f.flag(adjoint_a)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
     if (f.flag(transpose_b) && f.flag(adjoint_b)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
-    if (f.size() > 6 && !f[6].is_none() && f.dtype(6) != a.dtype())
-      fail(ErrorKind::unimplemented, call.name(), ": output_type must be the inputs' dtype ", name_of(a.dtype()), "; got ", name_of(f.dtype(6)));
+    if (!matrix_dtypes.has(dtype))
+      fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(dtype),
+           " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one with output_type");
     Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
     Shape shape = p.batch;
     shape.append(p.m);
     shape.append(p.n);
-    call.returns(a.dtype(), shape);
+    call.returns(dtype, shape);
   };
   op.kernel = matmul_kernel;
   op.vjp = matmul_vjp;

@@ -325,6 +325,99 @@ const Op& max_pool_pick_op = define(Op{
 Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p) { return run(max_pool_grad_op, {x, dy}, p); }
 Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p) { return run(max_pool_pick_op, {x, v}, p); }
 
+// ---- the same pool with the places of its maxima: int64, the position inside the image, or inside the batch.
+
+std::vector<Argument> places_arguments(std::vector<Argument> first) {
+  first = pool_arguments(std::move(first));
+  first.push_back(flag("include_batch_in_index"));
+  return first;
+}
+// The positions inside their images.
+std::vector<int64_t> places_in_image(const Tensor& argmax, int64_t image, const Params& p) {
+  if (argmax.dtype() != DType::int64) return places_in_image(cast(argmax, DType::int64), image, p);
+  std::vector<int64_t> places(argmax.data<int64_t>(), argmax.data<int64_t>() + argmax.size());
+  for (int64_t& place : places) {
+    if (p.flag(5) && image > 0 && place >= 0) place %= image;
+    if (place < 0 || place >= image)
+      fail(ErrorKind::invalid_argument, "nn.max_pool_with_argmax: argmax must be a position inside the image of ", image, " elements; got ", place);
+  }
+  return places;
+}
+Tensor pool_places_spread(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p);
+Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p);
+
+const Op& max_pool_with_argmax_op = define(Op{
+    .name = "MaxPoolWithArgmax",
+    .arguments = places_arguments({tensor("input", real_numbers)}),
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", x.shape(), call.params);
+          Shape shape = output_shape(g);
+          Tensor argmax = Tensor::allocate(DType::int64, shape);
+          int64_t* places = argmax.mutable_data<int64_t>();
+          if (small_floating.has(x.dtype())) {
+            call.out.push_back(in_wide_floats(x, x, shape, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, places); }));
+          } else {
+            call.out.push_back(Tensor::allocate(x.dtype(), shape));
+            visit<(integers | DType::float32 | DType::float64).bits>(x.dtype(), [&](auto* p) {
+              using T = Pointee<decltype(p)>;
+              max_pool_forward<T>(g, x.data<T>(), call.out[0].mutable_data<T>(), places);
+            });
+          }
+          int64_t image = x.shape().elements(1, x.rank()), cells = shape.elements(1, shape.rank());
+          if (call.params.flag(5))
+            for (int64_t i = 0; i < argmax.size(); ++i) places[i] += i / cells * image;
+          call.out.push_back(argmax);
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, pool_places_spread(c.dy(0), c.y(1), c.shape(0), c.params)); },
+    .jvp = [](RuleContext& c) { c.set(0, pool_places_pick(c.x_dot(0), c.y(1), c.params)); },
+    .keep = keep_output(1),
+    .returns_list = true,
+});
+
+std::vector<Argument> places_spread_arguments() {
+  std::vector<Argument> arguments = places_arguments({tensor("dy", floating), index_tensor("argmax")});
+  arguments.push_back(ints("input_sizes"));
+  return arguments;
+}
+const Op& pool_places_spread_op = define(Op{
+    .name = "MaxPoolGradWithArgmax",
+    .arguments = places_spread_arguments(),
+    .kernel =
+        [](Call& call) {
+          const Tensor& dy = call.in[0];
+          Shape shape = call.params.shape(6);
+          PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", shape, call.params);
+          std::vector<int64_t> places = places_in_image(call.in[1], shape.elements(1, shape.rank()), call.params);
+          call.out.push_back(in_wide_floats(dy, dy, shape, [&]<class T>(const T* d, const T*, T* dx) { max_pool_backward_at<T>(g, places.data(), d, dx); }));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_pick(c.dy(), c.x(1), c.params)); },
+    .keep = keep_input(1),
+});
+const Op& pool_places_pick_op = define(Op{
+    .name = "MaxPoolGradGradWithArgmax",
+    .arguments = places_arguments({tensor("v", floating), index_tensor("argmax")}),
+    .kernel =
+        [](Call& call) {
+          const Tensor& v = call.in[0];
+          PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", v.shape(), call.params);
+          std::vector<int64_t> places = places_in_image(call.in[1], v.shape().elements(1, v.rank()), call.params);
+          call.out.push_back(in_wide_floats(v, v, output_shape(g), [&]<class T>(const T* from, const T*, T* y) { max_pool_gather_at<T>(g, places.data(), from, y); }));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params)); },
+    .keep = keep_input(1),
+});
+Tensor pool_places_spread(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p) {
+  return run(pool_places_spread_op, {dy, argmax}, {p[0], p[1], p[2], p[3], p[4], p[5], Param(x)});
+}
+Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p) {
+  return run(pool_places_pick_op, {v, argmax}, {p[0], p[1], p[2], p[3], p[4], p[5]});
+}
+
 const Op& avg_pool_op = define(Op{
     .name = "AvgPool",
     .arguments = pool_arguments({tensor("input", floating)}),

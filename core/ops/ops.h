@@ -95,4 +95,11 @@ Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t 
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, bool adjoint_a = false,
               bool adjoint_b = false);
 
+// diagonals, factorizations
+Tensor band_part(const Tensor& x, int64_t lower, int64_t upper);
+Tensor matrix_diag(const Tensor& diagonal);
+Tensor matrix_diag_part(const Tensor& x, const Ints& k, const char* align);
+Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, const Ints& k, const char* align);
+Tensor triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool adjoint);
+
 }  // namespace tapeflow

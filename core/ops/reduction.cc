@@ -1,4 +1,5 @@
 // Reductions over axes, cumulative sums and products, positions of extrema.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -45,6 +46,12 @@ void infer_reduction(Call& call) {
   const Tensor& x = call.in[0];
   Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
   call.returns(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
+}
+
+void infer_boolean_reduction(Call& call) {
+  if (call.in[0].dtype() != DType::boolean)
+    fail(ErrorKind::value, call.name(), ": Tensor conversion requested dtype bool for Tensor with dtype ", name_of(call.in[0].dtype()));
+  infer_reduction(call);
 }
 
 // ---- the walk
@@ -164,8 +171,18 @@ template <class C> class Reducer {
 template <class C, class F> Steps<C> generic_steps(C start, F) {
   return {start,
           [](const C* x, int64_t n) {
+            constexpr int64_t lanes = 16;  // independent chains, so that the processor need not wait for each result
             C total = x[0];
-            for (int64_t i = 1; i < n; ++i) total = F{}(total, x[i]);
+            int64_t i = 1;
+            if (n >= 2 * lanes) {
+              C lane[lanes];
+              std::copy(x, x + lanes, lane);
+              for (i = lanes; i + lanes <= n; i += lanes)
+                for (int64_t k = 0; k < lanes; ++k) lane[k] = F{}(lane[k], x[i + k]);
+              total = lane[0];
+              for (int64_t k = 1; k < lanes; ++k) total = F{}(total, lane[k]);
+            }
+            for (; i < n; ++i) total = F{}(total, x[i]);
             return total;
           },
           [](const C* x, C* y, int64_t n) {
@@ -205,9 +222,12 @@ template <class T, class Finish> void reduce(const Call& call, Steps<Compute<T>>
     if constexpr (!std::is_same_v<Finish, std::identity>)
       for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = finish(y.data<T>()[i]);
   } else {
-    std::vector<C> wide(static_cast<size_t>(x.size())), result(static_cast<size_t>(y.size()));
-    for (int64_t i = 0; i < x.size(); ++i) wide[size_t(i)] = load(x.data<T>() + i);
-    Reducer<C>(steps, groups).run(wide.data(), result.data());
+    auto wide = std::make_unique_for_overwrite<float[]>(size_t(x.size())), result = std::make_unique_for_overwrite<float[]>(size_t(y.size()));
+    auto widen = std::is_same_v<T, half> ? conversion_kernels().half_to_float : conversion_kernels().bfloat16_to_float;
+    parallel_for(x.size(), kChunk, [&](int64_t begin, int64_t end) {
+      widen(static_cast<const uint16_t*>(x.raw()) + begin, wide.get() + begin, end - begin);
+    });
+    Reducer<C>(steps, groups).run(wide.get(), result.get());
     for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, finish(result[size_t(i)]));
   }
 }
@@ -276,6 +296,8 @@ const Op& mean_op = define(Op{
 Tensor prod_vjp(const RuleContext& c) {
   const Tensor& x = c.x(0);
   Ints axes = normalized_axes("reduce_prod", c.params[0], x.rank());
+  Tensor dy = with_kept_dims(c, c.dy());
+  if (axes.size() == 1) return multiply(dy, conj(multiply(cumprod(x, axes[0], true, false), cumprod(x, axes[0], true, true))));
   bool reduced[kMaxRank] = {};
   for (int64_t a : axes) reduced[a] = true;
   Ints permutation, inverse;
@@ -289,7 +311,6 @@ Tensor prod_vjp(const RuleContext& c) {
   Tensor moved = transpose(x, permutation);
   Tensor rows = reshape(moved, {count ? x.size() / count : 0, count});
   Tensor others = multiply(cumprod(rows, 1, true, false), cumprod(rows, 1, true, true));
-  Tensor dy = broadcast_to(with_kept_dims(c, c.dy()), x.shape());
   return multiply(dy, conj(transpose(reshape(others, moved.shape()), inverse)));
 }
 
@@ -355,8 +376,8 @@ const Op& min_op = define(Op{
 });
 const Op& any_op = define(Op{
     .name = "Any",
-    .arguments = reduction_arguments(booleans),
-    .infer = infer_reduction,
+    .arguments = reduction_arguments(any_dtype),
+    .infer = infer_boolean_reduction,
     .kernel = [](Call& call) { reduce<bool>(call, generic_steps(false, [](bool a, bool b) { return a || b; }), std::identity()); },
     .gradient = Gradient::none,
     .names = {"math.reduce_any", "reduce_any"},
@@ -365,12 +386,39 @@ const Op& any_op = define(Op{
 });
 const Op& all_op = define(Op{
     .name = "All",
-    .arguments = reduction_arguments(booleans),
-    .infer = infer_reduction,
+    .arguments = reduction_arguments(any_dtype),
+    .infer = infer_boolean_reduction,
     .kernel = [](Call& call) { reduce<bool>(call, generic_steps(true, [](bool a, bool b) { return a && b; }), std::identity()); },
     .gradient = Gradient::none,
     .names = {"math.reduce_all", "reduce_all"},
     .doc = "Whether all elements are true over the axes `axis` (all if None).\n\n>>> tf.reduce_all([[True, False], [True, True]], axis=0)\n[True, False]",
+    .family = "reduction",
+});
+
+// The square root of the sum of squared absolute values; small floats are widened, so that squares do not overflow.
+const Op& euclidean_norm_op = define(Op{
+    .name = "EuclideanNorm",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          PauseRecording paused;
+          const Tensor& x = call.in[0];
+          Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+          DType wide = small_floating.has(x.dtype()) ? DType::float32 : integers.has(x.dtype()) ? DType::float64 : x.dtype();
+          Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
+          call.out.push_back(cast(sqrt(reduce_sum(squares, axes, call.params.flag(1))), x.dtype()));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          Tensor dy = c.dy();
+          if (complexes.has(c.dtype(0))) dy = complex_number(real_part(dy), zeros_like(real_part(dy)));
+          c.set(0, multiply(c.x(0), with_kept_dims(c, divide(dy, c.y()))));
+        },
+    .keep = keep_input(0) | keep_output(0),
+    .names = {"math.reduce_euclidean_norm"},
+    .doc = "Square root of the sum of squares over the axes `axis` (all if None).\n\n>>> tf.math.reduce_euclidean_norm([3., 4.])\n5.0",
     .family = "reduction",
 });
 
@@ -387,17 +435,18 @@ template <class T, class F> void accumulate_along(const Tensor& x, const Tensor&
   const T* from = x.data<T>();
   T* to = y.mutable_data<T>();
   parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin; o < end; ++o)
-      for (int64_t i = 0; i < l.inner; ++i) {
-        Compute<T> total = start;
-        for (int64_t k = 0; k < l.count; ++k) {
-          int64_t at = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner + i;
-          Compute<T> value = load(from + at);
-          if (exclusive) store(to + at, total);
-          total = f(total, value);
-          if (!exclusive) store(to + at, total);
+    auto totals = std::make_unique<Compute<T>[]>(size_t(l.inner));
+    for (int64_t o = begin; o < end; ++o) {
+      std::fill(totals.get(), totals.get() + l.inner, start);
+      for (int64_t k = 0; k < l.count; ++k) {
+        int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
+        for (int64_t i = 0; i < l.inner; ++i) {
+          Compute<T> before = totals[size_t(i)], after = f(before, load(from + row + i));
+          totals[size_t(i)] = after;
+          store(to + row + i, exclusive ? before : after);
         }
       }
+    }
   });
 }
 
@@ -428,6 +477,87 @@ const Op& cumsum_op = define(Op{
     .doc = "Running sum along `axis`.\n\n>>> tf.cumsum([1., 2., 3.])\n[1., 3., 6.]",
 });
 
+// Every element moved by one along an axis, up or down; the free place takes zero, or its neighbour's old value.
+enum class Edge { zero, repeat };
+Tensor moved_by_one(const Tensor& x, int axis, bool up, Edge edge) {
+  int64_t count = x.dim(axis);
+  if (count == 0) return x;
+  Ints begin, size, first;
+  for (int i = 0; i < x.rank(); ++i) begin.push_back(0), size.push_back(x.dim(i)), first.push_back(0);
+  size[size_t(axis)] = count - 1;
+  begin[size_t(axis)] = up ? 0 : 1;
+  Tensor rest = slice(x, begin, size);
+  size[size_t(axis)] = 1;
+  first[size_t(axis)] = up ? 0 : count - 1;
+  Tensor free = edge == Edge::repeat ? slice(x, first, size) : zeros(x.dtype(), Shape(size.data(), x.rank()));
+  Tensor parts[2] = {up ? free : rest, up ? rest : free};
+  return concat(parts, axis);
+}
+
+// y[k] = b[k] + a[k] y[k-1] along an axis, from the other end if `reverse`; the first a is not used.
+Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse);
+const Op& recurrence_op = define(Op{
+    .name = "LinearRecurrence",
+    .arguments = {tensor("a", differentiable), tensor("b", differentiable), integer("axis", 0), flag("reverse")},
+    .infer =
+        [](Call& call) {
+          const Tensor &a = call.in[0], &b = call.in[1];
+          if (a.dtype() != b.dtype()) family::fail_dtypes(call);
+          if (!(a.shape() == b.shape()))
+            fail(ErrorKind::invalid_argument, call.name(), ": `a` and `b` must have one shape; got ", a.shape(), " and ", b.shape());
+          normalize_axis(call.name(), call.params.integer(0), b.rank());
+          call.returns(b.dtype(), b.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &a = call.in[0], &b = call.in[1], &y = call.out[0];
+          Lines l = lines_of(b.shape(), normalize_axis(call.name(), call.params.integer(0), b.rank()));
+          bool reverse = call.params.flag(1);
+          visit<differentiable.bits>(b.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+              for (int64_t o = begin; o < end; ++o) {
+                auto totals = std::vector<Compute<T>>(size_t(l.inner));
+                for (int64_t k = 0; k < l.count; ++k) {
+                  int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
+                  for (int64_t i = 0; i < l.inner; ++i) {
+                    Compute<T> total = load(b.data<T>() + row + i);
+                    if (k > 0) total = total + load(a.data<T>() + row + i) * totals[size_t(i)];
+                    totals[size_t(i)] = total;
+                    store(y.mutable_data<T>() + row + i, total);
+                  }
+                }
+              }
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          int64_t axis = c.params.integer(0);
+          bool reverse = c.params.flag(1);
+          int place = normalize_axis("LinearRecurrence", axis, c.x(0).rank());
+          Tensor flow = recurrence(moved_by_one(conj(c.x(0)), place, reverse, Edge::zero), c.dy(), axis, !reverse);
+          if (c.wants(0)) c.set(0, multiply(flow, moved_by_one(conj(c.y()), place, !reverse, Edge::zero)));
+          if (c.wants(1)) c.set(1, flow);
+        },
+    .keep = keep_input(0) | keep_output(0),
+});
+Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse) {
+  return run(recurrence_op, {a, b}, {Param(axis), Param(reverse)});
+}
+
+// dx[i] is the product of what stands before i, times the sum of dy[j] prod(x[i+1..j]) over j >= i: no division, so
+// that zeros do no harm. The sum is a recurrence from the far end.
+Tensor cumprod_vjp(const RuleContext& c) {
+  int64_t axis = c.params.integer(0);
+  bool exclusive = c.params.flag(1), reverse = c.params.flag(2);
+  Tensor x = conj(c.x(0));
+  int place = normalize_axis("cumprod", axis, x.rank());
+  Tensor sums = exclusive ? moved_by_one(recurrence(x, c.dy(), axis, !reverse), place, reverse, Edge::zero)
+                          : recurrence(moved_by_one(x, place, reverse, Edge::zero), c.dy(), axis, !reverse);
+  return multiply(cumprod(x, axis, true, reverse), sums);
+}
+
 const Op& cumprod_op = define(Op{
     .name = "Cumprod",
     .arguments = cumulative_arguments(),
@@ -441,53 +571,122 @@ const Op& cumprod_op = define(Op{
                                 call.params.flag(1), call.params.flag(2), C(1), [](C a, C b) { return C(a * b); });
           });
         },
-    .vjp =
-        [](RuleContext& c) {
-          int64_t axis = c.params.integer(0);
-          bool exclusive = c.params.flag(1), backwards = c.params.flag(2);
-          Tensor products = cumprod(c.x(0), axis, exclusive, backwards);
-          Tensor flow = cumsum(multiply(conj(products), c.dy()), axis, exclusive, !backwards);
-          c.set(0, divide_no_nan(flow, conj(c.x(0))));
-        },
+    .vjp = [](RuleContext& c) { c.set(0, cumprod_vjp(c)); },
     .keep = keep_input(0),
     .names = {"math.cumprod"},
     .doc = "Running product along `axis`.\n\n>>> tf.math.cumprod([1., 2., 3.])\n[1., 2., 6.]",
 });
 
+// log(exp(a) + exp(b)); -inf is the empty sum.
+template <class C> C log_add(C a, C b) {
+  if (a != a || b != b) return a + b;
+  C high = a > b ? a : b, low = a > b ? b : a;
+  return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+}
+
+// With y[j] = log sum exp(x[..j]): dx[i] = exp(x[i] - y[i]) r[i], r[i] = dy[i] + exp(y[i] - y[i+1]) r[i+1]. All
+// exponents are at most 0. Where y is -inf the weights are 0.
+Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool reverse);
+Tensor cumulative_logsumexp_vjp(const RuleContext& c) {
+  int64_t axis = c.params.integer(0);
+  bool exclusive = c.params.flag(1), reverse = c.params.flag(2);
+  const Tensor& x = c.x(0);
+  int place = normalize_axis("cumulative_logsumexp", axis, x.rank());
+  Tensor y = exclusive ? cumulative_logsumexp(x, axis, false, reverse) : c.y();
+  Tensor dy = exclusive ? moved_by_one(c.dy(), place, reverse, Edge::zero) : c.dy();
+  Tensor lowest = Tensor::number(x.dtype(), -std::numeric_limits<double>::infinity());
+  Tensor safe = select(equal(y, lowest), Tensor::number(x.dtype(), 0), y);
+  Tensor fade = exp(subtract(y, moved_by_one(safe, place, reverse, Edge::repeat)));
+  return multiply(exp(subtract(x, safe)), recurrence(fade, dy, axis, !reverse));
+}
+
+const Op& cumulative_logsumexp_op = define(Op{
+    .name = "CumulativeLogsumexp",
+    .arguments = {tensor("x", floating), integer("axis", 0), flag("exclusive"), flag("reverse")},
+    .infer = infer_cumulative,
+    .kernel =
+        [](Call& call) {
+          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using C = Compute<T>;
+            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+                                call.params.flag(1), call.params.flag(2), -std::numeric_limits<C>::infinity(), log_add<C>);
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, cumulative_logsumexp_vjp(c)); },
+    .keep = keep_input(0) | keep_output(0),
+    .names = {"math.cumulative_logsumexp"},
+    .doc = "Running `log(sum(exp(x)))` along `axis`.\n\n>>> tf.math.cumulative_logsumexp([0., 0.])\n[0., 0.6931472]",
+});
+Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
+  return run(cumulative_logsumexp_op, {x}, {Param(axis), Param(exclusive), Param(reverse)});
+}
+
 // ---- positions of extrema
 
-template <bool Largest> void arg_extremum(Call& call) {
-  const Tensor &x = call.in[0], &y = call.out[0];
-  int axis = normalize_axis(call.name(), call.params.integer(0), x.rank());
-  Lines l = lines_of(x.shape(), axis);
-  if (l.count == 0 && y.size() > 0) fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
-  visit<(real_numbers | booleans).bits>(x.dtype(), [&](auto* p) {
-    using T = Pointee<decltype(p)>;
-    const T* from = x.data<T>();
-    for (int64_t o = 0; o < l.outer; ++o)
-      for (int64_t i = 0; i < l.inner; ++i) {
-        int64_t best = 0;
-        Compute<T> value = load(from + o * l.count * l.inner + i);
-        for (int64_t k = 1; k < l.count; ++k) {
-          Compute<T> other = load(from + (o * l.count + k) * l.inner + i);
-          if (Largest ? other > value : other < value) best = k, value = other;
-        }
-        int64_t at = o * l.inner + i;
-        switch (y.dtype()) {
-          case DType::int32: y.mutable_data<int32_t>()[at] = int32_t(best); break;
-          case DType::int16: y.mutable_data<int16_t>()[at] = int16_t(best); break;
-          case DType::uint16: y.mutable_data<uint16_t>()[at] = uint16_t(best); break;
-          default: y.mutable_data<int64_t>()[at] = best;
+constexpr DTypes kPlaceTypes = DTypes(DType::int16) | DType::uint16 | DType::int32 | DType::int64;
+
+// One axis; None is the first.
+int arg_axis(const Call& call) {
+  const Param& p = call.params[0];
+  if (!p.is_none() && p.ints.size() != 1) fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
+  int64_t axis = p.is_none() ? 0 : p.ints[0], rank = call.in[0].rank();
+  if (axis < -rank || axis >= rank)
+    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank, "), but got ", axis);
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+// The first of equal elements wins; NaN never does.
+template <bool Largest, class C> bool better(C candidate, C best) {
+  return (Largest ? candidate > best : candidate < best) || (best != best && candidate == candidate);
+}
+// The same for one run of floats: its extremum, then the place of it. NaN gives -1.
+template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
+  T best = Largest ? vector_kernels<T>().max(x, n) : vector_kernels<T>().min(x, n);
+  return best == best ? std::find(x, x + n, best) - x : -1;
+}
+template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
+  parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+    auto best = std::make_unique<Compute<T>[]>(size_t(l.inner));
+    for (int64_t o = begin; o < end; ++o) {
+      int64_t* place = to + o * l.inner;
+      if constexpr (std::is_floating_point_v<T>)
+        if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0) continue;
+      for (int64_t k = 0; k < l.count; ++k) {
+        const T* row = from + (o * l.count + k) * l.inner;
+        for (int64_t i = 0; i < l.inner; ++i) {
+          Compute<T> value = load(row + i);
+          if (k == 0 || better<Largest>(value, best[size_t(i)])) best[size_t(i)] = value, place[i] = k;
         }
       }
+    }
   });
+}
+template <bool Largest> void arg_extremum(Call& call) {
+  const Tensor &x = call.in[0], &y = call.out[0];
+  int axis = arg_axis(call);
+  Lines l = lines_of(x.shape(), axis);
+  if (l.count == 0 && y.size() > 0) fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
+  bool direct = y.dtype() == DType::int64;
+  Tensor places = direct ? y : Tensor::allocate(DType::int64, y.shape());
+  visit<(real_numbers | booleans).bits>(x.dtype(), [&](auto* p) {
+    find_extrema<Largest>(x.data<Pointee<decltype(p)>>(), l, places.mutable_data<int64_t>());
+  });
+  if (!direct)
+    visit<kPlaceTypes.bits>(y.dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = T(places.data<int64_t>()[i]);
+    });
 }
 void infer_arg_extremum(Call& call) {
   Shape shape = call.in[0].shape();
-  shape.remove(normalize_axis(call.name(), call.params.integer(0), shape.rank()));
-  call.returns(call.params[1].is_none() ? DType::int64 : call.params.dtype(1), shape);
+  shape.remove(arg_axis(call));
+  DType result = call.params[1].is_none() ? DType::int64 : call.params.dtype(1);
+  if (!kPlaceTypes.has(result))
+    fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ", name_of(result));
+  call.returns(result, shape);
 }
-std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), integer("axis", 0), dtype_argument("output_type")}; }
+std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")}; }
 
 const Op& arg_max_op = define(Op{
     .name = "ArgMax",

@@ -70,6 +70,12 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   set_thread_count(int(n));
   Py_RETURN_NONE;
 }
+PyObject* set_library_path(PyObject*, PyObject* directories) {
+  const char* path = PyUnicode_AsUTF8(directories);
+  if (!path) return nullptr;
+  set_blas_library_path(path);
+  Py_RETURN_NONE;
+}
 PyObject* instruction_set(PyObject*, PyObject*) { return PyUnicode_FromString(vector_isa()); }
 
 PyMethodDef functions[] = {
@@ -83,6 +89,7 @@ PyMethodDef functions[] = {
     {"set_cache_limit", set_limit, METH_O, "Most bytes kept for reuse."},
     {"thread_count", get_threads, METH_NOARGS, nullptr},
     {"set_thread_count", set_threads, METH_O, nullptr},
+    {"set_library_path", set_library_path, METH_O, "Where to look for the BLAS and LAPACK library, before its first use."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from math import pi
 from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import as_dtype, float32, float64, string
 from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.tensor_shape import TensorShape
 
 
 def as_pair(x: Any, y: Any) -> tuple[Any, Any]:
@@ -30,9 +34,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.divide([1, 2], 2)
     [0.5, 1.]
     """
-    if not _core.is_tensor(x) and not _core.is_tensor(y):
-        x, y = as_pair(x, y)
-    return x / y
+    return truediv(x, y)
 
 
 @public("math.truediv", "truediv")
@@ -43,13 +45,34 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     [1.5, 2.]
     """
     x, y = as_pair(x, y)
-    if x.dtype != y.dtype:
-        raise TypeError(f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    _check_quotient("truediv", x, y)
     return x / y
 
 
+@public("math.divide_no_nan")
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """`x / y`, and 0 where `y` is 0; whole numbers give floats.
+
+    >>> tf.math.divide_no_nan([1., 2.], [0., 4.])
+    [0., 0.5]
+    """
+    x, y = as_pair(x, y)
+    _check_quotient("divide_no_nan", x, y)
+    if x.dtype.is_integer:
+        dtype = float32 if x.dtype.size < 4 else float64
+        x, y = cast(x, dtype), cast(y, dtype)
+    return primitives.DivNoNan(x, y)
+
+
+def _check_quotient(name: str, x: Any, y: Any) -> None:
+    if x.dtype != y.dtype:
+        raise TypeError(f"{name}: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    if x.dtype.is_bool or x.dtype == string:
+        raise TypeError(f"{name}: Invalid dtype {x.dtype!r}. Expected a number.")
+
+
 @public("math.abs", "abs")
-def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001
+def abs(x: Any, name: str | None = None) -> Any:
     """The absolute value; of a complex number, its length.
 
     >>> tf.abs([-1., 2.])
@@ -60,25 +83,31 @@ def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001
 
 
 @public("math.real")
-def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def real(input: Any, name: str | None = None) -> Any:
     """The real part.
 
     >>> tf.math.real(tf.constant([1+2j]))
     [1.]
     """
     x = convert_to_tensor(input)
+    _check_numeric("real", x)
     return primitives.Real(x) if x.dtype.is_complex else x
 
 
+def _check_numeric(name: str, x: Any) -> None:
+    if x.dtype.is_bool or x.dtype == string:
+        raise TypeError(f"{name}: input must be a numeric tensor, but got tensor with dtype {x.dtype!r}")
+
+
 @public("math.imag")
-def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def imag(input: Any, name: str | None = None) -> Any:
     """The imaginary part.
 
     >>> tf.math.imag(tf.constant([1+2j]))
     [2.]
     """
     x = convert_to_tensor(input)
-    return primitives.Imag(x) if x.dtype.is_complex else x - x
+    return primitives.Imag(x) if x.dtype.is_complex else zeros_like(x)
 
 
 @public("math.conj")
@@ -89,25 +118,23 @@ def conj(x: Any, name: str | None = None) -> Any:
     [1.-2.j]
     """
     x = convert_to_tensor(x)
+    _check_numeric("conj", x)
     return primitives.Conj(x) if x.dtype.is_complex else x
 
 
-@public("math.add_n")
+@public("math.add_n", "add_n")
 def add_n(inputs: Any, name: str | None = None) -> Any:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.add_n([[1., 2.], [3., 4.]])
     [4., 6.]
     """
-    if not isinstance(inputs, Sequence) and not hasattr(inputs, "__iter__"):
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
-    inputs = list(inputs)
+    inputs = list(inputs) if isinstance(inputs, Iterable) else []
     if not inputs:
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+        raise ValueError(
+            "add_n: Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
     return primitives.AddN([convert_to_tensor(x) for x in inputs])
-
-
-public("add_n")(add_n)
 
 
 @public("math.accumulate_n")
@@ -117,7 +144,19 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     >>> tf.math.accumulate_n([[1., 2.], [3., 4.]])
     [4., 6.]
     """
-    return add_n(inputs)
+    inputs = [convert_to_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
+    if not inputs or any(x.dtype != inputs[0].dtype for x in inputs):
+        raise ValueError("accumulate_n: inputs must be a list of at least one Tensor with the same dtype and shape")
+    expected = inputs[0].shape if shape is None else TensorShape(shape)
+    for x in inputs:
+        if not expected.is_compatible_with(x.shape):
+            raise ValueError(f"accumulate_n: Shapes {expected} and {x.shape} are not compatible")
+    if tensor_dtype is not None and as_dtype(tensor_dtype) != inputs[0].dtype:
+        raise TypeError(
+            f"accumulate_n: The `tensor_dtype` argument is {tensor_dtype!r}, but `input` is of type "
+            f"{inputs[0].dtype!r}. These must be equal. Try casting the input to the desired type."
+        )
+    return primitives.AddN(inputs)
 
 
 @public("math.scalar_mul", "scalar_mul")
@@ -130,7 +169,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
     x = convert_to_tensor(x)
-    scalar = convert_to_tensor(scalar, dtype_hint=x.dtype)
+    scalar = convert_to_tensor(scalar, x.dtype)
     if scalar.shape.rank != 0:
         raise ValueError(f"scalar_mul: The input scalar must be a 0-D value. Received shape {scalar.shape}.")
     return primitives.Mul(scalar, x)
@@ -147,7 +186,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
     x = convert_to_tensor(x)
     if not coeffs:
-        return x - x
+        return zeros_like(x)
     value = convert_to_tensor(coeffs[0], dtype_hint=x.dtype)
     for coefficient in coeffs[1:]:
         value = convert_to_tensor(coefficient, dtype_hint=x.dtype) + value * x
@@ -161,49 +200,68 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
     >>> tf.math.logical_xor([True, True], [True, False])
     [False, True]
     """
-    return primitives.LogicalAnd(
-        primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y))
-    )
+    return primitives.LogicalAnd(primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y)))
 
 
-@public("math.reduce_logsumexp", "reduce_logsumexp")
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """`log(sum(exp(x)))` over the axes, without overflow.
+@public("math.angle")
+def angle(input: Any, name: str | None = None) -> Any:
+    """The angle of complex numbers in the plane, in radians; of real numbers 0, or pi below 0.
 
-    >>> tf.reduce_logsumexp([0., 0.])
-    0.6931472
+    >>> tf.math.angle(tf.constant([1+0j, 0+2j]))
+    [0., 1.5707963267948966]
     """
-    x = convert_to_tensor(input_tensor)
-    largest = primitives.Max(x, axis, True)
-    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
-    result = primitives.Log(primitives.Sum(primitives.Exp(x - shift), axis, keepdims))
-    return result + (shift if keepdims else primitives.Reshape(shift, result.shape.as_list()))
-
-
-@public("math.reduce_variance")
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The variance over the axes; of complex numbers, the mean squared distance from the mean.
-
-    >>> tf.math.reduce_variance([1., 3.])
-    1.0
-    """
-    x = convert_to_tensor(input_tensor)
-    if x.dtype.is_integer:
-        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
-    distance = x - primitives.Mean(x, axis, True)
+    x = convert_to_tensor(input)
     if x.dtype.is_complex:
-        return primitives.Mean(primitives.Real(distance * primitives.Conj(distance)), axis, keepdims)
-    return primitives.Mean(primitives.Square(distance), axis, keepdims)
+        return primitives.Atan2(primitives.Imag(x), primitives.Real(x))
+    if not x.dtype.is_floating:
+        raise TypeError(f"angle: input must be complex or floating point; got {x.dtype!r}.")
+    return primitives.SelectV2(x < 0, convert_to_tensor(pi, x.dtype), cast(0, x.dtype))
 
 
-@public("math.reduce_std")
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The standard deviation over the axes.
+@public("math.reciprocal_no_nan")
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+    """`1 / x`, and 0 where `x` is 0.
 
-    >>> tf.math.reduce_std([1., 3.])
-    1.0
+    >>> tf.math.reciprocal_no_nan([2., 0.])
+    [0.5, 0.]
     """
-    return primitives.Sqrt(reduce_variance(input_tensor, axis, keepdims))
+    x = convert_to_tensor(x)
+    return primitives.DivNoNan(cast(1, x.dtype), x)
+
+
+@public("math.log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """`log(1 / (1 + exp(-x)))`, exact for large and small `x`.
+
+    >>> tf.math.log_sigmoid([0., -100.])
+    [-0.6931472, -100.]
+    """
+    return -primitives.Softplus(-convert_to_tensor(x))
+
+
+public("math.softsign")(primitives.Softsign)
+
+
+@public("math.is_non_decreasing", "compat.v1.math.is_non_decreasing", "compat.v1.is_non_decreasing")
+def is_non_decreasing(x: Any, name: str | None = None) -> Any:
+    """Whether no element, in row-major order, is smaller than the one before it.
+
+    >>> tf.math.is_non_decreasing([1, 1, 2])
+    True
+    """
+    steps = primitives.Reshape(x, [-1])
+    return primitives.All(steps[1:] >= steps[:-1])
+
+
+@public("math.is_strictly_increasing", "compat.v1.math.is_strictly_increasing", "compat.v1.is_strictly_increasing")
+def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
+    """Whether every element, in row-major order, is larger than the one before it.
+
+    >>> tf.math.is_strictly_increasing([1, 1, 2])
+    False
+    """
+    steps = primitives.Reshape(x, [-1])
+    return primitives.All(steps[1:] > steps[:-1])
 
 
 @public("clip_by_value")

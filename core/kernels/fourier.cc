@@ -1,0 +1,471 @@
+// Stockham's self-sorting transform in passes of radix 4, 2, 3, 5 and small primes; Bluestein's convolution for lengths
+// with a large prime factor. Real and imaginary parts are apart, and several transforms lie side by side ("lanes"), so
+// that every inner loop runs over neighbours.
+//
+// One pass of radix r over data of length n with s neighbours takes x[s (p + m j) + q], j < r, m = n / r, to
+// y[s (r p + k) + q] = w^(p k) sum over j of x_j exp(-2 pi i jk / r), w = exp(-2 pi i / n), and leaves r-fold neighbours.
+#include "kernels/fourier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/vector.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr int kMaxRadix = 31;
+
+// cos and sin of -2 pi k / n, exact at multiples of a quarter turn.
+template <class T> std::pair<T, T> root_of_unity(int64_t k, int64_t n) {
+  k %= n;
+  int64_t eighths = 8 * k / n;  // the octant
+  auto part = [&](int64_t numerator) { return 2 * M_PI * double(numerator) / (8 * double(n)); };
+  double c, s;  // of the angle +2 pi k / n
+  switch (eighths) {
+    case 0: c = std::cos(part(8 * k)), s = std::sin(part(8 * k)); break;
+    case 1: c = std::sin(part(2 * n - 8 * k)), s = std::cos(part(2 * n - 8 * k)); break;
+    case 2: c = -std::sin(part(8 * k - 2 * n)), s = std::cos(part(8 * k - 2 * n)); break;
+    case 3: c = -std::cos(part(4 * n - 8 * k)), s = std::sin(part(4 * n - 8 * k)); break;
+    case 4: c = -std::cos(part(8 * k - 4 * n)), s = -std::sin(part(8 * k - 4 * n)); break;
+    case 5: c = -std::sin(part(6 * n - 8 * k)), s = -std::cos(part(6 * n - 8 * k)); break;
+    case 6: c = std::sin(part(8 * k - 6 * n)), s = -std::cos(part(8 * k - 6 * n)); break;
+    default: c = std::cos(part(8 * n - 8 * k)), s = -std::sin(part(8 * n - 8 * k)); break;
+  }
+  return {T(c), T(-s)};
+}
+
+template <class T> struct Plan {
+  int64_t n;
+  std::vector<int> radices;         // empty: Bluestein, or n = 1
+  std::vector<T> twiddle_re, twiddle_im;  // pass after pass: w^(p k) at p (r - 1) + k - 1
+  std::vector<std::vector<T>> small_re, small_im;  // per pass of another radix than 2 to 5: exp(-2 pi i j / r)
+  std::shared_ptr<const Plan> convolution;         // Bluestein: of length m >= 2 n - 1
+  std::vector<T> chirp_re, chirp_im, kernel_re, kernel_im;
+
+  int64_t scratch() const { return convolution ? 4 * convolution->n : 0; }  // numbers per lane besides the four arrays
+};
+
+template <class T> std::shared_ptr<const Plan<T>> plan_of(int64_t n);
+
+// One pass; q runs over neighbours.
+template <class T>
+[[gnu::always_inline]] inline void butterfly(int radix, const T* rc, const T* rs, int64_t m, int64_t s, const T* __restrict xr,
+                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi,
+                                             const T* wr, const T* wi) {
+  const int64_t ms = m * s;
+  if (radix == 4) {
+    for (int64_t p = 0; p < m; ++p) {
+      const T w1r = wr[3 * p], w1i = wi[3 * p], w2r = wr[3 * p + 1], w2i = wi[3 * p + 1], w3r = wr[3 * p + 2], w3i = wi[3 * p + 2];
+      const T *ar = xr + s * p, *ai = xi + s * p;
+      T *br = yr + 4 * s * p, *bi = yi + 4 * s * p;
+#pragma GCC ivdep
+      for (int64_t q = 0; q < s; ++q) {
+        T s0r = ar[q] + ar[q + 2 * ms], s0i = ai[q] + ai[q + 2 * ms], d0r = ar[q] - ar[q + 2 * ms], d0i = ai[q] - ai[q + 2 * ms];
+        T s1r = ar[q + ms] + ar[q + 3 * ms], s1i = ai[q + ms] + ai[q + 3 * ms];
+        T d1r = ar[q + ms] - ar[q + 3 * ms], d1i = ai[q + ms] - ai[q + 3 * ms];
+        T v1r = d0r + d1i, v1i = d0i - d1r, v2r = s0r - s1r, v2i = s0i - s1i, v3r = d0r - d1i, v3i = d0i + d1r;
+        br[q] = s0r + s1r, bi[q] = s0i + s1i;
+        br[q + s] = v1r * w1r - v1i * w1i, bi[q + s] = v1r * w1i + v1i * w1r;
+        br[q + 2 * s] = v2r * w2r - v2i * w2i, bi[q + 2 * s] = v2r * w2i + v2i * w2r;
+        br[q + 3 * s] = v3r * w3r - v3i * w3i, bi[q + 3 * s] = v3r * w3i + v3i * w3r;
+      }
+    }
+  } else if (radix == 2) {
+    for (int64_t p = 0; p < m; ++p) {
+      const T w1r = wr[p], w1i = wi[p];
+      const T *ar = xr + s * p, *ai = xi + s * p;
+      T *br = yr + 2 * s * p, *bi = yi + 2 * s * p;
+#pragma GCC ivdep
+      for (int64_t q = 0; q < s; ++q) {
+        T dr = ar[q] - ar[q + ms], di = ai[q] - ai[q + ms];
+        br[q] = ar[q] + ar[q + ms], bi[q] = ai[q] + ai[q + ms];
+        br[q + s] = dr * w1r - di * w1i, bi[q + s] = dr * w1i + di * w1r;
+      }
+    }
+  } else if (radix == 3) {
+    const T c = T(-0.5), h = T(0.866025403784438646763723170752936183);
+    for (int64_t p = 0; p < m; ++p) {
+      const T w1r = wr[2 * p], w1i = wi[2 * p], w2r = wr[2 * p + 1], w2i = wi[2 * p + 1];
+      const T *ar = xr + s * p, *ai = xi + s * p;
+      T *br = yr + 3 * s * p, *bi = yi + 3 * s * p;
+#pragma GCC ivdep
+      for (int64_t q = 0; q < s; ++q) {
+        T tr = ar[q + ms] + ar[q + 2 * ms], ti = ai[q + ms] + ai[q + 2 * ms];
+        T er = h * (ar[q + ms] - ar[q + 2 * ms]), ei = h * (ai[q + ms] - ai[q + 2 * ms]);
+        T mr = ar[q] + c * tr, mi = ai[q] + c * ti;
+        T v1r = mr + ei, v1i = mi - er, v2r = mr - ei, v2i = mi + er;
+        br[q] = ar[q] + tr, bi[q] = ai[q] + ti;
+        br[q + s] = v1r * w1r - v1i * w1i, bi[q + s] = v1r * w1i + v1i * w1r;
+        br[q + 2 * s] = v2r * w2r - v2i * w2i, bi[q + 2 * s] = v2r * w2i + v2i * w2r;
+      }
+    }
+  } else if (radix == 5) {
+    const T c1 = T(0.309016994374947424102293417182819059), c2 = T(-0.809016994374947424102293417182819059);
+    const T s1 = T(0.951056516295153572116439333379382143), s2 = T(0.587785252292473129168705954639072769);
+    for (int64_t p = 0; p < m; ++p) {
+      const T *wp = wr + 4 * p, *wq = wi + 4 * p;
+      const T *ar = xr + s * p, *ai = xi + s * p;
+      T *br = yr + 5 * s * p, *bi = yi + 5 * s * p;
+#pragma GCC ivdep
+      for (int64_t q = 0; q < s; ++q) {
+        T t1r = ar[q + ms] + ar[q + 4 * ms], t1i = ai[q + ms] + ai[q + 4 * ms];
+        T t2r = ar[q + 2 * ms] + ar[q + 3 * ms], t2i = ai[q + 2 * ms] + ai[q + 3 * ms];
+        T d1r = ar[q + ms] - ar[q + 4 * ms], d1i = ai[q + ms] - ai[q + 4 * ms];
+        T d2r = ar[q + 2 * ms] - ar[q + 3 * ms], d2i = ai[q + 2 * ms] - ai[q + 3 * ms];
+        T m1r = ar[q] + c1 * t1r + c2 * t2r, m1i = ai[q] + c1 * t1i + c2 * t2i;
+        T m2r = ar[q] + c2 * t1r + c1 * t2r, m2i = ai[q] + c2 * t1i + c1 * t2i;
+        T e1r = s1 * d1r + s2 * d2r, e1i = s1 * d1i + s2 * d2i, e2r = s2 * d1r - s1 * d2r, e2i = s2 * d1i - s1 * d2i;
+        T v1r = m1r + e1i, v1i = m1i - e1r, v4r = m1r - e1i, v4i = m1i + e1r;
+        T v2r = m2r + e2i, v2i = m2i - e2r, v3r = m2r - e2i, v3i = m2i + e2r;
+        br[q] = ar[q] + t1r + t2r, bi[q] = ai[q] + t1i + t2i;
+        br[q + s] = v1r * wp[0] - v1i * wq[0], bi[q + s] = v1r * wq[0] + v1i * wp[0];
+        br[q + 2 * s] = v2r * wp[1] - v2i * wq[1], bi[q + 2 * s] = v2r * wq[1] + v2i * wp[1];
+        br[q + 3 * s] = v3r * wp[2] - v3i * wq[2], bi[q + 3 * s] = v3r * wq[2] + v3i * wp[2];
+        br[q + 4 * s] = v4r * wp[3] - v4i * wq[3], bi[q + 4 * s] = v4r * wq[3] + v4i * wp[3];
+      }
+    }
+  } else {
+    for (int64_t p = 0; p < m; ++p) {
+      const T *ar = xr + s * p, *ai = xi + s * p;
+      for (int k = 0; k < radix; ++k) {
+        T *br = yr + s * (radix * p + k), *bi = yi + s * (radix * p + k);
+        std::copy_n(ar, s, br);
+        std::copy_n(ai, s, bi);
+        for (int j = 1; j < radix; ++j) {
+          const T c = rc[j * k % radix], d = rs[j * k % radix], *ur = ar + j * ms, *ui = ai + j * ms;
+#pragma GCC ivdep
+          for (int64_t q = 0; q < s; ++q) {
+            br[q] += ur[q] * c - ui[q] * d;
+            bi[q] += ur[q] * d + ui[q] * c;
+          }
+        }
+        if (k == 0 || p == 0) continue;
+        const T c = wr[p * (radix - 1) + k - 1], d = wi[p * (radix - 1) + k - 1];
+#pragma GCC ivdep
+        for (int64_t q = 0; q < s; ++q) {
+          T re = br[q] * c - bi[q] * d;
+          bi[q] = br[q] * d + bi[q] * c;
+          br[q] = re;
+        }
+      }
+    }
+  }
+}
+
+// All passes, from x over y; true if the result is in y.
+template <class T>
+[[gnu::always_inline]] inline bool run_passes(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
+  int64_t n = plan.n, at = 0;
+  bool in_y = false;
+  for (size_t i = 0; i < plan.radices.size(); ++i) {
+    int r = plan.radices[i];
+    int64_t m = n / r;
+    butterfly<T>(r, plan.small_re[i].data(), plan.small_im[i].data(), m, s, xr, xi, yr, yi, plan.twiddle_re.data() + at, plan.twiddle_im.data() + at);
+    at += m * (r - 1);
+    n = m;
+    s *= r;
+    std::swap(xr, yr);
+    std::swap(xi, yi);
+    in_y = !in_y;
+  }
+  return in_y;
+}
+
+template <class T> bool passes_baseline(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
+  return run_passes(plan, s, xr, xi, yr, yi);
+}
+#ifndef TAPEFLOW_BASELINE_ONLY
+template <class T> [[gnu::target("avx2")]] bool passes_avx2(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
+  return run_passes(plan, s, xr, xi, yr, yi);
+}
+template <class T>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] bool passes_avx512(const Plan<T>& plan, int64_t s, T* xr,
+                                                                                              T* xi, T* yr, T* yi) {
+  return run_passes(plan, s, xr, xi, yr, yi);
+}
+#endif
+
+template <class T> bool passes(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
+  using Passes = bool (*)(const Plan<T>&, int64_t, T*, T*, T*, T*);
+  static const Passes chosen = []() -> Passes {
+#ifndef TAPEFLOW_BASELINE_ONLY
+    if (std::strcmp(vector_isa(), "avx512") == 0) return passes_avx512<T>;
+    if (std::strcmp(vector_isa(), "avx2") == 0) return passes_avx2<T>;
+#endif
+    return passes_baseline<T>;
+  }();
+  return chosen(plan, s, xr, xi, yr, yi);
+}
+
+// The transform of s lanes in (xr, xi), each array n s long; true if the result is in (yr, yi).
+// Bluestein: jk = (j² + k² - (k - j)²) / 2 makes a convolution with a chirp of it.
+template <class T> bool transform(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi, T* scratch) {
+  if (!plan.convolution) return passes(plan, s, xr, xi, yr, yi);
+  const Plan<T>& inner = *plan.convolution;
+  int64_t n = plan.n, m = inner.n;
+  T *ar = scratch, *ai = ar + m * s, *br = ai + m * s, *bi = br + m * s;
+  for (int64_t k = 0; k < n; ++k) {
+    const T c = plan.chirp_re[size_t(k)], d = plan.chirp_im[size_t(k)];
+    for (int64_t q = k * s; q < (k + 1) * s; ++q) ar[q] = xr[q] * c - xi[q] * d, ai[q] = xr[q] * d + xi[q] * c;
+  }
+  std::fill(ar + n * s, ar + m * s, T(0));
+  std::fill(ai + n * s, ai + m * s, T(0));
+  if (passes(inner, s, ar, ai, br, bi)) std::swap(ar, br), std::swap(ai, bi);
+  for (int64_t k = 0; k < m; ++k) {
+    const T c = plan.kernel_re[size_t(k)], d = plan.kernel_im[size_t(k)];
+    for (int64_t q = k * s; q < (k + 1) * s; ++q) {
+      T re = ar[q] * c - ai[q] * d;
+      ai[q] = ar[q] * d + ai[q] * c;
+      ar[q] = re;
+    }
+  }
+  if (passes(inner, s, ai, ar, bi, br)) std::swap(ar, br), std::swap(ai, bi);  // re and im exchanged: the inverse
+  for (int64_t k = 0; k < n; ++k) {
+    const T c = plan.chirp_re[size_t(k)], d = plan.chirp_im[size_t(k)];
+    for (int64_t q = k * s; q < (k + 1) * s; ++q) xr[q] = ar[q] * c - ai[q] * d, xi[q] = ar[q] * d + ai[q] * c;
+  }
+  return false;
+}
+
+template <class T> std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
+  auto plan = std::make_shared<Plan<T>>();
+  plan->n = n;
+  int64_t rest = n;
+  auto take = [&](int r) {
+    while (rest % r == 0) plan->radices.push_back(r), rest /= r;
+  };
+  for (int r : {4, 2, 3, 5}) take(r);
+  for (int r = 7; r <= kMaxRadix; r += 2) take(r);
+  if (rest > 1) {
+    plan->radices.clear();
+    int64_t m = 1;
+    while (m < 2 * n - 1) m *= 2;
+    plan->convolution = plan_of<T>(m);
+    auto size = size_t(n);
+    plan->chirp_re.resize(size), plan->chirp_im.resize(size);
+    std::vector<T> ar(static_cast<size_t>(m)), ai(ar), br(ar), bi(ar);
+    for (int64_t k = 0; k < n; ++k) {
+      auto [c, d] = root_of_unity<T>(int64_t((unsigned __int128)(k) * uint64_t(k) % uint64_t(2 * n)), 2 * n);
+      plan->chirp_re[size_t(k)] = c, plan->chirp_im[size_t(k)] = d;
+      for (int64_t at : {k, (m - k) % m}) ar[size_t(at)] = c, ai[size_t(at)] = -d;
+    }
+    if (passes(*plan->convolution, 1, ar.data(), ai.data(), br.data(), bi.data())) std::swap(ar, br), std::swap(ai, bi);
+    for (T& v : ar) v /= T(m);
+    for (T& v : ai) v /= T(m);
+    plan->kernel_re = std::move(ar), plan->kernel_im = std::move(ai);
+    return plan;
+  }
+  int64_t length = n;
+  for (int r : plan->radices) {
+    int64_t m = length / r;
+    for (int64_t p = 0; p < m; ++p)
+      for (int k = 1; k < r; ++k) {
+        auto [c, s] = root_of_unity<T>(p * k, length);
+        plan->twiddle_re.push_back(c), plan->twiddle_im.push_back(s);
+      }
+    plan->small_re.emplace_back(), plan->small_im.emplace_back();
+    for (int j = 0; r > 5 && j < r; ++j) {
+      auto [c, s] = root_of_unity<T>(j, r);
+      plan->small_re.back().push_back(c), plan->small_im.back().push_back(s);
+    }
+    length = m;
+  }
+  return plan;
+}
+
+// Keeps what `make` makes of a length: a program uses few lengths, over and over.
+template <class Made, class Make> std::shared_ptr<const Made> kept(int64_t n, Make make) {
+  static std::mutex guard;
+  static std::map<int64_t, std::shared_ptr<const Made>> made_by_length;
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    if (auto found = made_by_length.find(n); found != made_by_length.end()) return found->second;
+  }
+  std::shared_ptr<const Made> made = make(n);
+  std::lock_guard<std::mutex> lock(guard);
+  if (made_by_length.size() >= 64) made_by_length.clear();
+  made_by_length[n] = made;
+  return made;
+}
+template <class T> std::shared_ptr<const Plan<T>> plan_of(int64_t n) { return kept<Plan<T>>(n, make_plan<T>); }
+
+// For real rows of even length n: exp(-2 pi i k / n), k <= n / 2.
+template <class T> struct Turns {
+  std::vector<T> re, im;
+};
+template <class T> std::shared_ptr<const Turns<T>> turns_of(int64_t n) {
+  return kept<Turns<T>>(n, [](int64_t length) {
+    auto turns = std::make_shared<Turns<T>>();
+    for (int64_t k = 0; length % 2 == 0 && k <= length / 2; ++k) {
+      auto [c, s] = root_of_unity<T>(k, length);
+      turns->re.push_back(c), turns->im.push_back(s);
+    }
+    return turns;
+  });
+}
+
+// Transforms side by side: as many as stay in the cache, a whole vector of them, or one.
+template <class T> int64_t lanes_for(const Plan<T>& plan, int64_t available) {
+  int64_t bytes = (4 * plan.n + plan.scratch()) * int64_t(sizeof(T));
+  int64_t lanes = 64 / int64_t(sizeof(T));
+  while (lanes >= 4 && lanes * bytes > (1 << 19)) lanes /= 2;
+  return lanes < 4 ? 1 : std::min(lanes, available);
+}
+
+// The working arrays of one thread.
+template <class T> struct Workspace {
+  std::vector<T> memory;
+  T *xr, *xi, *yr, *yi, *scratch;
+  Workspace(const Plan<T>& plan, int64_t lanes) : memory(size_t((4 * plan.n + plan.scratch()) * lanes)) {
+    int64_t size = plan.n * lanes;
+    xr = memory.data(), xi = xr + size, yr = xi + size, yi = yr + size, scratch = yi + size;
+  }
+  // The forward transform of what is in (re, im); afterwards (re, im) is the result.
+  void forward(const Plan<T>& plan, int64_t lanes) {
+    if (transform(plan, lanes, xr, xi, yr, yi, scratch)) std::swap(xr, yr), std::swap(xi, yi);
+  }
+};
+
+// Runs body(workspace, first row, rows) over all rows, `lanes` at a time.
+template <class T, class Body> void over_rows(const Plan<T>& plan, int64_t rows, int64_t lanes, Body body) {
+  int64_t tiles = (rows + lanes - 1) / lanes, work = plan.n * lanes;
+  parallel_for(tiles, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
+    Workspace<T> space(plan, lanes);
+    for (int64_t t = begin; t < end; ++t) body(space, t * lanes, std::min(lanes, rows - t * lanes));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_t n, int64_t inner, bool inverse, double scale) {
+  if (outer * n * inner == 0) return;
+  auto plan = plan_of<T>(n);
+  const T factor = T(scale);
+  const T* from = reinterpret_cast<const T*>(x);
+  T* to = reinterpret_cast<T*>(y);
+  // Neighbours in memory are lanes where there are enough of them, else whole rows are.
+  bool along = inner >= 4 || outer == 1;
+  int64_t lanes = lanes_for(*plan, along ? inner : outer);
+  auto run = [&](Workspace<T>& space, int64_t start, int64_t stride, int64_t lane_stride, int64_t count) {
+    auto exchange = [&](auto move) {
+      if (lane_stride <= stride)
+        for (int64_t k = 0; k < n; ++k)
+          for (int64_t q = 0; q < count; ++q) move(2 * (start + k * stride + q * lane_stride), k * count + q);
+      else
+        for (int64_t q = 0; q < count; ++q)
+          for (int64_t k = 0; k < n; ++k) move(2 * (start + k * stride + q * lane_stride), k * count + q);
+    };
+    if (inverse) exchange([&](int64_t there, int64_t here) { space.xi[here] = from[there], space.xr[here] = from[there + 1]; });
+    else exchange([&](int64_t there, int64_t here) { space.xr[here] = from[there], space.xi[here] = from[there + 1]; });
+    space.forward(*plan, count);
+    const T* re = inverse ? space.xi : space.xr;
+    const T* im = inverse ? space.xr : space.xi;
+    exchange([&](int64_t there, int64_t here) { to[there] = factor * re[here], to[there + 1] = factor * im[here]; });
+  };
+  if (along) {
+    int64_t tiles = (inner + lanes - 1) / lanes;
+    parallel_for(outer * tiles, std::max<int64_t>(1, 16384 / (n * lanes)), [&](int64_t begin, int64_t end) {
+      Workspace<T> space(*plan, lanes);
+      for (int64_t t = begin; t < end; ++t) {
+        int64_t first = t % tiles * lanes;
+        run(space, t / tiles * n * inner + first, inner, 1, std::min(lanes, inner - first));
+      }
+    });
+  } else {
+    for (int64_t i = 0; i < inner; ++i)
+      over_rows(*plan, outer, lanes, [&](Workspace<T>& space, int64_t row, int64_t count) {
+        run(space, row * n * inner + i, inner, n * inner, count);
+      });
+  }
+}
+
+// For even n the real row is taken as n / 2 complex numbers, whose transform Z gives, with h = n / 2 and Z_h = Z_0,
+// X_k = (Z_k + conj Z_(h-k)) / 2 - i/2 w^k (Z_k - conj Z_(h-k)).
+template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t rows, int64_t n) {
+  if (rows * n == 0) return;
+  int64_t half = n / 2 + 1;
+  bool even = n % 2 == 0;
+  int64_t length = even ? n / 2 : n;
+  auto plan = plan_of<T>(length);
+  auto turns = turns_of<T>(n);
+  over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
+    for (int64_t q = 0; q < count; ++q) {
+      const T* from = x + (row + q) * n;
+      for (int64_t k = 0; k < length; ++k) {
+        space.xr[k * count + q] = even ? from[2 * k] : from[k];
+        space.xi[k * count + q] = even ? from[2 * k + 1] : T(0);
+      }
+    }
+    space.forward(*plan, count);
+    for (int64_t q = 0; q < count; ++q) {
+      std::complex<T>* to = y + (row + q) * half;
+      for (int64_t k = 0; k < half; ++k) {
+        int64_t a = (k == length ? 0 : k) * count + q;
+        if (!even) {
+          to[k] = {space.xr[a], space.xi[a]};
+          continue;
+        }
+        int64_t b = (k == 0 ? 0 : length - k) * count + q;
+        T er = space.xr[a] + space.xr[b], ei = space.xi[a] - space.xi[b];
+        T dr = space.xr[a] - space.xr[b], di = space.xi[a] + space.xi[b];
+        T c = T(0.5) * turns->re[size_t(k)], s = T(0.5) * turns->im[size_t(k)];
+        to[k] = {T(0.5) * er + (dr * s + di * c), T(0.5) * ei - (dr * c - di * s)};
+      }
+      to[0] = {to[0].real(), T(0)};
+      if (even) to[half - 1] = {to[half - 1].real(), T(0)};
+    }
+  });
+}
+
+template <class T> void fourier_to_real(const std::complex<T>* x, T* y, int64_t rows, int64_t n, double scale) {
+  if (rows * n == 0) return;
+  int64_t half = n / 2 + 1;
+  bool even = n % 2 == 0;
+  int64_t length = even ? n / 2 : n;
+  auto plan = plan_of<T>(length);
+  const T factor = T(scale);
+  auto turns = turns_of<T>(n);
+  over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
+    for (int64_t q = 0; q < count; ++q) {
+      const std::complex<T>* from = x + (row + q) * half;
+      for (int64_t k = 0; k < length; ++k) {
+        std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
+        if (k == 0) a = a.real();
+        if (even) {  // Z_k = (X_k + conj X_(h-k)) + i conj(w^k) (X_k - conj X_(h-k))
+          std::complex<T> b = k == 0 ? std::complex<T>(from[half - 1].real()) : std::conj(from[length - k]);
+          std::complex<T> e = a + b, d = a - b;
+          T c = turns->re[size_t(k)], s = turns->im[size_t(k)];
+          a = {e.real() - (d.imag() * c - d.real() * s), e.imag() + (d.real() * c + d.imag() * s)};
+        }
+        space.xi[k * count + q] = a.real();
+        space.xr[k * count + q] = a.imag();
+      }
+    }
+    space.forward(*plan, count);
+    for (int64_t q = 0; q < count; ++q) {
+      T* to = y + (row + q) * n;
+      for (int64_t k = 0; k < length; ++k) {
+        if (even) to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
+        else to[k] = factor * space.xi[k * count + q];
+      }
+    }
+  });
+}
+
+template void fourier<float>(const std::complex<float>*, std::complex<float>*, int64_t, int64_t, int64_t, bool, double);
+template void fourier<double>(const std::complex<double>*, std::complex<double>*, int64_t, int64_t, int64_t, bool, double);
+template void fourier_of_real<float>(const float*, std::complex<float>*, int64_t, int64_t);
+template void fourier_of_real<double>(const double*, std::complex<double>*, int64_t, int64_t);
+template void fourier_to_real<float>(const std::complex<float>*, float*, int64_t, int64_t, double);
+template void fourier_to_real<double>(const std::complex<double>*, double*, int64_t, int64_t, double);
+
+}  // namespace tapeflow

@@ -1,0 +1,262 @@
+// Special functions: gamma and its relatives, inverse error functions, Bessel functions and named integrals.
+#include "kernels/special_functions.h"
+
+#include <numbers>
+
+#include "base/parallel.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+// Element functions that compute in double, whatever the dtype.
+template <double (*F)(double)> struct Element1 {
+  template <class T> T operator()(T x) const { return T(F(double(x))); }
+};
+template <double (*F)(double, double)> struct Element2 {
+  template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b))); }
+};
+
+// The same for functions that take a tolerance, as the last argument.
+template <class T> constexpr double tolerance_of = sizeof(T) == 4 ? special::kFloatTolerance : special::kFullTolerance;
+template <double (*F)(double, double)> struct Tolerant1 {
+  template <class T> T operator()(T x) const { return T(F(double(x), tolerance_of<T>)); }
+};
+template <double (*F)(double, double, double)> struct Tolerant2 {
+  template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b), tolerance_of<T>)); }
+};
+
+Tensor zero_of(const Tensor& x) { return Tensor::number(x.dtype(), 0); }
+Tensor one_of(const Tensor& x) { return Tensor::number(x.dtype(), 1); }
+
+// ---- gamma
+
+Tensor digamma(const Tensor& x);
+Tensor log_gamma(const Tensor& x);
+Tensor polygamma(const Tensor& n, const Tensor& x);
+Tensor zeta(const Tensor& s, const Tensor& q);
+Tensor igamma_slope(const Tensor& a, const Tensor& x);
+Tensor igamma_bend(const Tensor& a, const Tensor& x);
+
+const Op& log_gamma_op = unary<floating>(
+    "Lgamma", Element1<special::log_gamma>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, digamma(x)); },
+    {{"math.lgamma"}, "Logarithm of the absolute value of the gamma function.\n\n>>> tf.math.lgamma([1., 3.])\n[0., 0.6931472]"});
+const Op& digamma_op = unary<floating>(
+    "Digamma", Element1<special::digamma>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, polygamma(one_of(x), x)); },
+    {{"math.digamma"}, "Derivative of `lgamma`.\n\n>>> tf.math.digamma([1., 2.])\n[-0.5772157, 0.4227843]"});
+const Op& polygamma_op = binary<floating, kCostlyGrain>(
+    "Polygamma", Element2<special::polygamma>{}, NoFast{}, NoGradient{},
+    [](A n, B x, Dy dy) { return multiply(dy, polygamma(shifted(n, 1), x)); },
+    {{"math.polygamma"},
+     "The `a`-th derivative of `digamma` at `x`, for whole numbers `a`.\n\n>>> tf.math.polygamma([0., 1.], [1., 1.])\n[-0.5772157, 1.644934]",
+     {"a", "x"}});
+const Op& zeta_op = binary<floating, kCostlyGrain>(
+    "Zeta", Element2<special::zeta>{}, NoFast{}, NoGradient{},
+    [](A s, B q, Dy dy) { return multiply(dy, multiply(negative(s), zeta(shifted(s, 1), q))); },
+    {{"math.zeta"}, "Hurwitz zeta function: the sum of `(q + k) ** -x` over k = 0, 1, ...\n\n>>> tf.math.zeta([2.], [1.])\n[1.644934]", {"x", "q"}});
+
+// The gamma density x^(a-1) exp(-x) / Gamma(a): the derivative of igamma by x.
+Tensor gamma_density(const Tensor& a, const Tensor& x) {
+  return exp(subtract(subtract(xlogy(shifted(a, -1), x), x), log_gamma(a)));
+}
+const Op& igamma_op = binary<floating, kCostlyGrain>(
+    "Igamma", Tolerant2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_slope(a, x)); },
+    [](A a, B x, Dy dy) { return multiply(dy, gamma_density(a, x)); },
+    {{"math.igamma"}, "Lower regularized incomplete gamma function P(a, x).\n\n>>> tf.math.igamma([1.], [1.])\n[0.63212055]", {"a", "x"}});
+const Op& igammac_op = binary<floating, kCostlyGrain>(
+    "Igammac", Tolerant2<special::igammac>{}, NoFast{}, [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
+    [](A a, B x, Dy dy) { return negative(multiply(dy, gamma_density(a, x))); },
+    {{"math.igammac"}, "Upper regularized incomplete gamma function 1 - P(a, x).\n\n>>> tf.math.igammac([1.], [1.])\n[0.36787945]", {"a", "x"}});
+// dP/da, and with l = log x - digamma(a): d^2P/da dx = density l, d^3P/da^2 dx = density (l^2 - digamma'(a)).
+const Op& igamma_slope_op = binary<floating, kCostlyGrain>(
+    "IgammaGradA", Tolerant2<special::igamma_slope>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
+    [](A a, B x, Dy dy) {
+      Tensor density = gamma_density(a, x);
+      return multiply(dy, subtract(xlogy(density, x), multiply(density, digamma(a))));
+    },
+    {{}, "", {"a", "x"}});
+const Op& igamma_bend_op = binary<floating, kCostlyGrain>(
+    "IgammaGradAA", Tolerant2<special::igamma_bend>{}, NoFast{},
+    [](Dy) -> Tensor { fail(ErrorKind::lookup, "igamma: the third derivative by `a` does not exist here; only two do"); },
+    [](A a, B x, Dy dy) {
+      Tensor l = subtract(log(x), digamma(a));
+      return multiply(dy, multiply(gamma_density(a, x), subtract(square(l), polygamma(one_of(a), a))));
+    },
+    {{}, "", {"a", "x"}});
+
+Tensor log_gamma(const Tensor& x) { return run(log_gamma_op, {x}); }
+Tensor digamma(const Tensor& x) { return run(digamma_op, {x}); }
+Tensor polygamma(const Tensor& n, const Tensor& x) { return run(polygamma_op, {n, x}); }
+Tensor zeta(const Tensor& s, const Tensor& q) { return run(zeta_op, {s, q}); }
+Tensor igamma_slope(const Tensor& a, const Tensor& x) { return run(igamma_slope_op, {a, x}); }
+Tensor igamma_bend(const Tensor& a, const Tensor& x) { return run(igamma_bend_op, {a, x}); }
+
+// The operands have one shape; a scalar serves for all elements.
+void infer_betainc(Call& call) {
+  constexpr const char* letters[] = {"a", "b", "x"};
+  int first = -1;
+  for (int i = 0; i < 3; ++i) {
+    const Tensor& t = call.in[size_t(i)];
+    if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
+    if (t.rank() == 0) continue;
+    if (first < 0) first = i;
+    else if (!(t.shape() == call.in[size_t(first)].shape()))
+      fail(ErrorKind::invalid_argument, call.name(), ": Shapes of ", letters[first], " and ", letters[i],
+           " are inconsistent: ", call.in[size_t(first)].shape(), " vs. ", t.shape());
+  }
+  call.returns(call.in[0].dtype(), call.in[size_t(std::max(first, 0))].shape());
+}
+
+const Op& betainc_op = define(Op{
+    .name = "Betainc",
+    .arguments = {tensor("a", floating), tensor("b", floating), tensor("x", floating)},
+    .infer = infer_betainc,
+    .kernel =
+        [](Call& call) {
+          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* from[3];
+            int64_t step[3];
+            for (size_t i = 0; i < 3; ++i) from[i] = call.in[i].data<T>(), step[i] = call.in[i].rank() == 0 ? 0 : 1;
+            T* to = call.out[0].mutable_data<T>();
+            parallel_for(call.out[0].size(), 1024, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                auto at = [&](int k) { return double(load(from[k] + i * step[k])); };
+                store(to + i, Compute<T>(special::betainc(at(0), at(1), at(2), tolerance_of<Compute<T>>)));
+              }
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(2)) return;
+          const Tensor &a = c.x(0), &b = c.x(1), &x = c.x(2);
+          Tensor log_beta = subtract(add(log_gamma(a), log_gamma(b)), log_gamma(add(a, b)));
+          Tensor power = add(xlog1py(shifted(b, -1), negative(x)), xlogy(shifted(a, -1), x));
+          c.set(2, unbroadcast(multiply(c.dy(), exp(subtract(power, log_beta))), c.shape(2)));
+        },
+    .keep = keep_all_inputs,
+    .names = {"math.betainc"},
+    .doc = "Regularized incomplete beta function I_x(a, b); `a`, `b` and `x` have one shape, or are scalars.\n\n"
+           ">>> tf.math.betainc(1., 1., [0.25, 0.5])\n[0.25, 0.5]",
+});
+
+// ---- inverses of the error function
+
+const Op& erfinv_op = unary<floating>(
+    "Erfinv", Tolerant1<special::erfinv>{}, NoFast{},
+    [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
+    {{"math.erfinv"}, "Inverse of `erf`.\n\n>>> tf.math.erfinv([0., 0.5])\n[0., 0.4769363]"});
+const Op& ndtri_op = unary<floating>(
+    "Ndtri", Tolerant1<special::ndtri>{}, NoFast{},
+    [](Y y, Dy dy) { return multiply(dy, scaled(exp(scaled(square(y), 0.5)), std::numbers::sqrt2 / std::numbers::inv_sqrtpi)); },
+    {{"math.ndtri"}, "Quantile of the standard normal distribution.\n\n>>> tf.math.ndtri([0.5, 0.975])\n[0., 1.959964]"});
+
+// ---- Bessel functions
+
+Tensor bessel_i0(const Tensor& x);
+Tensor bessel_i1(const Tensor& x);
+Tensor bessel_i0e(const Tensor& x);
+Tensor bessel_i1e(const Tensor& x);
+Tensor bessel_j0(const Tensor& x);
+Tensor bessel_j1(const Tensor& x);
+Tensor bessel_k0(const Tensor& x);
+Tensor bessel_k1(const Tensor& x);
+Tensor bessel_k0e(const Tensor& x);
+Tensor bessel_k1e(const Tensor& x);
+Tensor bessel_y0(const Tensor& x);
+Tensor bessel_y1(const Tensor& x);
+
+// zeroth(x) - first(x) / x, whose limit at 0 is 1/2 + bend x^2.
+Tensor first_order_slope(const Tensor& x, const Tensor& zeroth, const Tensor& first, double bend) {
+  Tensor at_zero = equal(x, zero_of(x)), safe = select(at_zero, one_of(x), x);
+  return select(at_zero, shifted(scaled(square(x), bend), 0.5), subtract(zeroth, divide(first, safe)));
+}
+
+const Op& i0_op = unary<floating>(
+    "BesselI0", Element1<special::bessel_i0>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, bessel_i1(x)); },
+    {{"math.bessel_i0", "math.special.bessel_i0"}, "Modified Bessel function of order 0.\n\n>>> tf.math.bessel_i0([0., 1.])\n[1., 1.2660658]"});
+const Op& i1_op = unary<floating>(
+    "BesselI1", Element1<special::bessel_i1>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_i0(x), y, 3.0 / 16)); },
+    {{"math.bessel_i1", "math.special.bessel_i1"}, "Modified Bessel function of order 1.\n\n>>> tf.math.bessel_i1([0., 1.])\n[0., 0.5651591]"});
+const Op& i0e_op = unary<floating>(
+    "BesselI0e", Element1<special::bessel_i0e>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, subtract(bessel_i1e(x), multiply(sign(x), y))); },
+    {{"math.bessel_i0e", "math.special.bessel_i0e"}, "`bessel_i0(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i0e([0., 1.])\n[1., 0.4657596]"});
+const Op& i1e_op = unary<floating>(
+    "BesselI1e", Element1<special::bessel_i1e>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, subtract(bessel_i0e(x), multiply(sign(x), y)), y, 0)); },
+    {{"math.bessel_i1e", "math.special.bessel_i1e"}, "`bessel_i1(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i1e([0., 1.])\n[0., 0.20791042]"});
+const Op& j0_op = unary<floating>(
+    "BesselJ0", Element1<special::bessel_j0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_j1(x))); },
+    {{"math.special.bessel_j0"}, "Bessel function of the first kind of order 0.\n\n>>> tf.math.special.bessel_j0([0., 1.])\n[1., 0.7651977]"});
+const Op& j1_op = unary<floating>(
+    "BesselJ1", Element1<special::bessel_j1>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_j0(x), y, -3.0 / 16)); },
+    {{"math.special.bessel_j1"}, "Bessel function of the first kind of order 1.\n\n>>> tf.math.special.bessel_j1([0., 1.])\n[0., 0.44005057]"});
+const Op& k0_op = unary<floating>(
+    "BesselK0", Element1<special::bessel_k0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_k1(x))); },
+    {{"math.special.bessel_k0"}, "Modified Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_k0([1.])\n[0.42102444]"});
+const Op& k1_op = unary<floating>(
+    "BesselK1", Element1<special::bessel_k1>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return negative(multiply(dy, add(bessel_k0(x), divide(y, x)))); },
+    {{"math.special.bessel_k1"}, "Modified Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_k1([1.])\n[0.6019072]"});
+const Op& k0e_op = unary<floating>(
+    "BesselK0e", Element1<special::bessel_k0e>{}, NoFast{}, [](X x, Y y, Dy dy) { return multiply(dy, subtract(y, bessel_k1e(x))); },
+    {{"math.special.bessel_k0e"}, "`bessel_k0(x) * exp(x)`.\n\n>>> tf.math.special.bessel_k0e([1.])\n[1.1444631]"});
+const Op& k1e_op = unary<floating>(
+    "BesselK1e", Element1<special::bessel_k1e>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, subtract(subtract(y, divide(y, x)), bessel_k0e(x))); },
+    {{"math.special.bessel_k1e"}, "`bessel_k1(x) * exp(x)`.\n\n>>> tf.math.special.bessel_k1e([1.])\n[1.6361535]"});
+const Op& y0_op = unary<floating>(
+    "BesselY0", Element1<special::bessel_y0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_y1(x))); },
+    {{"math.special.bessel_y0"}, "Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_y0([1.])\n[0.08825697]"});
+const Op& y1_op = unary<floating>(
+    "BesselY1", Element1<special::bessel_y1>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, subtract(bessel_y0(x), divide(y, x))); },
+    {{"math.special.bessel_y1"}, "Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_y1([1.])\n[-0.7812128]"});
+
+Tensor bessel_i0(const Tensor& x) { return run(i0_op, {x}); }
+Tensor bessel_i1(const Tensor& x) { return run(i1_op, {x}); }
+Tensor bessel_i0e(const Tensor& x) { return run(i0e_op, {x}); }
+Tensor bessel_i1e(const Tensor& x) { return run(i1e_op, {x}); }
+Tensor bessel_j0(const Tensor& x) { return run(j0_op, {x}); }
+Tensor bessel_j1(const Tensor& x) { return run(j1_op, {x}); }
+Tensor bessel_k0(const Tensor& x) { return run(k0_op, {x}); }
+Tensor bessel_k1(const Tensor& x) { return run(k1_op, {x}); }
+Tensor bessel_k0e(const Tensor& x) { return run(k0e_op, {x}); }
+Tensor bessel_k1e(const Tensor& x) { return run(k1e_op, {x}); }
+Tensor bessel_y0(const Tensor& x) { return run(y0_op, {x}); }
+Tensor bessel_y1(const Tensor& x) { return run(y1_op, {x}); }
+
+// ---- integrals
+
+const Op& dawson_op = unary<floating>(
+    "Dawsn", Element1<special::dawson>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, shifted(scaled(multiply(x, y), -2), 1)); },
+    {{"math.special.dawsn"}, "Dawson's integral: `exp(-x**2)` times the integral of `exp(t**2)` from 0 to `x`.\n\n"
+                             ">>> tf.math.special.dawsn([0., 1.])\n[0., 0.5380795]"});
+const Op& expint_op = unary<floating>(
+    "Expint", Element1<special::expint>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, divide(exp(x), x)); },
+    {{"math.special.expint"}, "Exponential integral Ei: the integral of `exp(t) / t` up to `x`.\n\n"
+                              ">>> tf.math.special.expint([1., 2.])\n[1.8951178, 4.9542346]"});
+Tensor quarter_turns(const Tensor& x) { return scaled(square(x), 0.5 * std::numbers::pi); }
+const Op& fresnel_cos_op = unary<floating>(
+    "FresnelCos", Element1<special::fresnel_cos>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, cos(quarter_turns(x))); },
+    {{"math.special.fresnel_cos"}, "Fresnel's cosine integral.\n\n>>> tf.math.special.fresnel_cos([0., 1.])\n[0., 0.7798934]"});
+const Op& fresnel_sin_op = unary<floating>(
+    "FresnelSin", Element1<special::fresnel_sin>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, sin(quarter_turns(x))); },
+    {{"math.special.fresnel_sin"}, "Fresnel's sine integral.\n\n>>> tf.math.special.fresnel_sin([0., 1.])\n[0., 0.43825915]"});
+// log(x) / (1 - x), which near 1 is -1 + (x - 1) / 2.
+const Op& spence_op = unary<floating>(
+    "Spence", Element1<special::spence>{}, NoFast{},
+    [](X x, Dy dy) {
+      Tensor at_one = equal(x, one_of(x)), safe = select(at_one, Tensor::number(x.dtype(), 2), x);
+      Tensor slope = divide(log(safe), subtract(one_of(x), safe));
+      return multiply(dy, select(at_one, shifted(scaled(x, 0.5), -1.5), slope));
+    },
+    {{"math.special.spence"}, "Spence's function, the dilogarithm of `1 - x`.\n\n>>> tf.math.special.spence([0., 1.])\n[1.644934, 0.]"});
+
+}  // namespace
+}  // namespace tapeflow

@@ -1,0 +1,117 @@
+"""Seeds and streams of the random operations: which Philox key and counter a call gets, as TensorFlow counts them.
+
+A stream is the state of one generator: a 128-bit counter and a key. Operations with the same name, attributes and seeds
+share a stream, and each call moves it on. `set_seed` begins all streams anew.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from tapeflow import _core, primitives
+from tapeflow.namespace import public
+
+_LIMIT = 2**31 - 1
+_DEFAULT_GLOBAL_SEED = 87654321
+BLOCKS_PER_OUTPUT = 256  # how far one output moves a stream on, however few of the numbers it used
+
+
+class _Stream(_core.Variable):
+    """The state of one generator in a cell that a traced function can keep."""
+
+    def __init__(self, low: int, high: int, key: int) -> None:
+        state = _core.convert_to_tensor([low, high, key], "int64", None, "random")
+        self._set_up(state, state.shape, False, "random_stream:0")
+
+
+class _Seeds:
+    """The global seed, the generator of the seeds of operations that have none, and the open streams."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.seed_is_required: Callable[[], bool] = lambda: False
+        self.begin(None)
+
+    def begin(self, seed: int | None) -> None:
+        self.seed = seed
+        self.operation_seeds = random.Random(seed)
+        self.stream_by_operation: dict[Any, _Stream] = {}
+        self.memory_by_operation: dict[Any, Any] = {}
+
+
+_seeds = _Seeds()
+
+
+def require_seeds_when(required: Callable[[], bool]) -> None:
+    """Lets operations without any seed fail while `required()` holds."""
+    _seeds.seed_is_required = required
+
+
+@public("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
+def set_seed(seed: int | None) -> None:
+    """Sets the global seed: the random operations after it give the same numbers in every run.
+
+    >>> tf.random.set_seed(1234)
+    >>> tf.random.uniform([1])
+    [0.5380393]
+    """
+    if seed is not None:
+        seed = int(seed)
+    _seeds.begin(seed)
+
+
+@public("compat.v1.get_seed", "compat.v1.random.get_seed")
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of an operation: from the global seed and its own, or (None, None) if there is neither.
+
+    >>> tf.random.set_seed(5)
+    >>> tf.compat.v1.get_seed(7)
+    (5, 7)
+    """
+    if _seeds.seed is not None:
+        if op_seed is None:
+            op_seed = _seeds.operation_seeds.randint(0, _LIMIT)
+        pair = (_seeds.seed % _LIMIT, int(op_seed) % _LIMIT)
+    elif op_seed is not None:
+        pair = (_DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
+    else:
+        if _seeds.seed_is_required():
+            raise RuntimeError(
+                "Random ops require a seed to be set when determinism is enabled. Please set a seed before running "
+                "the op, e.g. by calling tf.random.set_seed(1)."
+            )
+        return None, None
+    return (0, _LIMIT) if pair == (0, 0) else pair
+
+
+def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
+    """The key and the counter for one call, whose stream moves on by `blocks`.
+
+    `operation` names the operation and those of its attributes that give it a stream of its own.
+    """
+    first, second = get_seed(seed)
+    with _seeds.lock:
+        if first is None:
+            operation = None
+        stream = _seeds.stream_by_operation.get((operation, first, second))
+        if stream is None:
+            if first is None:
+                stream = _Stream(0, secrets.randbits(64) - 2**63, secrets.randbits(64) - 2**63)
+            else:
+                stream = _Stream(0, second, first)
+            if first is None or seed is not None:
+                _seeds.stream_by_operation[operation, first, second] = stream
+        key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+        stream.assign(state)
+    return key, counter
+
+
+def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:
+    """What an operation with a stream of its own remembers between calls, as `begin()` makes it."""
+    if _seeds.seed is not None and seed is None:
+        return begin()
+    return _seeds.memory_by_operation.setdefault((operation, seed), begin())
