@@ -16,6 +16,7 @@ PYTHON_LAYERS = [
     {"module", "config"},
     {"ops"},
     {"variables"},
+    {"random_generator"},
     {"autodiff"},
     {"control_flow"},
     {"function"},

@@ -8,6 +8,11 @@ void fail_broadcast(const Call& call) {
        call.in[0].shape(), " vs. ", call.in[1].shape());
 }
 
+void fail_unsupported(const Call& call) {
+  fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(call.in[0].dtype()),
+       " is not in the list of allowed values");
+}
+
 void fail_dtypes(const Call& call) {
   fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name,
        " as input #1(zero-based) was expected to be a ", legacy_name_of(call.in[0].dtype()), " tensor but is a ",

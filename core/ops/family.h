@@ -79,10 +79,13 @@ template <class Fast, class T> struct FastBinary {
 template <class Fast, class T>
 constexpr bool has_fast = !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
 
+[[noreturn]] void fail_unsupported(const Call&);  // the dtype of the first input is not one the operation takes
+
 template <DTypes Set, class F> void infer_unary(Call& call) {
   const Tensor& x = call.in[0];
   DType result = x.dtype();
-  visit<Set.bits>(x.dtype(), [&](auto* p) { result = dtype_of<UnaryResult<F, Pointee<decltype(p)>>>; });
+  if (!visit<Set.bits>(x.dtype(), [&](auto* p) { result = dtype_of<UnaryResult<F, Pointee<decltype(p)>>>; }))
+    fail_unsupported(call);
   call.returns(result, x.shape());
 }
 
@@ -111,7 +114,8 @@ template <DTypes Set, class F> void infer_binary(Call& call) {
   const Tensor &a = call.in[0], &b = call.in[1];
   if (a.dtype() != b.dtype()) fail_dtypes(call);
   DType result = a.dtype();
-  visit<Set.bits>(a.dtype(), [&](auto* p) { result = dtype_of<BinaryResult<F, Pointee<decltype(p)>>>; });
+  if (!visit<Set.bits>(a.dtype(), [&](auto* p) { result = dtype_of<BinaryResult<F, Pointee<decltype(p)>>>; }))
+    fail_unsupported(call);
   if (a.shape() == b.shape()) return call.returns(result, a.shape());
   call.specs.resize(1);
   call.specs[0].dtype = result;

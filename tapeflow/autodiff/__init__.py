@@ -1,3 +1,3 @@
 """Policy around the tape: what of differentiation is decided in Python."""
 
-from tapeflow.autodiff import black_box, custom_gradient, forward_accumulator, gradient_tape
+from tapeflow.autodiff import black_box, custom_gradient, forward_accumulator, gradient_tape, recompute

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -51,6 +52,44 @@ def require_seeds_when(required: Callable[[], bool]) -> None:
     _seeds.seed_is_required = required
 
 
+class Snapshot:
+    """Where all streams stood at one moment, and what was begun since: enough to run the same operations again."""
+
+    def __init__(self) -> None:
+        self.operation_seeds = _seeds.operation_seeds.getstate()
+        self.state_by_operation = {key: s.read_value() for key, s in _seeds.stream_by_operation.items()}
+
+
+def snapshot() -> Snapshot:
+    """The state of all streams."""
+    with _seeds.lock:
+        if _seeds.seed is None and (None, None, None) not in _seeds.stream_by_operation:
+            _seeds.stream_by_operation[None, None, None] = _new_stream(None, None)
+        return Snapshot()
+
+
+@contextmanager
+def replayed(moment: Snapshot) -> Iterator[None]:
+    """Inside, random operations give the numbers they gave after `moment`; afterwards all goes on as if nothing was."""
+    present = Snapshot()
+    begun = dict(_seeds.stream_by_operation)
+    _restore(moment)
+    try:
+        yield
+    finally:
+        _seeds.stream_by_operation = begun
+        _restore(present)
+
+
+def _restore(moment: Snapshot) -> None:
+    _seeds.operation_seeds.setstate(moment.operation_seeds)
+    streams = _seeds.stream_by_operation
+    _seeds.stream_by_operation = {key: streams[key] for key in moment.state_by_operation if key in streams}
+    for key, state in moment.state_by_operation.items():
+        if key in streams:
+            streams[key].assign(state)
+
+
 @public("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
 def set_seed(seed: int | None) -> None:
     """Sets the global seed: the random operations after it give the same numbers in every run.
@@ -88,6 +127,12 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return (0, _LIMIT) if pair == (0, 0) else pair
 
 
+def _new_stream(first: int | None, second: int | None) -> _Stream:
+    if first is None:
+        return _Stream(0, secrets.randbits(64) - 2**63, secrets.randbits(64) - 2**63)
+    return _Stream(0, second, first)
+
+
 def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
     """The key and the counter for one call, whose stream moves on by `blocks`.
 
@@ -99,10 +144,7 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
             operation = None
         stream = _seeds.stream_by_operation.get((operation, first, second))
         if stream is None:
-            if first is None:
-                stream = _Stream(0, secrets.randbits(64) - 2**63, secrets.randbits(64) - 2**63)
-            else:
-                stream = _Stream(0, second, first)
+            stream = _new_stream(first, second)
             if first is None or seed is not None:
                 _seeds.stream_by_operation[operation, first, second] = stream
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)

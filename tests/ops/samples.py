@@ -269,10 +269,11 @@ def _segments(m: Maker, ids: np.ndarray, *more: Any) -> Call:
 
 
 def _unsorted() -> list[Builder]:
+    """No segment is empty: the extremum of nothing is too large for differences."""
     return [
-        lambda m: _segments(m, m.index(3, 4), 3),
-        lambda m: _segments(m, np.array([0, -1, 2, 0]), 3),
-        lambda m: call(m.distinct(2, 3, 2), m.index(4, 2, 3), 4),
+        lambda m: _segments(m, m.random.permutation([0, 1, 2, 0, 1]), 3),
+        lambda m: _segments(m, np.array([0, -1, 1, 0]), 2),
+        lambda m: call(m.distinct(2, 3, 2), m.random.permutation([0, 1, 2, 3, 3, 0]).reshape(2, 3), 4),
     ]
 
 
@@ -310,7 +311,9 @@ builders_by_name: dict[str, list[Builder]] = {
     "LogSoftmax": [lambda m: call(m(m.size(), m.size()))],
     "Softmax": [lambda m: call(m(m.size(), m.size()))],
     "SoftmaxGrad": [lambda m: call(m(2, 3), m(2, 3))],
-    "SoftmaxCrossEntropyWithLogits": [lambda m: call(m(2, 3), m(2, 3, within=POSITIVE)), lambda m: call(m(3), m(3))],
+    "SoftmaxCrossEntropyWithLogits": [  # the labels: see test_labels_have_a_gradient
+        lambda m: call(m(2, 3), tf.constant(m.random.dirichlet([1, 1, 1], 2).astype(m.dtype)))
+    ],
     "SparseSoftmaxCrossEntropyWithLogits": [lambda m: call(m(3, 4), m.index(4, 3)), lambda m: call(m(4), m.index(4))],
     "CTCLossDense": [lambda m: _ctc(m(4, 2, 3))],
     "CTCLossCurvature": [lambda m: _ctc(tf.constant(m(4, 2, 3)), m(4, 2, 3))],
@@ -492,18 +495,27 @@ builders_by_name: dict[str, list[Builder]] = {
     "CumulativeLogsumexp": _cumulative(False),
     # random numbers: a key and a counter make them repeatable
     "PhiloxAdvance": [lambda m: call(np.array([0, 3, 7]), np.asarray(2))],
-    "PhiloxBinomial": [lambda m: call([3], *_philox, counts=m(within=POSITIVE), probs=m(within=[(0.1, 0.9)]))],
-    "PhiloxMultinomial": [lambda m: call(m(2, 3), 4, *_philox)],
-    "PhiloxPoisson": [lambda m: call([3], *_philox, lam=m(within=POSITIVE))],
+    "PhiloxBinomial": [
+        lambda m: call([3], *_philox, dtype=tf.int32, counts=m(within=POSITIVE), probs=m(within=[(0.1, 0.9)]))
+    ],
+    "PhiloxBoundedNormal": [
+        lambda m: call([4], *_philox, means=m(), stddevs=m(within=POSITIVE), minvals=m() * 0 - 9, maxvals=m() * 0 + 9)
+    ],
+    "PhiloxCandidates": [lambda m: call(np.array([[1]]), *_philox, np.ones(0, np.float32), 0, 3, True, 5)],
+    "PhiloxMultinomial": [lambda m: call(m(2, 3), 4, *_philox, output_dtype=tf.int64)],
+    "PhiloxPoisson": [lambda m: call([3], *_philox, dtype=tf.float32, lam=m(within=POSITIVE))],
     "PhiloxShuffle": [lambda m: call(m(4, 2), *_philox)],
     "RandomGammaGrad": [lambda m: call(m(3, within=POSITIVE), m(3, within=POSITIVE))],
+    "RandomIndexShuffle": [
+        lambda m: call(np.asarray(2, m.dtype), np.array([1, 2, 3], m.dtype), np.asarray(9, m.dtype))
+    ],
     "StatelessRandomGammaV3": [lambda m: call([3], *_philox, alpha=m(within=POSITIVE))],
     "StatelessRandomGetKeyCounter": [lambda m: call(np.array([1, 2]))],
-    "StatelessRandomNormalV2": [lambda m: call([2, 3], *_philox)],
+    "StatelessRandomNormalV2": [lambda m: call([2, 3], *_philox, dtype=tf.float32)],
     "StatelessRandomUniformFullIntV2": [lambda m: call([2, 3], *_philox, dtype=tf.uint32)],
     "StatelessRandomUniformIntV2": [lambda m: call([2, 3], *_philox, minval=np.asarray(-2), maxval=np.asarray(5))],
-    "StatelessRandomUniformV2": [lambda m: call([2, 3], *_philox)],
-    "StatelessTruncatedNormalV2": [lambda m: call([2, 3], *_philox)],
+    "StatelessRandomUniformV2": [lambda m: call([2, 3], *_philox, dtype=tf.float32)],
+    "StatelessTruncatedNormalV2": [lambda m: call([2, 3], *_philox, dtype=tf.float32)],
 }
 
 FAMILIES = {"unary": _unary, "binary": _binary, "reduction": _reduction}
@@ -530,6 +542,7 @@ first_argument_decides = {"MatrixPseudoInverse"}  # a tolerance is real, whateve
 
 # Primitives that look at the dtype themselves, for TensorFlow's own message.
 dtypes_by_name = {"All": ["bool"], "Any": ["bool"], "Complex": ["float32", "float64"]}
+dtypes_by_name["MatMul"] = [*FLOATS, *COMPLEXES, "int32", "int64"]
 
 
 def dtypes_of(name: str) -> list[str]:
@@ -560,6 +573,7 @@ undifferentiated_inputs = {
     "MatrixDiagPartV3": {1},
     "MatrixDiagV3": {1},
     "MatrixPseudoInverse": {1},
+    "PadV2": {1},
     "Polygamma": {0},
     "Resample": {1},
     "ResampleTransposed": {1},
@@ -592,9 +606,5 @@ def _hermitian(x: Any) -> tuple[Any, ...]:
     return ((x + (primitives.Conj(transposed) if x.dtype.is_complex else transposed)) / 2,)
 
 
-# What happens to the float inputs before the primitive, which sees one triangle only, or needs labels that add up to 1.
-before_by_name: dict[str, Callable[..., tuple[Any, ...]]] = {
-    "Cholesky": _hermitian,
-    "SelfAdjointEigV2": _hermitian,
-    "SoftmaxCrossEntropyWithLogits": lambda logits, labels: (logits, primitives.Softmax(labels)),
-}
+# What happens to the float inputs before the primitive, which sees one triangle only.
+before_by_name: dict[str, Callable[..., tuple[Any, ...]]] = {"Cholesky": _hermitian, "SelfAdjointEigV2": _hermitian}

@@ -347,3 +347,15 @@ def test_a_missing_gradient_is_an_error(name):
     f = Function(name, builders(name)[0](Maker(0, gradient_dtypes_of(name)[0])))
     with pytest.raises(LookupError, match=name):
         pullback(f, tensors(f.x), None)
+
+
+# -------------------------------------------------------------------------------------------------------- one by one
+
+
+def test_labels_have_a_gradient():
+    """At the first order: in the second, TensorFlow takes the labels of a cross entropy for constants."""
+    logits, labels = tensors([Maker(seed, "float64")(2, 3) for seed in (0, 1)])
+    with tf.GradientTape() as tape:
+        tape.watch(labels)
+        losses = primitives.SoftmaxCrossEntropyWithLogits(logits, labels)
+    np.testing.assert_allclose(tape.gradient(losses, labels), -primitives.LogSoftmax(logits), rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def by_keyword(name: str, call: Call) -> dict[str, Any]:
 
 
 def sample(name: str, dtype: str | None = None) -> Call:
-    return builders(name)[0](Maker(0, dtype or dtypes_of(name)[0]))
+    """The first sample, of the same shape for all dtypes."""
+    return builders(name)[0](Maker(0, dtype or dtypes_of(name)[0], lambda options: options[-1]))
 
 
 def assert_same(first: Any, second: Any, what: str) -> None:
@@ -106,12 +108,15 @@ def test_arguments_by_keyword_and_name(name):
         function(*call.args, **call.kwargs, nonsense=1)
 
 
-@pytest.mark.parametrize("name", facts_by_name)
+@pytest.mark.parametrize("name", [name for name in dir(tf.raw_ops) if name[0].isupper()])
 def test_raw_ops_take_keywords_only(name):
-    raw, call = getattr(tf.raw_ops, name), sample(name)
-    assert_same(raw(**by_keyword(name, call)), call.run(name), f"raw_ops.{name}")
+    raw = getattr(tf.raw_ops, name)
     with pytest.raises(TypeError):
-        raw(*call.args)
+        raw(1.0)
+    if name in facts_by_name:
+        call = sample(name)
+        if set(by_keyword(name, call)) <= set(inspect.signature(raw).parameters):
+            assert_same(raw(**by_keyword(name, call)), call.run(name), f"raw_ops.{name}")
 
 
 @pytest.mark.parametrize("name", facts_by_name)
