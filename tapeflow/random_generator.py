@@ -14,7 +14,7 @@ from tapeflow.module import name_scope
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.ops.random_seed import BLOCKS_PER_OUTPUT, require_seeds_when
+from tapeflow.ops.random_seed import BLOCKS_PER_OUTPUT
 from tapeflow.ops.stateless_random import (
     AUTO_SELECT,
     PHILOX,
@@ -27,8 +27,6 @@ from tapeflow.ops.stateless_random import (
 from tapeflow.types.dtypes import as_dtype, float32, int32, int64, uint64
 from tapeflow.types.errors import UnimplementedError
 from tapeflow.variables import Variable
-
-require_seeds_when(is_op_determinism_enabled)
 
 _STATE_SIZE = {PHILOX: 3, THREEFRY: 2, AUTO_SELECT: 3}
 

@@ -156,11 +156,9 @@ def batch_normalization(
     inverse = primitives.Rsqrt(variance + variance_epsilon)
     if scale is not None:
         inverse = inverse * convert_to_tensor(scale, dtype_hint=inverse.dtype)
-    inverse = cast(inverse, x.dtype)
-    shift = -mean * inverse
-    if offset is not None:
-        shift = shift + cast(convert_to_tensor(offset, dtype_hint=x.dtype), x.dtype)
-    return x * inverse + shift
+    # The distance first: x * inverse - mean * inverse cancels, and with it the gradient by scale.
+    normalized = (x - mean) * cast(inverse, x.dtype)
+    return normalized if offset is None else normalized + cast(convert_to_tensor(offset, dtype_hint=x.dtype), x.dtype)
 
 
 @public("nn.batch_norm_with_global_normalization")

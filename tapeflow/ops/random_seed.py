@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from tapeflow import _core, primitives
+from tapeflow.config import is_op_determinism_enabled
 from tapeflow.namespace import public
 
 _LIMIT = 2**31 - 1
@@ -34,7 +35,6 @@ class _Seeds:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.seed_is_required: Callable[[], bool] = lambda: False
         self.begin(None)
 
     def begin(self, seed: int | None) -> None:
@@ -45,11 +45,6 @@ class _Seeds:
 
 
 _seeds = _Seeds()
-
-
-def require_seeds_when(required: Callable[[], bool]) -> None:
-    """Lets operations without any seed fail while `required()` holds."""
-    _seeds.seed_is_required = required
 
 
 class Snapshot:
@@ -118,7 +113,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     elif op_seed is not None:
         pair = (_DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
     else:
-        if _seeds.seed_is_required():
+        if is_op_determinism_enabled():
             raise RuntimeError(
                 "Random ops require a seed to be set when determinism is enabled. Please set a seed before running "
                 "the op, e.g. by calling tf.random.set_seed(1)."

@@ -4,9 +4,31 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.signal
+
 import tapeflow as tf
 
-LENGTHS = [*range(1, 40), 49, 64, 97, 100, 101, 121, 127, 128, 210, 257, 360, 509, 1000, 1009, 1024, 1155, 2047, 4096, 10007]
+LENGTHS = [
+    *range(1, 40),
+    49,
+    64,
+    97,
+    100,
+    101,
+    121,
+    127,
+    128,
+    210,
+    257,
+    360,
+    509,
+    1000,
+    1009,
+    1024,
+    1155,
+    2047,
+    4096,
+    10007,
+]
 rng = np.random.default_rng(0)
 
 
