@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 import tapeflow as tf
 from tapeflow import _core
 

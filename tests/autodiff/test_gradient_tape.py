@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 import tapeflow as tf
 from tapeflow import _core
 from tapeflow.autodiff.source_line import source_line

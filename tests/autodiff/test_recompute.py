@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+
 import tapeflow as tf
 from tapeflow import _core
 

@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+
 import tapeflow as tf
 
 

@@ -6,10 +6,11 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
-import tapeflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import tapeflow as tf
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

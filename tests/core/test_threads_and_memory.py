@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+
 import tapeflow as tf
 from tapeflow import _core
 
