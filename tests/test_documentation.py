@@ -5,12 +5,12 @@ An example ends with what it gives: the repr, or the value as nested lists, comp
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import doctest
 import enum
 import io
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,19 +20,57 @@ import pytest
 import tapeflow as tf
 from tools.surface import public_definitions
 
-# Definitions by identity, with the first of their paths; raw_ops are the same functions under other names.
+# Definitions by identity, with the first of their paths; raw operations and NumPy's own types aside.
 documented: dict[int, tuple[str, Any]] = {}
 for _path, _value in public_definitions():
-    if callable(_value) and not _path.startswith("raw_ops."):
+    if callable(_value) and not _path.startswith("raw_ops.") and getattr(_value, "__module__", "") != "numpy":
         documented.setdefault(id(_value), (_path, _value))
-DOCUMENTED = sorted((path, value) for path, value in documented.values())
-BY_PATH = dict(DOCUMENTED)
+BY_PATH = dict(sorted(documented.values()))
 
 # What need not show an example: it only exists to be caught, or to be told apart.
-without_example = {path for path, value in DOCUMENTED if isinstance(value, type) and issubclass(value, Exception)}
+without_example = {path for path, value in BY_PATH.items() if isinstance(value, type) and issubclass(value, Exception)}
 
-# To be shortened, never to be lengthened: public names that still lack a sentence or an example.
-still_missing: set[str] = set()
+# Two lists to be shortened, never to be lengthened. Names that still lack a sentence or an example:
+still_missing: set[str] = {}
+# Names whose examples are written with the names of their own module (`flatten(x)`, not `tf.nest.flatten(x)`):
+written_from_inside: set[str] = {
+    "DType",
+    "DeviceSpec",
+    "IndexedSlices",
+    "IndexedSlicesSpec",
+    "Module",
+    "TensorShape",
+    "TensorSpec",
+    "TypeSpec",
+    "UnconnectedGradients",
+    "__internal__.get_name_scope",
+    "__internal__.nest.flatten_up_to",
+    "__internal__.nest.get_traverse_shallow_structure",
+    "__internal__.nest.list_to_tuple",
+    "__internal__.nest.map_structure_up_to",
+    "__internal__.nest.sequence_like",
+    "__internal__.nest.yield_flat_paths",
+    "as_dtype",
+    "compat.dimension_at_index",
+    "compat.dimension_value",
+    "compat.v1.Dimension",
+    "compat.v1.OpError",
+    "compat.v1.errors.error_code_from_exception_type",
+    "compat.v1.errors.exception_type_from_error_code",
+    "compat.v1.get_logger",
+    "compat.v1.nest.assert_same_structure",
+    "compat.v1.nest.flatten",
+    "compat.v1.nest.is_nested",
+    "compat.v1.nest.map_structure",
+    "compat.v1.nest.pack_sequence_as",
+    "config.experimental.get_memory_info",
+    "config.experimental.list_logical_devices",
+    "config.experimental.list_physical_devices",
+    "device",
+    "name_scope",
+    "print",
+    "type_spec_from_value",
+}
 
 PARSER = doctest.DocTestParser()
 
@@ -41,18 +79,18 @@ def docstring(value: Any) -> str:
     return value.__doc__ or ""
 
 
-def examples_of(value: Any) -> list[doctest.Example]:
-    """The examples of a definition and, for a class, of its own public methods."""
+def examples_of(value: Any) -> list[list[doctest.Example]]:
+    """The examples in the docstring of a definition and, for a class, of each of its own public methods."""
     texts = [docstring(value)]
     if isinstance(value, type) and not issubclass(value, enum.Enum):
         members = [member for name, member in vars(value).items() if not name.startswith("_")]
         texts += [docstring(member) for member in members if callable(member) or isinstance(member, property)]
-    return [example for text in texts for example in PARSER.get_examples(text)]
+    return [found for found in map(PARSER.get_examples, texts) if found]
 
 
 def test_every_definition_has_a_sentence_and_an_example():
-    no_sentence = [p for p, value in DOCUMENTED if not docstring(value).strip() or not first_sentence(value)]
-    no_example = [p for p, value in DOCUMENTED if p not in without_example and not examples_of(value)]
+    no_sentence = [p for p, value in BY_PATH.items() if not docstring(value).strip() or not first_sentence(value)]
+    no_example = [p for p, value in BY_PATH.items() if p not in without_example and not examples_of(value)]
     missing = (set(no_sentence) | set(no_example)) - still_missing
     assert not missing, (
         f"{len(missing)} public names lack a sentence or a `>>>` example in their docstring:\n"
@@ -73,32 +111,35 @@ def first_sentence(value: Any) -> bool:
 
 # --------------------------------------------------------------------------------------------------- running them
 
-WITH_EXAMPLES = [path for path, value in DOCUMENTED if examples_of(value)]
+WITH_EXAMPLES = [path for path, value in BY_PATH.items() if examples_of(value)]
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES)
 def test_examples(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    scope: dict[str, Any] = {"tf": tf, "np": np}
-    for example in examples_of(BY_PATH[path]):
-        printed, result = run(example, scope)
-        gives = printed or repr(result)
-        if example.exc_msg is None and not matches(example.want, printed, result):
-            pytest.fail(f"tf.{path}: >>> {example.source}gives\n{gives}\nbut says\n{example.want}", pytrace=False)
+    for examples in examples_of(BY_PATH[path]):
+        scope: dict[str, Any] = {"tf": tf, "np": np}
+        if path in written_from_inside:
+            scope |= vars(sys.modules[BY_PATH[path].__module__]) | scope
+        for example in examples:
+            printed, result = run(example, scope)
+            gives = printed or repr(result)
+            if example.exc_msg is None and not matches(example.want, printed, result):
+                pytest.fail(f"tf.{path}: >>> {example.source}gives\n{gives}\nbut says\n{example.want}", pytrace=False)
 
 
 def run(example: doctest.Example, scope: dict[str, Any]) -> tuple[str, Any]:
-    """Executes one example; gives what it printed, and its value if it is an expression."""
-    body = ast.parse(example.source).body
-    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    """Executes one example, as at a prompt; gives what it printed, and the last value that the prompt would show."""
+    shown: list[Any] = []
     output = io.StringIO()
-    raises = pytest.raises(Exception) if example.exc_msg is not None else contextlib.nullcontext()
-    result = None
-    with contextlib.redirect_stdout(output), raises:
-        exec(compile(ast.Module(body, []), "<example>", "exec"), scope)
-        if last is not None:
-            result = eval(compile(ast.Expression(last.value), "<example>", "eval"), scope)
-    return output.getvalue(), result
+    fails = pytest.raises(Exception) if example.exc_msg is not None else contextlib.nullcontext()
+    hook, sys.displayhook = sys.displayhook, shown.append
+    try:
+        with contextlib.redirect_stdout(output), fails:
+            exec(compile(example.source, "<example>", "single"), scope)
+    finally:
+        sys.displayhook = hook
+    return output.getvalue(), shown[-1] if shown else None
 
 
 def matches(want: str, printed: str, result: Any) -> bool:
@@ -128,8 +169,9 @@ def nested(value: Any) -> Any:
         return value
     if isinstance(value, tf.IndexedSlices):
         return nested(tf.convert_to_tensor(value))
-    if hasattr(value, "to_list"):
-        return value.to_list()
+    for convert in ("to_list", "as_list"):
+        if hasattr(value, convert):
+            return getattr(value, convert)()
     if hasattr(value, "numpy"):
         value = value.numpy()
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -128,7 +128,7 @@ def test_operators_with_numbers_arrays_and_lists_on_either_side(name, dtype):
 
 
 def test_float_tensors_of_two_widths_do_not_mix():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="float.*double"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"float.*double"):
         tf.constant(1.0) + tf.constant(1.0, tf.float64)
 
 

@@ -619,6 +619,8 @@ def widened(value: Any) -> Any:
     """Float arrays in the wider type that the counterparts compute in; everything else as it is."""
     if isinstance(value, list):
         return [widened(v) for v in value]
+    if tf.is_tensor(value):
+        value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype.name in WIDER:
         return value.astype(WIDER[value.dtype.name])
     return value

@@ -113,10 +113,10 @@ def test_raw_ops_take_keywords_only(name):
     raw = getattr(tf.raw_ops, name)
     with pytest.raises(TypeError):
         raw(1.0)
-    if name in facts_by_name:
+    if name in facts_by_name and facts_by_name[name]["family"] in ("unary", "binary"):
         call = sample(name)
-        if set(by_keyword(name, call)) <= set(inspect.signature(raw).parameters):
-            assert_same(raw(**by_keyword(name, call)), call.run(name), f"raw_ops.{name}")
+        keywords = dict(zip(inspect.signature(raw).parameters, call.args))
+        assert_same(raw(**keywords), call.run(name), f"raw_ops.{name}")
 
 
 @pytest.mark.parametrize("name", facts_by_name)

@@ -1,0 +1,104 @@
+"""Where Tapeflow differs from TensorFlow on purpose: each row of docs/differences.md has its test here or is named there."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+ROOT = Path(__file__).parents[1]
+
+
+def real_gradient(function, arguments, upstream, step=1e-6):
+    """The gradient of Re(sum(conj(upstream) * f)) by finite differences, as TensorFlow writes gradients."""
+    gradients = []
+    for position, array in enumerate(arguments):
+        gradient = np.zeros_like(array)
+        for index in np.ndindex(array.shape):
+            for direction in (1, 1j):
+                shifted = [a.copy() for a in arguments]
+                shifted[position][index] += step * direction
+                high = np.sum(np.conj(upstream) * function(*shifted)).real
+                shifted[position][index] -= 2 * step * direction
+                low = np.sum(np.conj(upstream) * function(*shifted)).real
+                gradient[index] += direction * (high - low) / (2 * step)
+        gradients.append(gradient)
+    return gradients
+
+
+@pytest.mark.parametrize(
+    "name, function",
+    [
+        ("multiply_no_nan", lambda a, b: a * b),
+        ("xlogy", lambda a, b: a * np.log(b)),
+        ("xdivy", lambda a, b: a / b),
+        ("xlog1py", lambda a, b: a * np.log(1 + b)),
+        ("squared_difference", lambda a, b: (a - b) * np.conj(a - b)),
+    ],
+)
+def test_complex_gradients_are_conjugated(name, function):
+    random = np.random.default_rng(1)
+    a, b, upstream = (random.normal(size=3) + 1j * random.normal(size=3) for _ in range(3))
+    x, y = tf.constant(a), tf.constant(b)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = getattr(tf.math, name)(x, y)
+    for ours, exact in zip(
+        tape.gradient(z, [x, y], output_gradients=tf.constant(upstream)), real_gradient(function, [a, b], upstream)
+    ):
+        np.testing.assert_allclose(ours, exact, rtol=1e-6, atol=1e-8)
+
+
+def test_second_order_of_a_complex_product():
+    x = tf.constant([1 + 2j, 0.5 - 1j, -1 + 0.3j])
+    upstream, second = tf.constant(0.7 - 0.2j), tf.constant([0.3 + 1j, -1 + 0j, 0.4 - 0.6j])
+
+    def first_order(values):
+        others = np.array([values[1] * values[2], values[0] * values[2], values[0] * values[1]])
+        return upstream.numpy() * np.conj(others)
+
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_prod(x)
+        g = inner.gradient(y, x, output_gradients=upstream)
+    np.testing.assert_allclose(g, first_order(x.numpy()), rtol=1e-12)
+    (exact,) = real_gradient(first_order, [x.numpy()], second.numpy())
+    np.testing.assert_allclose(outer.gradient(g, x, output_gradients=second), exact, rtol=1e-6)
+
+
+def test_tangents_are_dense():
+    updates = tf.constant([1.0, 2.0])
+    with tf.autodiff.ForwardAccumulator(updates, tf.constant([3.0, 4.0])) as accumulator:
+        y = tf.scatter_nd([[1], [3]], updates, [5])
+    np.testing.assert_array_equal(accumulator.jvp(y), [0, 3, 0, 4, 0])
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    with pytest.raises(TypeError, match="300"):
+        tf.constant(300, tf.uint8)
+
+
+def test_an_array_of_floats_is_not_cut_to_integers():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="int32"):
+        tf.constant([1, 2]) + np.array([1.5, 2.5])
+
+
+def test_forward_mode_is_not_lost_where_an_inner_operation_has_no_gradient():
+    straight_through = tf.custom_gradient(lambda v: (tf.round(v), lambda dy: dy))
+    x = tf.constant(1.7)
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+        y = straight_through(x)
+    assert float(accumulator.jvp(y)) == 1.0
+
+
+def test_every_row_names_a_test_that_exists():
+    rows = [line for line in (ROOT / "docs" / "differences.md").read_text().splitlines() if line.startswith("| ")][2:]
+    assert rows
+    for row in rows:
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row):
+            assert f"def {name}(" in (ROOT / path).read_text(), row
+        assert "`tests/" in row, f"no test named: {row}"
