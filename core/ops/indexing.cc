@@ -226,6 +226,27 @@ std::vector<int64_t> checked_partitions(const Tensor& partitions, int64_t count)
   return result;
 }
 
+// Where elements are added up: in place, or for small floats in floats that are rounded once at the end.
+template <class T> class Sums {
+ public:
+  explicit Sums(const Tensor& y) : y_(y) {
+    if constexpr (is_small_float<T>) wide_.resize(size_t(y.size()));
+  }
+  ~Sums() {
+    if constexpr (is_small_float<T>)
+      for (size_t i = 0; i < wide_.size(); ++i) store(y_.template mutable_data<T>() + i, wide_[i]);
+  }
+  Sums(const Sums&) = delete;
+  Compute<T>* data() {
+    if constexpr (is_small_float<T>) return wide_.data();
+    else return y_.template mutable_data<T>();
+  }
+
+ private:
+  const Tensor& y_;
+  std::vector<float> wide_;
+};
+
 struct GatherPlan {
   int axis, batch_dims;
   int64_t batches, outer, limit, inner, count;  // x is [batches, outer, limit, inner], indices [batches, count]
@@ -309,12 +330,11 @@ const Op& gather_spread_op = define(Op{
           visit<numbers.bits>(dy.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             const T* from = dy.data<T>();
-            T* to = x.mutable_data<T>();
+            Sums<T> sums(x);
             for (int64_t bo = 0; bo < g.batches * g.outer; ++bo)
               for (int64_t i = 0; i < g.count; ++i) {
-                T* row = to + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
-                for (int64_t k = 0; k < g.inner; ++k)
-                  store(row + k, Compute<T>(load(row + k) + load(from + (bo * g.count + i) * g.inner + k)));
+                Compute<T>* row = sums.data() + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
+                for (int64_t k = 0; k < g.inner; ++k) row[k] = Compute<T>(row[k] + load(from + (bo * g.count + i) * g.inner + k));
               }
           });
           call.out.push_back(x);
@@ -440,11 +460,12 @@ const Op& scatter_nd_op = define(Op{
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             const T* from = updates.data<T>();
+            Sums<T> sums(y);
             for (size_t i = 0; i < rows.size(); ++i)
               for (int64_t k = 0; k < n.inner; ++k) {
-                T* to = y.mutable_data<T>() + rows[i] * n.inner + k;
-                if constexpr (std::is_same_v<T, bool>) *to = *to || from[int64_t(i) * n.inner + k];
-                else store(to, Compute<T>(load(to) + load(from + int64_t(i) * n.inner + k)));
+                Compute<T>& to = sums.data()[rows[i] * n.inner + k];
+                if constexpr (std::is_same_v<T, bool>) to = to || from[int64_t(i) * n.inner + k];
+                else to = Compute<T>(to + load(from + int64_t(i) * n.inner + k));
               }
           });
         },

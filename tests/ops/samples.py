@@ -277,15 +277,31 @@ def _unsorted() -> list[Builder]:
     ]
 
 
+def _unsorted_full() -> list[Builder]:
+    """Every segment occurs: the extremum of an empty one is the last number of the dtype, which no step may follow."""
+    return [
+        lambda m: _segments(m, np.array([2, 0, 1, 0]), 3),
+        lambda m: _segments(m, np.array([0, -1, 1, 0]), 2),
+        lambda m: call(m.distinct(2, 3, 2), np.array([[0, 1, 1], [2, -1, 0]]), 3),
+    ]
+
+
 def _sorted() -> list[Builder]:
     return [lambda m: _segments(m, np.sort(m.index(3, 5))), lambda m: _segments(m, np.array([0, 0, 2]))]
 
 
+def _scatter_call(m: Maker, shape: tuple[int, ...], indices: np.ndarray, updates: tuple[int, ...]) -> Call:
+    """No element of the tensor is close to an update, so that the larger of the two is the larger nearby as well."""
+    size = int(np.prod(shape))
+    values = m.distinct(size + int(np.prod(updates)))
+    return call(values[:size].reshape(shape), indices, values[size:].reshape(updates))
+
+
 def _scatter() -> list[Builder]:
     return [
-        lambda m: call(m.distinct(4), m.places(4, 2), m.distinct(2)),
-        lambda m: call(m.distinct(3, 2), m.places(3, 2), m.distinct(2, 2)),
-        lambda m: call(m.distinct(3, 2), np.array([[0, 1], [2, 0]]), m.distinct(2)),
+        lambda m: _scatter_call(m, (4,), m.places(4, 2), (2,)),
+        lambda m: _scatter_call(m, (3, 2), m.places(3, 2), (2, 2)),
+        lambda m: _scatter_call(m, (3, 2), np.array([[0, 1], [2, 0]]), (2,)),
     ]
 
 
@@ -480,8 +496,8 @@ builders_by_name: dict[str, list[Builder]] = {
     "SegmentMin": _sorted(),
     "SegmentProd": _sorted(),
     "SegmentSum": _sorted(),
-    "UnsortedSegmentMax": _unsorted(),
-    "UnsortedSegmentMin": _unsorted(),
+    "UnsortedSegmentMax": _unsorted_full(),
+    "UnsortedSegmentMin": _unsorted_full(),
     "UnsortedSegmentProd": _unsorted(),
     "UnsortedSegmentSum": _unsorted(),
     "DistinctElements": [lambda m: call(m.distinct(5)[m.index(5, 8)])],
