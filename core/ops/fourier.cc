@@ -102,7 +102,7 @@ const Op& real_fourier_op = define(Op{
           int64_t rank = c.params.integer(0), length = shape.back();
           if (shape.elements() == 0) return c.set(0, zeros(c.dtype(0), shape));
           double n = double(shape.elements(shape.rank() - int(rank), shape.rank()));
-          Tensor halved = multiply(c.dy(), multiplicity(c.output_specs[0].dtype, length, true));
+          Tensor halved = multiply(c.dy(), multiplicity(c.output_spec(0).dtype, length, true));
           c.set(0, scaled(transform_to_real(halved, rank, length), n));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
@@ -138,7 +138,7 @@ const Op& to_real_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          const Shape& shape = c.output_specs[0].shape;
+          const Shape shape = c.output_spec(0).shape;
           int64_t rank = c.params.integer(0), length = c.params.integer(1);
           if (shape.elements() == 0) return c.set(0, zeros(c.dtype(0), c.shape(0)));
           Tensor doubled = multiply(real_transform(c.dy(), rank), multiplicity(c.dtype(0), length, false));

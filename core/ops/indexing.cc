@@ -593,10 +593,10 @@ const Op& dynamic_partition_op = define(Op{
           std::vector<int64_t> next;
           SmallVector<Tensor, 8> parts;
           int64_t rows = 0;
-          for (size_t p = 0; p < c.output_specs.size(); ++p) {
+          for (int p = 0; p < c.outputs(); ++p) {
             parts.push_back(c.dy(int(p)));
             next.push_back(rows);
-            rows += c.output_specs[p].shape[0];
+            rows += c.output_spec(p).shape[0];
           }
           std::vector<int64_t> position;
           for (int64_t p : number) position.push_back(next[size_t(p)]++);

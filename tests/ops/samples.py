@@ -1,7 +1,8 @@
 """Sample inputs for every primitive, and what tests must know of it: where it is smooth, which inputs have no gradient.
 
 The families unary, binary and reduction get their inputs from their domain; every other primitive has a row. A row is
-a list of builders; a builder takes a `Maker` and returns the arguments of one call.
+a list of builders; a builder takes a `Maker` and returns the arguments of one call. Arrays of floats among them are
+what gradients are asked for; a float that is a constant is given as a tensor.
 """
 
 from __future__ import annotations
@@ -287,23 +288,18 @@ def _scatter() -> list[Builder]:
     ]
 
 
-def _ctc(arrays: int) -> list[Builder]:
-    return [
-        lambda m: call(
-            *(m(4, 2, 3) for _ in range(arrays)), np.array([[0, 1], [1, 0]]), np.array([2, 1]), np.array([4, 3]), 2
-        )
-    ]
+def _ctc(*arrays: Any) -> Call:
+    return call(*arrays, np.array([[0, 1], [1, 0]]), np.array([2, 1]), np.array([4, 3]), 2)
 
 
 def _matrices(*options: tuple[int, ...], **kwargs: Any) -> list[Builder]:
     return [lambda m: call(m.regular(*m.choose(options or ((2, 2), (3, 3), (2, 3, 3)))), **kwargs)]
 
 
-def _cumulative(name: str) -> list[Builder]:
+def _cumulative(*exclusive: bool) -> list[Builder]:
+    options = exclusive or (False, True)
     return [
-        lambda m: call(
-            m(m.size(), m.size(1, 3, 4)), m.choose((0, 1, -1)), m.choose((False, True)), m.choose((False, True))
-        )
+        lambda m: call(m(m.size(), m.size(1, 3, 4)), m.choose((0, 1, -1)), m.choose(options), m.choose((False, True))),
     ]
 
 
@@ -316,8 +312,8 @@ builders_by_name: dict[str, list[Builder]] = {
     "SoftmaxGrad": [lambda m: call(m(2, 3), m(2, 3))],
     "SoftmaxCrossEntropyWithLogits": [lambda m: call(m(2, 3), m(2, 3, within=POSITIVE)), lambda m: call(m(3), m(3))],
     "SparseSoftmaxCrossEntropyWithLogits": [lambda m: call(m(3, 4), m.index(4, 3)), lambda m: call(m(4), m.index(4))],
-    "CTCLossDense": _ctc(1),
-    "CTCLossCurvature": _ctc(2),
+    "CTCLossDense": [lambda m: _ctc(m(4, 2, 3))],
+    "CTCLossCurvature": [lambda m: _ctc(tf.constant(m(4, 2, 3)), m(4, 2, 3))],
     "CTCBeamSearchDecoder": [lambda m: call(m(4, 2, 3), np.array([4, 3]), 4, 2)],
     "IsotonicRegression": [lambda m: call(m.distinct(m.size(), m.size(2, 4)))],
     # arithmetic outside the families
@@ -326,6 +322,7 @@ builders_by_name: dict[str, list[Builder]] = {
     "Cast": [lambda m: call(m(*m.shape()), m.dtype)],
     "Complex": [lambda m: call(*(m(*shape) for shape in m.shape_pair()))],
     "ComplexAbs": [lambda m: call(m(*m.shape()))],
+    "IgammaGradAA": [lambda m: call(tf.constant(m(3, within=[(0.5, 4)])), m(3, within=[(0.5, 5)]))],
     "Imag": [lambda m: call(m(*m.shape()))],
     "LinearRecurrence": [lambda m: call(m(3, 2), m(3, 2), m.choose((0, 1)), m.choose((False, True)))],
     "Real": [lambda m: call(m(*m.shape()))],
@@ -450,6 +447,7 @@ builders_by_name: dict[str, list[Builder]] = {
     "GatherSpread": [
         lambda m: call(m(2, 4), m.index(3, 4), [2, 3], 1, 0),
         lambda m: call(m(2, 2), m.index(3, 2, 2), [2, 3], 1, 1),
+        lambda m: call(m(9), m.index(2, 9), [2], 0, 0),
     ],
     "GatherV2": [
         lambda m: call(m(3, 2), m.index(3, *m.shape())),
@@ -458,6 +456,7 @@ builders_by_name: dict[str, list[Builder]] = {
     ],
     "ScatterNd": [
         lambda m: call(m.index(4, 3, 1), m(3), [4]),
+        lambda m: call(m.index(2, 9, 1), m(9), [2]),
         lambda m: call(np.array([[0, 1], [2, 0]]), m(2, 2), [3, 2, 2]),
     ],
     "StitchRows": [lambda m: call(np.array([2, 0, 1]), m(3, 2))],
@@ -488,9 +487,9 @@ builders_by_name: dict[str, list[Builder]] = {
     # reductions that are not of the family
     "ArgMax": [lambda m: call(m.distinct(2, 3), m.choose((0, 1, -1)))],
     "ArgMin": [lambda m: call(m.distinct(2, 3), m.choose((0, 1, -1)))],
-    "Cumprod": _cumulative("Cumprod"),
-    "Cumsum": _cumulative("Cumsum"),
-    "CumulativeLogsumexp": _cumulative("CumulativeLogsumexp"),
+    "Cumprod": _cumulative(),
+    "Cumsum": _cumulative(),
+    "CumulativeLogsumexp": _cumulative(False),
     # random numbers: a key and a counter make them repeatable
     "PhiloxAdvance": [lambda m: call(np.array([0, 3, 7]), np.asarray(2))],
     "PhiloxBinomial": [lambda m: call([3], *_philox, counts=m(within=POSITIVE), probs=m(within=[(0.1, 0.9)]))],
@@ -529,9 +528,14 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEXES = ("complex64", "complex128")
 first_argument_decides = {"MatrixPseudoInverse"}  # a tolerance is real, whatever the matrix is
 
+# Primitives that look at the dtype themselves, for TensorFlow's own message.
+dtypes_by_name = {"All": ["bool"], "Any": ["bool"], "Complex": ["float32", "float64"]}
+
 
 def dtypes_of(name: str) -> list[str]:
     """The dtypes a sample of the primitive can be made in: those that all its tensor arguments allow, indices aside."""
+    if name in dtypes_by_name:
+        return dtypes_by_name[name]
     allowed = [list(dtypes) for dtypes in facts_by_name[name]["dtypes"]]
     data = [dtypes for dtypes in allowed if set(dtypes) - {"int32", "int64", "uint64", "bool"}] or allowed[:1]
     if name in first_argument_decides:
@@ -553,6 +557,8 @@ differentiated_dtypes = {"Qr": ("float64",), "Svd": ("float64",), "SelfAdjointEi
 # Inputs, counted among the float arrays, whose gradient is None although the value depends on them, as in TensorFlow.
 undifferentiated_inputs = {
     "Betainc": {0, 1},
+    "MatrixDiagPartV3": {1},
+    "MatrixDiagV3": {1},
     "MatrixPseudoInverse": {1},
     "Polygamma": {0},
     "Resample": {1},
@@ -575,6 +581,8 @@ def rule_is_derivative(name: str, dtype: str) -> bool:
 
 # Primitives that are differentiated once only.
 first_order_only = {
+    "IgammaGradA": "Igamma has two derivatives by a",
+    "IgammaGradAA": "Igamma has two derivatives by a",
     "StatelessRandomGammaV3": "RandomGammaGrad has no gradient, as in TensorFlow",
 }
 

@@ -6,6 +6,7 @@ arguments of the primitive as arrays, floats in a wider type.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -101,8 +102,8 @@ unary: dict[str, Callable[..., Any]] = {
     "Dawsn": in_double(scipy.special.dawsn),
     "Digamma": in_double(scipy.special.digamma),
     "Elu": lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x),
-    "Erf": in_double(scipy.special.erf),
-    "Erfc": in_double(scipy.special.erfc),
+    "Erf": in_double(np.vectorize(math.erf, [float])),
+    "Erfc": in_double(np.vectorize(math.erfc, [float])),
     "Erfinv": in_double(scipy.special.erfinv),
     "Exp": np.exp,
     "Expint": in_double(scipy.special.expi),
@@ -110,7 +111,7 @@ unary: dict[str, Callable[..., Any]] = {
     "Floor": np.floor,
     "FresnelCos": in_double(lambda x: scipy.special.fresnel(x)[1]),
     "FresnelSin": in_double(lambda x: scipy.special.fresnel(x)[0]),
-    "GeluErf": in_double(lambda x: x * scipy.special.ndtr(x)),
+    "GeluErf": in_double(lambda x: x / 2 * np.vectorize(math.erfc, [float])(-x / math.sqrt(2))),
     "GeluTanh": _gelu_tanh,
     "Invert": np.invert,
     "IsFinite": np.isfinite,
@@ -270,10 +271,8 @@ def _conv(x: Array, f: Array, strides: list, padding: str, explicit: list, dilat
 
 
 def _depthwise(x: Array, f: Array, strides: list, padding: str, explicit: list, dilations: list) -> Array:
-    parts = sum(
-        cells[..., None] * f[offset]
-        for offset, cells in _windows(x, f.shape[:-2], strides, padding, explicit, dilations)
-    )
+    windows = _windows(x, f.shape[:-2], strides, padding, explicit, dilations)
+    parts = sum(cells[..., None] * f[offset] for offset, cells in windows)
     return parts.reshape(*parts.shape[:-2], -1)
 
 
@@ -350,14 +349,13 @@ def _strided_spread(dy: Array, shape: list, begin: list, step: list) -> Array:
     return result
 
 
-def _segments(reduce: Callable[[Array], Array], empty: Callable[[np.dtype], Any]) -> Callable[..., Array]:
+def _segments(reduce: Callable[[Array], Array], empty: float) -> Callable[..., Array]:
     def run(data: Array, ids: Array, count: int | None = None) -> Array:
         count = int(ids.max()) + 1 if count is None else count
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         parts = [rows[ids.ravel() == i] for i in range(count)]
-        return np.stack(
-            [reduce(p).astype(data.dtype) if len(p) else np.full(rows.shape[1:], empty(data.dtype)) for p in parts]
-        )
+        nothing = np.full(rows.shape[1:], empty, data.dtype)
+        return np.stack([reduce(p).astype(data.dtype) if len(p) else nothing for p in parts])
 
     return run
 
@@ -501,10 +499,10 @@ others: dict[str, Callable[..., Any]] = {
     "ReverseV2": lambda x, axis: np.flip(x, tuple(axis)),
     "ScatterNd": lambda indices, updates, shape: _scatter(np.zeros(shape, updates.dtype), indices, updates, np.add),
     "SearchSorted": _search,
-    "SegmentMax": _segments(lambda p: p.max(0), lambda _: 0),
-    "SegmentMin": _segments(lambda p: p.min(0), lambda _: 0),
-    "SegmentProd": _segments(lambda p: p.prod(0), lambda _: 1),
-    "SegmentSum": _segments(lambda p: p.sum(0), lambda _: 0),
+    "SegmentMax": _segments(lambda p: p.max(0), 0),
+    "SegmentMin": _segments(lambda p: p.min(0), 0),
+    "SegmentProd": _segments(lambda p: p.prod(0), 1),
+    "SegmentSum": _segments(lambda p: p.sum(0), 0),
     "SelectV2": np.where,
     "Softmax": lambda x: scipy.special.softmax(x, -1),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
@@ -528,8 +526,8 @@ others: dict[str, Callable[..., Any]] = {
     "Transpose": lambda x, perm=None, conjugate=False: np.conj(x).transpose(perm) if conjugate else x.transpose(perm),
     "TridiagonalSolve": _tridiagonal_solve,
     "Unpack": lambda x, num=-1, axis=0: list(np.moveaxis(x, axis, 0)),
-    "UnsortedSegmentProd": _segments(lambda p: p.prod(0), lambda _: 1),
-    "UnsortedSegmentSum": _segments(lambda p: p.sum(0), lambda _: 0),
+    "UnsortedSegmentProd": _segments(lambda p: p.prod(0), 1),
+    "UnsortedSegmentSum": _segments(lambda p: p.sum(0), 0),
     "Where": lambda x: np.argwhere(x),
 }
 
@@ -587,11 +585,12 @@ WIDER |= dict.fromkeys(("float16", "bfloat16", "float32"), np.float64)
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895314e38, "float32": 3.4028235e38, "complex64": 3.4028235e38}
 
 # Units in the last place that an elementwise result may be away from the true value, where it is not 4.
-ulps_by_name = {
-    "Erf": 4, "Erfc": 16, "GeluErf": 16, "GeluErfGrad": 16, "GeluTanh": 16, "GeluTanhGrad": 32,
-    "FloorMod": 0, "TruncateMod": 0, "SigmoidGrad": 6, "TanhGrad": 6, "Polygamma": 512, "Zeta": 256, "Igamma": 256, "Igammac": 256,
-}  # fmt: skip
+ulps_by_name = {"Erf": 4, "Erfc": 4, "GeluErf": 16, "GeluTanh": 16, "Polygamma": 512}
+ulps_by_name |= dict.fromkeys(["Zeta", "Igamma", "Igammac"], 256)
 COMPLEX_ULPS = 16
+
+# A difference of close numbers is as exact as these numbers are.
+cancelling = {name for name in facts_by_name if name.endswith("Grad")} | {"GeluTanh", "GeluErf"}
 
 
 def ulps_of(name: str) -> float:
@@ -607,7 +606,7 @@ def widened(value: Any) -> Any:
     return value
 
 
-def assert_near(got: Array, expected: Any, dtype: str, ulps: float, what: str) -> None:
+def assert_near(got: Array, expected: Any, ulps: float, what: str, scale: Any = 0) -> None:
     """Equal but for rounding: `ulps` units of the dtype, or, for the half types, one rounding of a float32 result."""
     __tracebackhide__ = True
     expected = np.asarray(expected)
@@ -616,19 +615,22 @@ def assert_near(got: Array, expected: Any, dtype: str, ulps: float, what: str) -
         wrong = got != expected
     else:
         wide = got.astype(WIDER[got.dtype.name])
-        size = np.where(np.isfinite(np.abs(expected)), np.abs(expected), 1)
+        size = np.maximum(np.where(np.isfinite(np.abs(expected)), np.abs(expected), 1), scale)
         unit = EPSILON[got.dtype.name]
         tiny = 2.0**-24 if got.dtype.name == "float16" else 1e-37 if got.dtype.itemsize <= 4 else 1e-300
         allowed = (unit * 0.5 + 8 * ulps * EPSILON["float32"]) if got.dtype.name in HALVES else ulps * unit
-        near = np.abs(wide - expected) <= allowed * size + tiny
+        with np.errstate(all="ignore"):
+            near = np.abs(wide - expected) <= allowed * size + tiny
         overflow = np.abs(expected) >= LARGEST.get(got.dtype.name, np.inf) * (1 - unit)
         same = (wide == expected) | (np.isnan(wide) & np.isnan(expected)) | (overflow & ~np.isfinite(wide))
         wrong = ~(near | same)
     if wrong.any():
-        i = tuple(np.argwhere(wrong)[0])
-        pytest.fail(
-            f"{what}: at {list(map(int, i))} got {got[i]!r}, expected {expected[i]!r} ({wrong.sum()} wrong)", False
-        )
+        i = tuple(map(int, np.argwhere(wrong)[0]))
+        pytest.fail(f"{what} at {i}: got {got[i]!r}, expected {expected[i]!r} ({wrong.sum()} wrong)", pytrace=False)
+
+
+def scale_of(name: str, operands: list[Array]) -> Any:
+    return sum(np.abs(widened(x)) for x in operands) if name in cancelling else 0
 
 
 def evaluate(name: str, *args: Any, **kwargs: Any) -> list[Array]:
@@ -654,6 +656,9 @@ def domains_of(name: str) -> list[samples.Domain]:
     return list(samples.binary_domain(name)) if name in binary else [samples.unary_domain(name)]
 
 
+PAIRS = [((), (7,)), ((7,), ()), ((3, 1), (1, 5)), ((2, 3, 5), (3, 1)), ((5,), (2, 3, 5)), ((0, 3), (1, 1))]
+
+
 def layouts(name: str, dtype: str) -> Iterator[tuple[str, list[Array]]]:
     """Operands in all the forms that a kernel may treat apart."""
     m, domains = Maker(0, dtype), domains_of(name)
@@ -661,14 +666,7 @@ def layouts(name: str, dtype: str) -> Iterator[tuple[str, list[Array]]]:
         yield f"shape {shape}", [m(*shape, within=domain) for domain in domains]
     yield "strided", [m(6, 10, within=domain)[::2, ::-3].T for domain in domains]
     if len(domains) == 2:
-        for pair in [
-            ((), (7,)),
-            ((7,), ()),
-            ((3, 1), (1, 5)),
-            ((2, 3, 5), (3, 1)),
-            ((5,), (2, 3, 5)),
-            ((0, 3), (1, 1)),
-        ]:
+        for pair in PAIRS:
             yield f"broadcast {pair}", [m(*shape, within=domain) for shape, domain in zip(pair, domains)]
     if dtype in ("float32", "float64", "int32"):
         yield "large", [m(140_001, within=domain) for domain in domains]
@@ -681,13 +679,12 @@ def test_elementwise(name):
     for dtype in samples.dtypes_of(name):
         if dtype == "string":
             continue
-        ulps = ulps_of(name)
+        ulps = max(ulps_of(name), COMPLEX_ULPS if dtype in samples.COMPLEXES else 0)
         for layout, operands in layouts(name, dtype):
             with np.errstate(all="ignore"):
                 expected = counterpart_by_name[name](*map(widened, operands))
             (got,) = evaluate(name, *operands)
-            ulps = max(ulps, COMPLEX_ULPS) if dtype in samples.COMPLEXES else ulps
-            assert_near(got, expected, dtype, ulps, f"{name} {dtype} {layout}")
+            assert_near(got, expected, ulps, f"{name} {dtype} {layout}", scale_of(name, operands))
 
 
 @pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n in unary and n not in samples.domain_by_unary])
@@ -699,7 +696,8 @@ def test_elementwise_over_many_magnitudes(name):
             x = np.concatenate([-sizes, sizes]).astype(dtype)
             with np.errstate(all="ignore"):
                 expected = counterpart_by_name[name](widened(x))
-            assert_near(evaluate(name, x)[0], expected, dtype, ulps_of(name), f"{name} {dtype}")
+            (got,) = evaluate(name, x)
+            assert_near(got, expected, ulps_of(name), f"{name} {dtype}", scale_of(name, [x]))
 
 
 REST = [n for n in facts_by_name if n in reduction or n in others]
@@ -727,8 +725,9 @@ def compare(name: str, dtype: str, call: samples.Call) -> None:
         wanted = np.asarray(wanted)
         what = f"{name} {dtype} {[a.shape if isinstance(a, np.ndarray) else a for a in call.args]} {call.kwargs}"
         if got.dtype.kind in "fcV" or got.dtype.name in HALVES:
-            # Sums: the error is measured against the largest element.
-            largest = float(np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted)))
+            # Sums: the error is measured against the largest number that takes part.
+            parts = [wanted, *(a for a in tf.nest.flatten([args, list(kwargs.values())]) if is_float(a))]
+            largest = max(float(np.max(np.abs(a), initial=0, where=np.isfinite(a))) for a in parts)
             assert got.shape == wanted.shape, f"{what}: shape {got.shape}, expected {wanted.shape}"
             unit = EPSILON[got.dtype.name]
             room = tolerance_by_name.get(name, 16) * (EPSILON["float32"] if got.dtype.name in HALVES else unit)
@@ -736,6 +735,10 @@ def compare(name: str, dtype: str, call: samples.Call) -> None:
             np.testing.assert_allclose(got.astype(wanted.dtype), wanted, 0, room * (largest + 1e-30), err_msg=what)
         else:
             np.testing.assert_array_equal(got, wanted, err_msg=what)
+
+
+def is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
 def narrowed(value: Any) -> Any:
@@ -749,10 +752,9 @@ def narrowed(value: Any) -> Any:
 # Counterparts that are plain NumPy, so that float64 is compared with a wider result.
 KEEPS_PRECISION = {"AddN", "MatMul", "Cumsum", "Cumprod", "Conv", "AvgPool", "SoftmaxGrad"}
 # In units of the dtype's epsilon, relative to the largest element.
-tolerance_by_name = {
-    "Betainc": 512, "MatrixExponential": 256, "MatrixLogarithm": 1024, "MatrixSquareRoot": 256, "MatrixPseudoInverse": 256,
-    "MatrixInverse": 64, "MatrixSolve": 64, "Eig": 256, "FourierToReal": 32, "Fourier": 32, "RealFourier": 32,
-}  # fmt: skip
+tolerance_by_name = {"MatrixLogarithm": 1024, "Betainc": 512} | dict.fromkeys(
+    ["Eig", "MatrixExponential", "MatrixInverse", "MatrixPseudoInverse", "MatrixSolve", "MatrixSquareRoot"], 256
+)
 
 
 # --------------------------------------------------------------------------------------- large enough for threads
@@ -792,16 +794,12 @@ def test_large(name, dtype):
 
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0])
 any_zero = {"Maximum", "Minimum", "FloorMod", "Softsign"}  # which of two zeros is not said
-no_special_values = {
-    "Expint": "NaN below 0 in TensorFlow", "BesselK1": "poles", "FresnelSin": "", "FresnelCos": "",
-    "GeluErfGrad": "NaN at infinity", "GeluTanhGrad": "NaN at infinity", "GeluErf": "NaN at -infinity", "GeluTanh": "NaN at -infinity",
-    "Polygamma": "orders are small", "Zeta": "poles", "Igamma": "limits differ in SciPy", "Igammac": "limits differ in SciPy",
-}  # fmt: skip
+elsewhere = {"Polygamma", "Zeta", "Igamma", "Igammac", "Expint"}  # limits and poles are conventions
+elsewhere |= {"GeluErf", "GeluErfGrad", "GeluTanh", "GeluTanhGrad", "EluGrad", "SeluGrad"}  # no limit at infinity
+WITH_SPECIAL = [n for n in ELEMENTWISE if "float64" in samples.dtypes_of(n) and n not in elsewhere]
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in ELEMENTWISE if "float64" in samples.dtypes_of(n) and n not in no_special_values]
-)
+@pytest.mark.parametrize("name", WITH_SPECIAL)
 def test_special_values(name):
     operands = [SPECIAL] if name in unary else [a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL)]
     for dtype in ("float32", "float64"):
@@ -819,11 +817,9 @@ def test_special_values(name):
             np.testing.assert_array_equal(np.signbit(got)[zero], np.signbit(expected)[zero], f"sign of zero: {what}")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [("Max", np.nan), ("Min", np.nan), ("Sum", np.nan), ("Prod", np.nan), ("Mean", np.nan)]
-)
+@pytest.mark.parametrize("name", ["Max", "Min", "Sum", "Prod", "Mean"])
 @pytest.mark.parametrize("place", [0, 3, 70])
-def test_reductions_keep_nan(name, expected, place):
+def test_reductions_keep_nan(name, place):
     for dtype in samples.FLOATS:
         x = np.ones(71).astype(dtype if dtype != "bfloat16" else ml_dtypes.bfloat16)
         x[place] = np.nan
@@ -859,10 +855,8 @@ def test_division_by_zero_is_an_error(name, dtype):
         evaluate(name, np.array([1], dtype), np.array([0], dtype))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS[:-1])
+@pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if not dtype.endswith("64")])
 def test_a_mean_of_integers_does_not_overflow(dtype):
-    if dtype in ("int64",):
-        return
     high = np.iinfo(dtype).max
     np.testing.assert_array_equal(evaluate("Mean", np.array([high, high, high - 3], dtype))[0], high - 1)
 
@@ -907,11 +901,13 @@ def test_floats_are_rounded_to_nearest_even(dtype):
     np.testing.assert_array_equal(got.view(np.uint16)[number], expected.view(np.uint16)[number])
 
 
+def _multiplied(lu: Array) -> Array:
+    return (np.tril(lu, -1) + np.eye(lu.shape[-1])) @ np.triu(lu)
+
+
 # Factors, multiplied out again: the factors themselves are unique up to signs.
 product_by_name: dict[str, Callable[..., Array]] = {
-    "Lu": lambda x, lu, p: (
-        (np.tril(lu, -1) + np.eye(x.shape[-1])) @ np.triu(lu) - np.take_along_axis(x, p[..., None], -2)
-    ),
+    "Lu": lambda x, lu, p: _multiplied(lu) - np.take_along_axis(x, p[..., None], -2),
     "Qr": lambda x, q, r: q @ r - x,
     "SelfAdjointEigV2": lambda x, e, v: (v * e[..., None, :]) @ _adjoint(v) - x,
     "Svd": lambda x, s, u, v: (u * s[..., None, :]) @ _adjoint(v) - x,

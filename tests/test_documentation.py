@@ -1,0 +1,149 @@
+"""Every public function, class and constant-like type says what it is, in one sentence and with examples that run.
+
+An example ends with what it gives: the repr, or the value as nested lists, compared as numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import enum
+import io
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tools.surface import public_definitions
+
+# Definitions by identity, with the first of their paths; raw_ops are the same functions under other names.
+documented: dict[int, tuple[str, Any]] = {}
+for _path, _value in public_definitions():
+    if callable(_value) and not _path.startswith("raw_ops."):
+        documented.setdefault(id(_value), (_path, _value))
+DOCUMENTED = sorted((path, value) for path, value in documented.values())
+BY_PATH = dict(DOCUMENTED)
+
+# What need not show an example: it only exists to be caught, or to be told apart.
+without_example = {path for path, value in DOCUMENTED if isinstance(value, type) and issubclass(value, Exception)}
+
+# To be shortened, never to be lengthened: public names that still lack a sentence or an example.
+still_missing: set[str] = set()
+
+PARSER = doctest.DocTestParser()
+
+
+def docstring(value: Any) -> str:
+    return value.__doc__ or ""
+
+
+def examples_of(value: Any) -> list[doctest.Example]:
+    """The examples of a definition and, for a class, of its own public methods."""
+    texts = [docstring(value)]
+    if isinstance(value, type) and not issubclass(value, enum.Enum):
+        members = [member for name, member in vars(value).items() if not name.startswith("_")]
+        texts += [docstring(member) for member in members if callable(member) or isinstance(member, property)]
+    return [example for text in texts for example in PARSER.get_examples(text)]
+
+
+def test_every_definition_has_a_sentence_and_an_example():
+    no_sentence = [p for p, value in DOCUMENTED if not docstring(value).strip() or not first_sentence(value)]
+    no_example = [p for p, value in DOCUMENTED if p not in without_example and not examples_of(value)]
+    missing = (set(no_sentence) | set(no_example)) - still_missing
+    assert not missing, (
+        f"{len(missing)} public names lack a sentence or a `>>>` example in their docstring:\n"
+        + "\n".join(f"tf.{path}{' (no sentence)' if path in no_sentence else ''}" for path in sorted(missing))
+    )
+
+
+def test_the_list_of_what_is_missing_shrinks():
+    complete = {p for p in still_missing if p not in BY_PATH or (docstring(BY_PATH[p]) and examples_of(BY_PATH[p]))}
+    assert not complete, f"take these out of still_missing: {sorted(complete)}"
+
+
+def first_sentence(value: Any) -> bool:
+    """The first paragraph ends like a sentence."""
+    paragraph = docstring(value).strip().partition("\n\n")[0]
+    return bool(paragraph) and paragraph.rstrip().endswith((".", ":", "!")) and not paragraph.startswith(">>>")
+
+
+# --------------------------------------------------------------------------------------------------- running them
+
+WITH_EXAMPLES = [path for path, value in DOCUMENTED if examples_of(value)]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES)
+def test_examples(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"tf": tf, "np": np}
+    for example in examples_of(BY_PATH[path]):
+        printed, result = run(example, scope)
+        gives = printed or repr(result)
+        if example.exc_msg is None and not matches(example.want, printed, result):
+            pytest.fail(f"tf.{path}: >>> {example.source}gives\n{gives}\nbut says\n{example.want}", pytrace=False)
+
+
+def run(example: doctest.Example, scope: dict[str, Any]) -> tuple[str, Any]:
+    """Executes one example; gives what it printed, and its value if it is an expression."""
+    body = ast.parse(example.source).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    output = io.StringIO()
+    raises = pytest.raises(Exception) if example.exc_msg is not None else contextlib.nullcontext()
+    result = None
+    with contextlib.redirect_stdout(output), raises:
+        exec(compile(ast.Module(body, []), "<example>", "exec"), scope)
+        if last is not None:
+            result = eval(compile(ast.Expression(last.value), "<example>", "eval"), scope)
+    return output.getvalue(), result
+
+
+def matches(want: str, printed: str, result: Any) -> bool:
+    if not want:
+        return not printed
+    shown = printed if result is None else f"{printed}{result!r}\n"
+    if squeezed(want) == squeezed(shown) or doctest.OutputChecker().check_output(want, shown, doctest.ELLIPSIS):
+        return True
+    try:
+        expected = eval(want.strip(), {"nan": math.nan, "inf": math.inf, "array": np.array, "tf": tf})
+    except Exception:
+        return False
+    return same(nested(result), expected)
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def nested(value: Any) -> Any:
+    """Tensors as nested lists; containers as lists of such."""
+    if isinstance(value, Mapping):
+        return {key: nested(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [nested(item) for item in value]
+    if isinstance(value, str | bytes | bool | int | float | complex | None):
+        return value
+    if isinstance(value, tf.IndexedSlices):
+        return nested(tf.convert_to_tensor(value))
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def same(got: Any, expected: Any) -> bool:
+    if isinstance(expected, Mapping):
+        return isinstance(got, Mapping) and [*got] == [*expected] and all(same(got[k], expected[k]) for k in got)
+    if isinstance(expected, list | tuple):
+        return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
+    if isinstance(expected, bool | str | bytes) or isinstance(got, bool | str | bytes):
+        if isinstance(expected, str) and isinstance(got, bytes):
+            got = got.decode()
+        return type(got) is type(expected) and got == expected
+    if isinstance(expected, int | float | complex) and isinstance(got, int | float | complex):
+        return bool(np.isclose(got, expected, rtol=1e-5, atol=1e-5, equal_nan=True))
+    return bool(got == expected)

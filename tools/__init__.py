@@ -1,0 +1,1 @@
+"""Tools for this repository: `python -m tools.surface`, `python -m tools.coverage`."""

@@ -1,0 +1,119 @@
+"""Writes docs/coverage.md: what of TensorFlow 2.21's public API exists in Tapeflow, what does not, and why.
+
+TensorFlow's names come from tools/tensorflow_api.txt, a list made once from TensorFlow itself.
+`python -m tools.coverage` prints the document, `python -m tools.coverage --write` stores it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+NAMES = Path(__file__).parent / "tensorflow_api.txt"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "coverage.md"
+
+TO_COME = "not written yet"
+
+# Why a namespace, or what starts like this, is absent. The longest match counts.
+reason_by_prefix = {
+    "tf.": TO_COME,
+    "tf.audio": "decoding of sound files",
+    "tf.autograph": "Python control flow turned into graphs; comes with `tf.function`",
+    "tf.compat.dimension": "TensorFlow 1",
+    "tf.config": "devices and options that one CPU does not have",
+    "tf.data": "input pipelines; any Python iterable feeds a tape",
+    "tf.debugging.experimental": "dumps for TensorBoard",
+    "tf.distribute": "several devices or machines",
+    "tf.experimental.dlpack": "tensors have `__dlpack__` themselves",
+    "tf.experimental.dtensor": "several devices or machines",
+    "tf.experimental.tensorrt": "another runtime",
+    "tf.feature_column": "deprecated by TensorFlow itself",
+    "tf.function": "graphs come with a later release",
+    "tf.graph_util": "graph files",
+    "tf.io": "files and serialised examples",
+    "tf.lite": "another runtime",
+    "tf.lookup": "tables in graphs; a Python dict in eager programs",
+    "tf.mlir": "the compiler's own formats",
+    "tf.nn.experimental": TO_COME,
+    "tf.profiler": "TensorFlow's own profiler",
+    "tf.queue": "TensorFlow 1's input queues",
+    "tf.raw_ops": "operations that no public function of Tapeflow is made of",
+    "tf.saved_model": "graph files",
+    "tf.summary": "event files for TensorBoard",
+    "tf.sysconfig": "building kernels against TensorFlow's own library",
+    "tf.test": "test helpers for TensorFlow's own suite",
+    "tf.tpu": "hardware",
+    "tf.train": "checkpoints and cluster descriptions",
+    "tf.types": "type annotations",
+    "tf.version": "numbers of TensorFlow's own build",
+    "tf.xla": "another compiler",
+}
+
+
+def tensorflow_names() -> list[str]:
+    return NAMES.read_text().split()
+
+
+def exists(name: str) -> bool:
+    import tapeflow
+
+    value: object = tapeflow
+    for part in name.split(".")[1:]:
+        value = vars(value).get(part) if hasattr(value, "__dict__") else None
+        if value is None and name != "tf.newaxis":
+            return False
+    return True
+
+
+def compared() -> tuple[list[str], list[str]]:
+    """TensorFlow's names that exist here, and those that do not."""
+    names = tensorflow_names()
+    present = [name for name in names if exists(name)]
+    return present, sorted(set(names) - set(present))
+
+
+def reason_for(name: str) -> str:
+    prefixes = [p for p in reason_by_prefix if name == p or name.startswith(p if p.endswith(".") else f"{p}.")]
+    return reason_by_prefix[max(prefixes, key=len)]
+
+
+def namespace_of(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def document() -> str:
+    present, absent = compared()
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for names, column in ((present, 0), (absent, 1)):
+        for name in names:
+            counts[namespace_of(name)][column] += 1
+    lines = [
+        "# Coverage of TensorFlow's public API",
+        "",
+        f"Of the {len(present) + len(absent)} public names of TensorFlow 2.21 (`tf.keras` and `tf.compat.v1` aside) "
+        f"{len(present)} exist in Tapeflow. Made by `python -m tools.coverage --write`.",
+        "",
+        "| namespace | exist | of |",
+        "|---|---:|---:|",
+        *(f"| `{space}` | {here} | {here + missing} |" for space, (here, missing) in sorted(counts.items())),
+        "",
+        "## What is not there, and why",
+    ]
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name in absent:
+        by_reason[reason_for(name)].append(name)
+    for reason, names in sorted(by_reason.items(), key=lambda item: (item[0] != TO_COME, item[0])):
+        lines += ["", f"### {reason[0].upper()}{reason[1:]}", "", ", ".join(f"`{name}`" for name in names)]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    if "--write" in sys.argv:
+        DOCUMENT.write_text(document())
+    else:
+        sys.stdout.write(document())
+
+
+if __name__ == "__main__":
+    main()
