@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tapeflow import primitives
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import public
 from tapeflow.ops.color import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.image import as_image
+from tapeflow.ops.random import uniform
+from tapeflow.ops.stateless_random import stateless_uniform
 from tapeflow.types.dtypes import int32
 
 Sample = Callable[..., Any]  # (shape, minval, maxval, dtype) to uniform numbers
@@ -19,14 +21,14 @@ Sample = Callable[..., Any]  # (shape, minval, maxval, dtype) to uniform numbers
 
 def _streaming(seed: Any) -> Sample:
     def sample(shape: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = "float32") -> Any:
-        return installed_namespaces()["random"].uniform(shape, low, high, dtype=dtype, seed=seed)
+        return uniform(shape, low, high, dtype=dtype, seed=seed)
 
     return sample
 
 
 def _stateless(seed: Any) -> Sample:
     def sample(shape: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = "float32") -> Any:
-        return installed_namespaces()["random"].stateless_uniform(shape, seed, low, high, dtype)
+        return stateless_uniform(shape, seed, low, high, dtype)
 
     return sample
 

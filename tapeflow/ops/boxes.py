@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapeflow import primitives
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.random import normal, uniform
 from tapeflow.types.dtypes import float32, int64
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -284,8 +285,7 @@ def extract_glimpse(
 def _noise(kind: str, like: Any) -> Any:
     if kind == "zero":
         return cast(0, like.dtype)
-    random = installed_namespaces()["random"]
-    sample = random.uniform if kind == "uniform" else random.normal
+    sample = uniform if kind == "uniform" else normal
     return sample(like.shape, dtype=like.dtype)
 
 

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from tapeflow import primitives
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32, float64, int32, int64
 from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
+from tapeflow.types.sparse_tensor import SparseTensor
 
 IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
-
-
-def _sparse_tensor(indices: Any, values: Any, dense_shape: Any) -> Any:
-    return installed_namespaces()["sparse"].SparseTensor(indices, values, dense_shape)
 
 
 def _is_sparse(labels: Any) -> bool:
@@ -151,7 +148,7 @@ def ctc_beam_search_decoder_v1(
     [0]
     """
     *parts, scores = primitives.CTCBeamSearchDecoder(inputs, sequence_length, beam_width, top_paths, merge_repeated)
-    paths = [_sparse_tensor(*parts[k::top_paths]) for k in range(top_paths)]
+    paths = [SparseTensor(*parts[k::top_paths]) for k in range(top_paths)]
     return paths, scores
 
 
@@ -204,7 +201,7 @@ def ctc_greedy_decoder(
     shape = primitives.Pack([cast(batch, int64), width], 0)
     largest = primitives.Transpose(primitives.Max(inputs, [2], False), [1, 0])
     score = -primitives.Sum(primitives.SelectV2(inside, largest, cast(0, inputs.dtype)), [1], True)
-    return [_sparse_tensor(indices, values, shape)], score
+    return [SparseTensor(indices, values, shape)], score
 
 
 @public("nn.ctc_unique_labels", "compat.v1.nn.ctc_unique_labels")

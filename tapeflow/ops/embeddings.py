@@ -10,8 +10,11 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.sorting import searchsorted, sort, unique
+from tapeflow.ops.sparse import fill_empty_rows
 from tapeflow.types.dtypes import bfloat16, float16, float32, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.sparse_tensor import SparseTensor
 
 
 def _clip_rows(rows: Any, ids_rank: int, max_norm: Any) -> Any:
@@ -177,7 +180,13 @@ def _lookup_sparse(
     if combiner not in _COMBINERS:
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     _check_sparse(sp_ids, sp_weights, "sp")
-    rows = _lookup(_table(params), sp_ids.values, strategy, max_norm)
+    parts = _parts(_table(params))
+    distinct, place = unique(sp_ids.values)
+    if not all(isinstance(part, _core.Variable) for part in parts):
+        # As in TensorFlow, the gradient names the rows of a tensor in order, those of a variable as they appear.
+        distinct = sort(distinct)
+        place = searchsorted(distinct, sp_ids.values)
+    rows = gather(_lookup(parts, distinct, strategy, max_norm), place)
     result_dtype = rows.dtype
     if result_dtype in (float16, bfloat16):
         rows = cast(rows, float32)
@@ -201,17 +210,6 @@ def _lookup_sparse(
         scale = scale if combiner == "mean" else primitives.Sqrt(scale)
         total = primitives.DivNoNan(total, primitives.Reshape(scale, [count, *shape[1:]]))
     return cast(total, result_dtype)
-
-
-class _Cells:
-    """Some cells of a sparse matrix."""
-
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self.indices, self.values, self.dense_shape = indices, values, dense_shape
-
-
-def _kept(sparse: Any, positions: Any) -> _Cells:
-    return _Cells(gather(sparse.indices, positions), gather(sparse.values, positions), sparse.dense_shape)
 
 
 @public("nn.safe_embedding_lookup_sparse")
@@ -268,21 +266,20 @@ def _safe_lookup_sparse(
     # Several leading dimensions count as one.
     strides = [int(np.prod(outer[i + 1 :])) for i in range(len(outer))]
     segment = primitives.Sum(cast(ids.indices, int64)[:, :-1] * convert_to_tensor(strides, dtype=int64), [1], False)
-    row_ids = _Cells(primitives.ExpandDims(segment, 1), ids.values, ids.dense_shape)
-    row_weights = None if weights is None else _Cells(row_ids.indices, weights.values, ids.dense_shape)
     good = ids.values >= 0
     if weights is not None and combiner != "sum":
         good = primitives.LogicalAnd(good, weights.values > 0)
     positions = primitives.Reshape(primitives.Where(good), [-1])
-    row_ids = _kept(row_ids, positions)
-    row_weights = None if row_weights is None else _kept(row_weights, positions)
-    y = _lookup_sparse(parts, row_ids, row_weights, strategy, combiner, max_norm, rows)
-    ones = primitives.BroadcastTo(cast(1, float32), [row_ids.values.shape[0]])
-    empty = primitives.Equal(primitives.UnsortedSegmentSum(ones, row_ids.indices[:, 0], rows), 0.0)
+    indices = primitives.Pack([gather(segment, positions), positions], 1)
+    shape = [rows, max(1, int(ids.values.shape[0]))]
+    filler = cast(0 if default_id is None else default_id, ids.values.dtype)
+    filled, empty = fill_empty_rows(SparseTensor(indices, gather(ids.values, positions), shape), filler)
+    filled_weights = None
+    if weights is not None:
+        kept = SparseTensor(indices, gather(weights.values, positions), shape)
+        filled_weights, _ = fill_empty_rows(kept, cast(1, weights.values.dtype))
+    y = _lookup_sparse(parts, filled, filled_weights, strategy, combiner, max_norm, rows)
     inner = y.shape.as_list()[1:]
-    mask = primitives.Reshape(empty, [rows] + [1] * len(inner))
     if default_id is None:
-        y = primitives.SelectV2(mask, cast(0, y.dtype), y)
-    else:
-        y = primitives.SelectV2(mask, _lookup(parts, [default_id], strategy, max_norm), y)
+        y = primitives.SelectV2(primitives.Reshape(empty, [rows] + [1] * len(inner)), cast(0, y.dtype), y)
     return primitives.Reshape(y, [*outer, *inner])

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core, primitives
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.random import uniform
+from tapeflow.ops.stateless_random import stateless_uniform
 from tapeflow.types.dtypes import bfloat16, float16, float32
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -338,10 +340,6 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 # ---- dropout
 
 
-def _random() -> Any:
-    return installed_namespaces()["random"]
-
-
 @public("nn.dropout")
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
     """`x` with a random part `rate` of its elements set to 0 and the others scaled by `1 / (1 - rate)`.
@@ -351,7 +349,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
     """
 
     def sample(shape: Any, dtype: Any) -> Any:
-        return _random().uniform(shape=shape, seed=seed, dtype=dtype)
+        return uniform(shape=shape, seed=seed, dtype=dtype)
 
     return general_dropout(x, rate, sample, noise_shape)
 
@@ -368,7 +366,7 @@ def stateless_dropout(
     extra = {} if rng_alg is None else {"alg": rng_alg}
 
     def sample(shape: Any, dtype: Any) -> Any:
-        return _random().stateless_uniform(shape=shape, seed=seed, dtype=dtype, **extra)
+        return stateless_uniform(shape=shape, seed=seed, dtype=dtype, **extra)
 
     return general_dropout(x, rate, sample, noise_shape)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapeflow import primitives
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import public
+from tapeflow.ops.candidates import log_uniform_candidate_sampler
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.embeddings import embedding_lookup, embedding_lookup_v1
 from tapeflow.ops.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
@@ -53,9 +54,7 @@ def _sampled_logits(
         labels = primitives.ExpandDims(labels, 1)
     inputs = convert_to_tensor(inputs)
     if sampled_values is None:
-        sampled_values = installed_namespaces()["random"].log_uniform_candidate_sampler(
-            labels, num_true, num_sampled, True, num_classes, seed
-        )
+        sampled_values = log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
     sampled, true_expected, sampled_expected = (primitives.StopGradient(convert_to_tensor(v)) for v in sampled_values)
     sampled = cast(sampled, int64)
     batch, width = inputs.shape.as_list()
