@@ -1,4 +1,4 @@
-"""Where Tapeflow differs from TensorFlow on purpose: each row of docs/differences.md has its test here or is named there."""
+"""Where Tapeflow differs from TensorFlow on purpose: each row of docs/differences.md has a test, here or elsewhere."""
 
 import re
 from pathlib import Path
@@ -96,7 +96,8 @@ def test_forward_mode_is_not_lost_where_an_inner_operation_has_no_gradient():
 
 
 def test_every_row_names_a_test_that_exists():
-    rows = [line for line in (ROOT / "docs" / "differences.md").read_text().splitlines() if line.startswith("| ")][2:]
+    text = (ROOT / "docs" / "differences.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| what |")]
     assert rows
     for row in rows:
         for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row):

@@ -219,23 +219,44 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     >>> tf.image.extract_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
     [[[[1., 2.]]]]
     """
-    x = convert_to_tensor(images)
-    if x.shape.rank != 4:
+    return _windows_of(convert_to_tensor(images), sizes, strides, rates, padding, 2, "image.extract_patches")
+
+
+@public("extract_volume_patches", "compat.v1.extract_volume_patches")
+def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None) -> Any:
+    """The windows of volumes (N, depth, height, width, C), each laid out flat along the last dimension.
+
+    >>> tf.extract_volume_patches([[[[[1.], [2.]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], "VALID")
+    [[[[[1., 2.]]]]]
+    """
+    return _windows_of(convert_to_tensor(input), ksizes, strides, None, padding, 3, "extract_volume_patches")
+
+
+def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spatial: int, who: str) -> Any:
+    if x.shape.rank != spatial + 2:
         raise InvalidArgumentError(
-            None, None, f"image.extract_patches: input must be 4-dimensional; got {x.shape.as_list()}"
+            None, None, f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
         )
-    kind, _ = padding_of(padding, 2, False)
-    window, steps = per_dimension(sizes, 2, False, "sizes"), per_dimension(strides, 2, False, "strides")
-    spread = per_dimension(rates, 2, False, "rates")
-    rows, top, bottom = window_positions(x.shape[1], window[0], steps[0], spread[0], kind)
-    columns, left, right = window_positions(x.shape[2], window[1], steps[1], spread[1], kind)
-    if top or bottom or left or right:
-        x = pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]])
-    batch, depth = x.shape[0], x.shape[3]
-    cells = gather(gather(x, rows.reshape(-1), axis=1), columns.reshape(-1), axis=2)
-    cells = primitives.Reshape(cells, [batch, len(rows), window[0], len(columns), window[1], depth])
-    cells = primitives.Transpose(cells, [0, 1, 3, 2, 4, 5])
-    return primitives.Reshape(cells, [batch, len(rows), len(columns), window[0] * window[1] * depth])
+    kind, _ = padding_of(padding, spatial, False)
+    window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
+    spread = per_dimension(rates, spatial, False, "rates")
+    batch, depth = x.shape[0], x.shape[-1]
+    split_shape, flat_shape = [batch], [batch]
+    for d in range(spatial):
+        positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], spread[d], kind)
+        if before or after:
+            margins = [[0, 0] for _ in range(spatial + 2)]
+            margins[d + 1] = [before, after]
+            x = pad(x, margins)
+        x = gather(x, positions.reshape(-1), axis=d + 1)
+        split_shape += [len(positions), window[d]]
+        flat_shape.append(len(positions))
+    cells = primitives.Reshape(x, [*split_shape, depth])
+    order = [0, *range(1, 2 * spatial, 2), *range(2, 2 * spatial + 1, 2), 2 * spatial + 1]
+    size = depth
+    for n in window:
+        size *= n
+    return primitives.Reshape(primitives.Transpose(cells, order), [*flat_shape, size])
 
 
 @public("compat.v1.image.extract_image_patches", "compat.v1.extract_image_patches")
