@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, configuration, settings
+from hypothesis import HealthCheck, Phase, configuration, settings
 
 EXAMPLES = os.environ.get("TAPEFLOW_EXAMPLES")
 
@@ -15,6 +15,7 @@ settings.register_profile(
     derandomize=EXAMPLES is None,
     database=None,
     deadline=None,
+    phases=[Phase.generate, Phase.shrink],
     print_blob=True,
     suppress_health_check=list(HealthCheck),
 )

@@ -1,6 +1,8 @@
 // Parameter blocks (recycled through a free list) and the constructors of signature rows.
 #include "op/params.h"
 
+#include "base/error.h"
+
 namespace tapeflow {
 namespace {
 constexpr int kFreeLimit = 256;
@@ -18,6 +20,13 @@ Params Params::sized(size_t count) {
 
 Params::Params(std::initializer_list<Param> values) : Params(sized(0)) {
   for (const Param& v : values) block_->values.push_back(v);
+}
+
+Shape Params::shape(int i) const {
+  const Ints& dims = ints(i);
+  if (dims.size() > size_t(kMaxRank))
+    fail(ErrorKind::invalid_argument, "a shape has at most ", kMaxRank, " dimensions; got ", dims.size());
+  return Shape(dims.data(), int(dims.size()));
 }
 
 void Params::recycle(Block* block) {

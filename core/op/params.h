@@ -68,7 +68,7 @@ class Params {
   DType dtype(int i) const { return block_->values[size_t(i)].dtype; }
   const Ints& ints(int i) const { return block_->values[size_t(i)].ints; }
   const std::string& text(int i) const { return block_->values[size_t(i)].text; }
-  Shape shape(int i) const { return Shape(ints(i).data(), int(ints(i).size())); }
+  Shape shape(int i) const;  // throws if there are too many dimensions
 
  private:
   struct Block {

@@ -35,12 +35,22 @@ void check_padding(const char* who, const std::string& padding) {
     fail(ErrorKind::value, who, ": padding must be 'SAME', 'VALID' or a list; got '", padding, "'");
 }
 
+// One number per spatial dimension, and a pair of explicit paddings.
+void check_lengths(const char* who, int rank, std::initializer_list<const Ints*> lists, const std::string& padding, const Ints& pads) {
+  for (const Ints* list : lists)
+    if (int(list->size()) != rank)
+      fail(ErrorKind::invalid_argument, who, ": ", rank, " numbers are needed, one per spatial dimension; got ", list->size());
+  if (padding == "EXPLICIT" && int(pads.size()) != 2 * rank)
+    fail(ErrorKind::invalid_argument, who, ": ", rank, " pairs of explicit paddings are needed; got ", pads.size(), " numbers");
+}
+
 // Params of all convolutions: strides, padding, explicit paddings, dilations; one number per spatial dimension.
 ConvGeometry conv_geometry(const char* who, const Shape& x, const Shape& filter, const Params& p, bool depthwise) {
   int rank = x.rank() - 2;
   if (rank < 1 || rank > 3 || filter.rank() != x.rank())
     fail(ErrorKind::invalid_argument, who, ": input and filter must have the same rank, 3 to 5; got ", x, " and ", filter);
   check_padding(who, p.text(1));
+  check_lengths(who, rank, {&p.ints(0), &p.ints(3)}, p.text(1), p.ints(2));
   ConvGeometry g{};
   g.rank = rank;
   g.batch = x[0];
@@ -230,6 +240,7 @@ PoolGeometry pool_geometry(const char* who, const Shape& x, const Params& p) {
   int rank = x.rank() - 2;
   if (rank < 1 || rank > 3) fail(ErrorKind::invalid_argument, who, ": the input must have rank 3 to 5; got ", x);
   check_padding(who, p.text(2));
+  check_lengths(who, rank, {&p.ints(0), &p.ints(1), &p.ints(4)}, p.text(2), p.ints(3));
   PoolGeometry g{};
   g.rank = rank;
   g.batch = x[0];

@@ -104,6 +104,12 @@ bool contiguous(const Shape& shape, const Ints& begin, const Ints& step, const I
 
 Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); }
 
+void require_lengths(int rank, std::initializer_list<const Ints*> lists) {
+  for (const Ints* list : lists)
+    if (int(list->size()) != rank)
+      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", rank, "; got ", list->size());
+}
+
 const Op& strided_slice_op = define(Op{
     .name = "StridedSlice",
     .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
@@ -111,6 +117,12 @@ const Op& strided_slice_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           const Ints &begin = call.params.ints(0), &step = call.params.ints(1), &count = call.params.ints(2);
+          require_lengths(x.rank(), {&begin, &step, &count});
+          for (int i = 0; i < x.rank(); ++i) {
+            int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
+            if (n < 0 || (n > 0 && (first < 0 || first >= x.dim(i) || last < 0 || last >= x.dim(i))))
+              fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", x.shape());
+          }
           Shape shape = shape_of(count);
           int64_t start;
           if (shape.elements() > 0 && contiguous(x.shape(), begin, step, count, &start)) {
@@ -145,6 +157,12 @@ const Op& strided_spread_op = define(Op{
           Tensor x = zeros(dy.dtype(), shape);
           Ints count = Param(dy.shape()).ints;
           const Ints &begin = call.params.ints(1), &step = call.params.ints(2);
+          require_lengths(shape.rank(), {&begin, &step, &count});
+          for (int i = 0; i < shape.rank(); ++i) {
+            int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
+            if (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i]))
+              fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", shape);
+          }
           by_size(dy.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(dy.raw());
             T* to = x.mutable_data<T>();
@@ -640,6 +658,8 @@ const Op& stitch_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &indices = call.in[0], &rows = call.in[1];
+          if (rows.rank() < 1 || rows.dim(0) != indices.size())
+            fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got ", indices.shape(), " and ", rows.shape());
           int64_t length = 0;
           for (int64_t i : read_ints(indices)) {
             if (i < 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: indices[...] = ", i, " is out of range");

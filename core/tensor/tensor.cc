@@ -4,6 +4,8 @@
 #include <new>
 #include <string>
 
+#include "base/error.h"
+
 namespace tapeflow {
 namespace {
 constexpr int kFreeLimit = 1024;
@@ -28,12 +30,29 @@ void TensorBody::destroy() {
     delete this;
 }
 
+namespace {
+// The number of elements; throws if a dimension is negative or the bytes cannot be counted.
+int64_t checked_elements(const Shape& shape, size_t element_size) {
+  int64_t n = 1, signs = 0, bytes;
+  bool overflow = false;
+  for (int64_t d : shape) {
+    overflow |= __builtin_mul_overflow(n, d, &n);
+    signs |= d;
+  }
+  overflow |= __builtin_mul_overflow(n, int64_t(element_size), &bytes);
+  if (signs < 0) fail(ErrorKind::invalid_argument, "dimensions must not be negative; got shape ", shape);
+  if (overflow) fail(ErrorKind::invalid_argument, "too many elements in shape ", shape);
+  return n;
+}
+}  // namespace
+
 Tensor Tensor::allocate(DType dtype, const Shape& shape) {
+  int64_t size = checked_elements(shape, size_of(dtype));
   TensorBody* body = TensorBody::create();
   body->dtype = dtype;
   body->shape = shape;
-  body->size = shape.elements();
-  size_t bytes = size_t(body->size) * size_of(dtype);
+  body->size = size;
+  size_t bytes = size_t(size) * size_of(dtype);
   if (bytes <= sizeof body->small && dtype != DType::string) {
     body->data = body->small;
     return Tensor(body);

@@ -225,6 +225,8 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 def _axes_of(x: Any, axes: Any) -> list[int]:
     rank = x.shape.rank
     given = list(range(rank)) if axes is None else dims_of(axes)
+    if not given:
+        raise InvalidArgumentError(None, None, f"there must be at least one axis; got axes {given} for rank {rank}")
     for axis in given:
         if not -rank <= axis < rank:
             raise InvalidArgumentError(None, None, f"axes must be in the range [{-rank}, {rank}); got {axis}")

@@ -298,10 +298,15 @@ def _scatter_call(m: Maker, shape: tuple[int, ...], indices: np.ndarray, updates
 
 
 def _scatter() -> list[Builder]:
+    def build(m: Maker, shape: tuple[int, ...], indices: np.ndarray, updates: tuple[int, ...]) -> Call:
+        count = int(np.prod(shape))
+        values = m.distinct(count + int(np.prod(updates)))  # no ties between the two
+        return call(values[:count].reshape(shape), indices, values[count:].reshape(updates))
+
     return [
-        lambda m: _scatter_call(m, (4,), m.places(4, 2), (2,)),
-        lambda m: _scatter_call(m, (3, 2), m.places(3, 2), (2, 2)),
-        lambda m: _scatter_call(m, (3, 2), np.array([[0, 1], [2, 0]]), (2,)),
+        lambda m: build(m, (4,), m.places(4, 2), (2,)),
+        lambda m: build(m, (3, 2), m.places(3, 2), (2, 2)),
+        lambda m: build(m, (3, 2), np.array([[0, 1], [2, 0]]), (2,)),
     ]
 
 
@@ -574,14 +579,10 @@ def dtypes_of(name: str) -> list[str]:
 
 def gradient_dtypes_of(name: str) -> list[str]:
     """float64 and complex128, as far as the primitive takes them."""
-    only = differentiated_dtypes.get(name, ("float64", "complex128"))
-    return [dtype for dtype in ("float64", "complex128") if dtype in dtypes_of(name) and dtype in only]
+    return [dtype for dtype in ("float64", "complex128") if dtype in dtypes_of(name)]
 
 
 # ------------------------------------------------------------------------------ what the gradient tests must know
-
-# Complex factors are fixed up to a phase only, so that a loss may depend on a choice of the library's.
-differentiated_dtypes = {"Qr": ("float64",), "Svd": ("float64",), "SelfAdjointEigV2": ("float64",)}
 
 # Inputs, counted among the float arrays, whose gradient is None although the value depends on them, as in TensorFlow.
 undifferentiated_inputs = {
@@ -624,3 +625,16 @@ def _hermitian(x: Any) -> tuple[Any, ...]:
 
 # What happens to the float inputs before the primitive, which sees one triangle only.
 before_by_name: dict[str, Callable[..., tuple[Any, ...]]] = {"Cholesky": _hermitian, "SelfAdjointEigV2": _hermitian}
+
+
+def _size(x: Any) -> Any:
+    return tf.math.real(x * tf.math.conj(x))
+
+
+# What happens to the results: factors are unique up to signs and phases, eigenvalues up to their order.
+after_by_name: dict[str, Callable[..., list[Any]]] = {
+    "Eig": lambda e: [tf.reduce_sum(e**k, -1) for k in (1, 2, 3)],
+    "Qr": lambda q, r: [_size(q), _size(r)],
+    "SelfAdjointEigV2": lambda e, v: [e, _size(v)],
+    "Svd": lambda s, *uv: [s, *map(_size, uv)],
+}
