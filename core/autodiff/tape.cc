@@ -169,7 +169,7 @@ void Tape::record(const Call& call) {
     input.push_back(find(t));
     followed |= input.back() != kNotFollowed;
   }
-  if (!followed) return;
+  if (!followed || call.out.empty()) return;
   if (call.in.size() > 0xffff || call.out.size() > 0xffff)
     fail(ErrorKind::unimplemented, call.name(), ": at most 65535 inputs or outputs can be recorded");
 

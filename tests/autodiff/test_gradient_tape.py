@@ -235,6 +235,14 @@ def test_many_outputs_with_some_unused():
     np.testing.assert_array_equal(tape.gradient(y, x), [2, 2, 0, 0, 3, 3])
 
 
+def test_operation_without_outputs():
+    x = tf.Variable(tf.zeros([0, 3]))
+    with tf.GradientTape() as tape:
+        assert tf.unstack(x) == []
+        y = tf.reduce_sum(x)
+    assert tape.gradient(y, x).shape == [0, 3]
+
+
 def test_operation_with_very_many_inputs():
     x = tf.Variable(1.0)
     with tf.GradientTape() as tape:
