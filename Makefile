@@ -41,7 +41,7 @@ fuzz: build  ## the property tests, ten times as many examples
 # libstdc++ is preloaded too: the sanitizer must find its `throw` at start.
 sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the tests
 	@rm -rf build-sanitize/tree && mkdir -p build-sanitize/tree
-	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs build-sanitize/tree
+	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs tools build-sanitize/tree
 	@rm -f build-sanitize/tree/tapeflow/_core.*
 	@$(CMAKE) -S . -B build-sanitize $(CONFIGURE) -DTAPEFLOW_SANITIZE=ON \
 	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow >/dev/null

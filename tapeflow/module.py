@@ -61,8 +61,8 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
 def current_name_scope() -> str:
     """The path of the scope that surrounds the caller, without a slash at its end.
 
-    >>> with name_scope("a"), name_scope("b"):
-    ...     current_name_scope()
+    >>> with tf.name_scope("a"), tf.name_scope("b"):
+    ...     tf.get_current_name_scope()
     'a/b'
     """
     return _scopes.prefix.rstrip("/")

@@ -27,7 +27,8 @@ void dispatch(Call& call) {
     for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
   call.op.kernel(call);
   ThreadState& state = thread_state();
-  for (size_t i = state.recorders.size(); i-- > 0;) state.recorders[i]->record(call);
+  // Outermost first: what an inner recorder does with the result is itself followed by those outside of it.
+  for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);
 }
 
 Tensor run(const Op& op, std::span<const Tensor> in, const Params& params) {

@@ -52,7 +52,7 @@ Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) { return run(sigmoid_grad
 constexpr auto zero_rule = [](Dy d) { return zeros_like(d); };
 
 const Op& relu_op = unary<real_numbers>(
-    "Relu", [](auto x) { return x > 0 || x != x ? x : decltype(x)(0); }, [](auto& v) { return v.relu; },
+    "Relu", [](auto x) { return x < 0 ? decltype(x)(0) : x; }, [](auto& v) { return v.relu; },
     [](Y y, Dy dy) { return relu_grad(dy, y); },
     {{"nn.relu"}, "`max(features, 0)`.\n\n>>> tf.nn.relu([-1., 2.])\n[0., 2.]", {"features"}});
 const Op& relu_grad_op = binary<real_numbers>(

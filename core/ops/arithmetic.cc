@@ -219,13 +219,13 @@ const Op& atan2_op = binary<floating, kCostlyGrain>(
     {{"math.atan2", "atan2"}, "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]", {"y", "x"}});
 
 const Op& xlogy_op = binary<floating | complexes, kCostlyGrain>(
-    "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : decltype(a)(0); }, NoFast{},
+    "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : a; }, NoFast{},
     [](A a, B b, Dy dy) { return multiply(dy, xlogy(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, b)); },
     {{"math.xlogy"}, "`x * log(y)`, and 0 where `x` is 0.\n\n>>> tf.math.xlogy([0., 2.], [0., 1.])\n[0., 0.]"});
 
 const Op& xdivy_op = binary<floating | complexes>(
-    "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : decltype(a)(0); }, NoFast{},
+    "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : a; }, NoFast{},
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(negative(a), square(b))); },
     {{"math.xdivy"}, "`x / y`, and 0 where `x` is 0.\n\n>>> tf.math.xdivy([0., 2.], [0., 4.])\n[0., 0.5]"});
@@ -233,8 +233,8 @@ const Op& xdivy_op = binary<floating | complexes>(
 const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
     "Xlog1py",
     [](auto a, auto b) {
-      if constexpr (is_complex<decltype(a)>) return nonzero(a) ? a * std::log(decltype(a)(1) + b) : decltype(a)(0);
-      else return nonzero(a) ? a * std::log1p(b) : decltype(a)(0);
+      if constexpr (is_complex<decltype(a)>) return nonzero(a) ? a * std::log(decltype(a)(1) + b) : a;
+      else return nonzero(a) ? a * std::log1p(b) : a;
     },
     NoFast{}, [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, shifted(b, 1))); },
@@ -321,7 +321,7 @@ constexpr auto sign_of = [](auto x) {
   } else if constexpr (integral<T>) {
     return T((x > 0) - (x < 0));
   } else {
-    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+    return x > 0 ? T(1) : x < 0 ? T(-1) : x != x ? x : T(0);
   }
 };
 constexpr auto fast_sign = [](auto& v) { return v.sign; };

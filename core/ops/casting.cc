@@ -6,7 +6,8 @@
 namespace tapeflow {
 namespace {
 
-// Floats become integers by truncation; what does not fit wraps as C++ does on this machine, without undefined behaviour.
+// Floats become integers by truncation; what does not fit becomes the least number of 32 or 64 bits, cut to size, as the
+// conversion instructions of x86-64 have it and TensorFlow with them.
 template <class To, class From> To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
@@ -16,10 +17,10 @@ template <class To, class From> To converted(From x) {
   } else if constexpr (is_complex<From>) {
     return converted<To>(x.real());
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (!(x > From(-9.3e18) && x < From(1.85e19))) return std::is_signed_v<To> ? std::numeric_limits<To>::min() : To(0);
-    if (x >= From(9223372036854775808.0)) return To(uint64_t(x));
-    if (x < From(-9223372036854775808.0)) return std::numeric_limits<To>::min();
-    return To(int64_t(x));
+    if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>)
+      return To(x > From(-2147483649.0) && x < From(2147483648.0) ? int32_t(x) : std::numeric_limits<int32_t>::min());
+    if (x >= From(9223372036854775808.0) && x < From(18446744073709551616.0)) return To(uint64_t(x));
+    return To(x >= From(-9223372036854775808.0) && x < From(9223372036854775808.0) ? int64_t(x) : std::numeric_limits<int64_t>::min());
   } else {
     return To(x);
   }

@@ -48,22 +48,26 @@ const Op& bitwise_xor_op = binary<integers>(
 const Op& invert_op = unary<integers>(
     "Invert", [](auto x) { return decltype(x)(~x); }, NoFast{}, NoGradient{},
     {{"bitwise.invert"}, "Every bit flipped.\n\n>>> tf.bitwise.invert([0])\n[-1]"});
-// A shift by the width of the type or more gives what shifting one by one would.
-template <class T> constexpr int width = int(sizeof(T) * 8);
+// Shifts are brought into the range of the type, as TensorFlow does.
+template <class T> int clamped_shift(T b) {
+  constexpr int most = int(sizeof(T) * 8) - 1;
+  if constexpr (std::is_signed_v<T>)
+    if (b < 0) return 0;
+  return b > T(most) ? most : int(b);
+}
 const Op& left_shift_op = binary<integers>(
     "LeftShift",
     [](auto a, auto b) {
       using T = decltype(a);
       using U = std::make_unsigned_t<T>;
-      return b >= T(0) && U(b) < U(width<T>) ? T(U(a) << b) : T(0);
+      return T(U(a) << clamped_shift<T>(b));
     },
     NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.left_shift"}, "Bits moved up by `y`.\n\n>>> tf.bitwise.left_shift([1], [3])\n[8]"});
 const Op& right_shift_op = binary<integers>(
     "RightShift",
     [](auto a, auto b) {
       using T = decltype(a);
-      using U = std::make_unsigned_t<T>;
-      return T(a >> (b >= T(0) && U(b) < U(width<T>) ? int(b) : width<T> - 1));
+      return T(a >> clamped_shift<T>(b));
     },
     NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
 

@@ -271,6 +271,11 @@ const Op& mean_op = define(Op{
     .kernel =
         [](Call& call) {
           int64_t n = reduced_count(call.in[0].shape(), call.params[0], call.name());
+          if (integers.has(call.in[0].dtype()) && size_of(call.in[0].dtype()) < 8) {  // the sum needs more room
+            PauseRecording paused;
+            call.out[0] = cast(run(call.op, {cast(call.in[0], DType::int64)}, call.params), call.in[0].dtype());
+            return;
+          }
           visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;

@@ -233,6 +233,12 @@ PyObject* get_text_signature(PyObject* self, void*) {
   text += "name=None)";
   return PyUnicode_FromString(text.c_str());
 }
+PyObject* get_signature(PyObject* self, void*) {
+  PyObject* make = registered("signature_from_text");
+  Ref text(get_text_signature(self, nullptr));
+  if (!make || !text) return PyErr_Format(PyExc_AttributeError, "__signature__");
+  return PyObject_CallOneArg(make, text.get());
+}
 PyObject* reduce(PyObject* self, PyObject*) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   PyObject* find = registered("find_public");
@@ -247,6 +253,7 @@ PyGetSetDef properties[] = {
     {"__module__", get_module, nullptr, nullptr, nullptr},
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
     {"__text_signature__", get_text_signature, nullptr, nullptr, nullptr},
+    {"__signature__", get_signature, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};

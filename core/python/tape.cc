@@ -503,7 +503,7 @@ PyObject* record_operation(PyObject*, PyObject* args) {
       call.out.push_back(t.view(t.shape()));
     }
     auto& recorders = thread_state().recorders;
-    for (size_t i = recorders.size(); i-- > 0;)
+    for (size_t i = 0; i < recorders.size(); ++i)
       if (!recorders[i]->forward() || !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call)) recorders[i]->record(call);
     return wrap_list(call.out);
   });

@@ -49,7 +49,7 @@ class GradientTape(_core.GradientTape):
         >>> with tf.GradientTape() as tape:
         ...     y = x * x
         >>> print(tape.summary().splitlines()[0])
-        1 record, 8 bytes kept
+        1 record, 16 bytes kept
         """
         rows: dict[tuple[str, int], list[Any]] = {}
         records = self._records()

@@ -544,7 +544,7 @@ others: dict[str, Callable[..., Any]] = {
     "Where": lambda x: np.argwhere(x),
 }
 
-_random = "a stream of random numbers; the conformance values are TensorFlow's"
+_random = "a stream of random numbers; test_random.py and the conformance values hold TensorFlow's"
 _factors = "factors are unique up to signs only; see test_factors"
 _diagonals = "NumPy has no stacks of diagonals with alignment; the conformance values cover it"
 without_counterpart: dict[str, str] = {
@@ -552,7 +552,7 @@ without_counterpart: dict[str, str] = {
     "CTCBeamSearchDecoder": "no counterpart; the conformance values cover it",
     "CTCLossCurvature": "the second derivative of CTCLossDense, which test_rules.py compares with differences",
     "CTCLossDense": "no counterpart; the conformance values cover it",
-    "CombinedNonMaxSuppression": "no counterpart; the conformance values cover it",
+    "CombinedNonMaxSuppression": "no counterpart, and no test of its values yet",
     "DistinctElements": "in order of first appearance; np.unique sorts",
     "IgammaGradA": "the derivative of Igamma, which test_rules.py compares with differences",
     "IgammaGradAA": "the second derivative of Igamma, which test_rules.py compares with differences",
@@ -564,7 +564,7 @@ without_counterpart: dict[str, str] = {
     "MaxPoolGradWithArgmax": "a scatter by positions, whose rule test_rules.py checks",
     "NextAfter": "NumPy's works in the type of its operands only; see test_next_after",
     "NonMaxSuppressionV5": "no counterpart; the conformance values cover it",
-    "NonMaxSuppressionWithOverlaps": "no counterpart; the conformance values cover it",
+    "NonMaxSuppressionWithOverlaps": "no counterpart, and no test of its values yet",
     "PhiloxAdvance": _random,
     "PhiloxBinomial": _random,
     "PhiloxBoundedNormal": _random,
