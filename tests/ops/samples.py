@@ -141,7 +141,7 @@ domain_by_unary: dict[str, Domain] = {
     "Lgamma": POSITIVE,
     "Log": POSITIVE,
     "Log1p": [(-0.8, 3)],
-    "Ndtri": (0.15, 0.85),
+    "Ndtri": [(0.15, 0.85)],
     "Relu6": [(-2, -0.2), (0.2, 5.8), (6.2, 8)],
     "Rsqrt": POSITIVE,
     "Spence": [(0.1, 0.9), (1.1, 3)],
