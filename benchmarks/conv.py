@@ -51,7 +51,7 @@ def torch_times(torch, channels_last):
         filters = filters.permute(3, 2, 0, 1).contiguous(memory_format=layout).requires_grad_(True)
 
         def forward(x=x, filters=filters):
-            return torch.nn.functional.conv2d(x, filters, padding="same")
+            return torch.nn.functional.conv2d(x, filters, padding=filters.shape[-1] // 2)
 
         def both(x=x, filters=filters, forward=forward):
             y = forward()

@@ -314,6 +314,16 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
   context.given = dy;
   context.result.resize(r.inputs);
+  if (thread_state().recorders.empty()) {
+    context.totals.resize(r.inputs);
+    for (int i = 0; i < r.inputs; ++i) {
+      context.totals[size_t(i)] = nullptr;
+      if (!wanted[size_t(i)]) continue;
+      const Cotangent& so_far = flow[r.input()[i]];
+      bool alone = std::count(r.input(), r.input() + r.inputs, r.input()[i]) == 1;
+      if (so_far.values && !so_far.indices && alone && so_far.values.unique()) context.totals[size_t(i)] = &so_far.values;
+    }
+  }
   r.op->vjp(context);
   context.given = {};
   dy.clear();

@@ -92,6 +92,7 @@ struct RuleContext {
   std::span<const bool> wanted;           // VJP: which inputs' gradients are asked for
   SmallVector<Tensor, 4> result;          // VJP: dx per input; JVP: y_dot per output
   SmallVector<Tensor, 1> sparse_indices;  // VJP: with result[i], an IndexedSlices gradient for input i
+  SmallVector<const Tensor*, 4> totals = {};  // VJP: see total()
 
   const Tensor& x(int i) const;
   const Tensor& y(int i = 0) const;
@@ -103,6 +104,8 @@ struct RuleContext {
   bool like_output(int i) const { return !forms.empty() && forms[size_t(i)].rank == kLikeOutput; }
   Spec output_spec(int i) const;
   bool wants(int i) const { return wanted[size_t(i)]; }
+  // The gradient of input i so far, if nobody else sees it: a rule may add to it in place instead of giving a result.
+  const Tensor* total(int i) const { return totals.empty() ? nullptr : totals[size_t(i)]; }
   int inputs() const { return int(kept_inputs.size()); }
   int outputs() const { return int(kept_outputs.size()); }
   void set(int i, Tensor t) { result[size_t(i)] = std::move(t); }

@@ -87,6 +87,18 @@ void matmul_kernel(Call& call) {
   }
 }
 
+// total += op(a) op(b), for the gradient of a weight that is used many times; false if the dtype has no such kernel.
+bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tensor& total) {
+  Product p = plan("matmul", a.shape(), b.shape(), ta, tb);
+  auto add = [&]<class T>(T*) {
+    gemm<T>(ta, tb, p.m, p.n, p.k, a.data<T>(), a.shape().back(), b.data<T>(), b.shape().back(), total.mutable_data<T>(), p.n, true);
+    return true;
+  };
+  if (a.dtype() == DType::float32) return add(static_cast<float*>(nullptr));
+  if (a.dtype() == DType::float64) return add(static_cast<double*>(nullptr));
+  return false;
+}
+
 // With A = op(a), B = op(b): dA = dy B^H and dB = A^H dy, taken back through op.
 void matmul_vjp(RuleContext& c) {
   bool ta = transposed(c.params, transpose_a, adjoint_a), tb = transposed(c.params, transpose_b, adjoint_b);
@@ -104,6 +116,9 @@ void matmul_vjp(RuleContext& c) {
     Tensor a = aa ? given(0) : conj(given(0));
     const Shape shape = c.shape(1);
     Tensor db;
+    if (const Tensor* total = c.total(1); total && !ab && a.rank() == 2 && dy.rank() == 2 && c.dtype(1) == dtype && !complexes.has(dtype) &&
+                                          add_product(tb ? dy : a, tb ? a : dy, tb || !ta, tb && ta, *total))
+      return;
     if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
       Tensor rows = reshape(a, {a.size() / std::max<int64_t>(1, a.shape().back()), a.shape().back()});
       Tensor dy_rows = reshape(dy, {dy.size() / std::max<int64_t>(1, dy.shape().back()), dy.shape().back()});

@@ -248,3 +248,24 @@ def test_operation_with_very_many_inputs():
     with tf.GradientTape() as tape:
         y = tf.add_n([x * 1.0 for _ in range(5000)])
     assert float(tape.gradient(y, x)) == 5000.0
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_weight_used_many_times(transposed):
+    """Products are added straight into the weight's gradient; an outer tape sees the same values through operations."""
+    random = np.random.default_rng(0)
+    w = tf.Variable(random.normal(size=(4, 4)))
+    xs = [tf.constant(random.normal(size=(3, 4))) for _ in range(3)]
+
+    def loss():
+        return tf.add_n([tf.reduce_sum(tf.matmul(x, w, transpose_b=transposed) ** 2) for x in xs])
+
+    with tf.GradientTape() as tape:
+        y = loss()
+    alone = tape.gradient(y, w)
+    with tf.GradientTape(), tf.GradientTape() as tape:
+        y = loss()
+        observed = tape.gradient(y, w)
+    exact = sum(2 * (x.numpy().T @ x.numpy()) for x in xs) @ (w.numpy().T if transposed else w.numpy())
+    np.testing.assert_allclose(alone, exact.T if transposed else exact, rtol=1e-12)
+    np.testing.assert_allclose(observed, alone, rtol=1e-12)
