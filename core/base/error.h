@@ -1,4 +1,4 @@
-// Errors of the core: one exception type, one helper. core/python/errors.cc maps kinds to Python classes.
+// Errors of the core: one exception type, and fail() to throw it. core/python/errors.cc maps kinds to Python classes.
 #pragma once
 #include <sstream>
 #include <stdexcept>

@@ -49,8 +49,8 @@ bool same_value(PyObject* a, PyObject* b) {
   return is_tensor(a) ? tensor_of(a).body() == tensor_of(b).body() : &variable_of(a) == &variable_of(b);
 }
 
-void warn(const char* helper, DType d) {
-  PyObject* function = registered(helper);
+void warn(const char* name, DType d) {
+  PyObject* function = registered(name);
   if (!function) return;
   Ref dtype = checked(wrap_dtype(d));
   checked(PyObject_CallOneArg(function, dtype.get()));

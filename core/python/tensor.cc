@@ -181,8 +181,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return PyObject_GetBuffer(array.get(), view, flags);
 }
 
-PyObject* element_text(PyObject* self, const char* helper) {
-  PyObject* function = registered(helper);
+PyObject* element_text(PyObject* self, const char* name) {
+  PyObject* function = registered(name);
   return function ? PyObject_CallOneArg(function, self) : PyUnicode_FromString("<tf.Tensor>");
 }
 PyObject* repr(PyObject* self) { return element_text(self, "tensor_repr"); }
