@@ -314,7 +314,7 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
   context.given = dy;
   context.result.resize(r.inputs);
-  if (thread_state().recorders.empty()) {
+  if (r.op->adds_in_place && thread_state().recorders.empty()) {
     context.totals.resize(r.inputs);
     for (int i = 0; i < r.inputs; ++i) {
       context.totals[size_t(i)] = nullptr;

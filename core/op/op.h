@@ -57,6 +57,7 @@ struct Op {
   Keep keep_for[2] = {0, 0};           // for the gradient of input 0, input 1 alone; used when `keep_by_input`
   bool keep_by_input = false;
   Gradient gradient = Gradient::rule;
+  bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
   bool stateful = false;               // random numbers, variables: never folded or merged
   std::vector<const char*> names = {}; // public paths, "math.sin"
   const char* doc = "";

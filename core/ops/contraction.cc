@@ -168,6 +168,7 @@ const Op& matmul_op = [] () -> const Op& {
   op.keep_for[1] = keep_input(0);
   op.keep = keep_input(0) | keep_input(1);
   op.keep_by_input = true;
+  op.adds_in_place = true;
   op.names = {"linalg.matmul", "matmul"};
   op.doc = "Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.\n\n"
            ">>> tf.matmul([[1., 2.]], [[3.], [4.]])\n[[11.]]";

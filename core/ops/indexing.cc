@@ -104,10 +104,16 @@ bool contiguous(const Shape& shape, const Ints& begin, const Ints& step, const I
 
 Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); }
 
-void require_lengths(int rank, std::initializer_list<const Ints*> lists) {
-  for (const Ints* list : lists)
-    if (int(list->size()) != rank)
-      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", rank, "; got ", list->size());
+// One number per dimension, and all positions begin + i * step, i < count, inside the shape.
+void require_inside(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count) {
+  for (const Ints* list : {&begin, &step, &count})
+    if (int(list->size()) != shape.rank())
+      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", shape.rank(), "; got ", list->size());
+  for (int i = 0; i < shape.rank(); ++i) {
+    int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
+    if (n < 0 || (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i])))
+      fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", shape);
+  }
 }
 
 const Op& strided_slice_op = define(Op{
@@ -117,12 +123,7 @@ const Op& strided_slice_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           const Ints &begin = call.params.ints(0), &step = call.params.ints(1), &count = call.params.ints(2);
-          require_lengths(x.rank(), {&begin, &step, &count});
-          for (int i = 0; i < x.rank(); ++i) {
-            int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
-            if (n < 0 || (n > 0 && (first < 0 || first >= x.dim(i) || last < 0 || last >= x.dim(i))))
-              fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", x.shape());
-          }
+          require_inside(x.shape(), begin, step, count);
           Shape shape = shape_of(count);
           int64_t start;
           if (shape.elements() > 0 && contiguous(x.shape(), begin, step, count, &start)) {
@@ -157,12 +158,7 @@ const Op& strided_spread_op = define(Op{
           Tensor x = zeros(dy.dtype(), shape);
           Ints count = Param(dy.shape()).ints;
           const Ints &begin = call.params.ints(1), &step = call.params.ints(2);
-          require_lengths(shape.rank(), {&begin, &step, &count});
-          for (int i = 0; i < shape.rank(); ++i) {
-            int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
-            if (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i]))
-              fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", shape);
-          }
+          require_inside(shape, begin, step, count);
           by_size(dy.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(dy.raw());
             T* to = x.mutable_data<T>();

@@ -79,69 +79,33 @@ template <class Fill> void in_fours(int64_t n, Fill fill) {
   parallel_for((n + 3) / 4, kDrawGrain / 4, [&](int64_t a, int64_t b) { fill(4 * a, std::min(4 * b, n)); });
 }
 
-const Op& uniform_op = define(Op{
-    .name = "StatelessRandomUniformV2",
-    .arguments = with_generator({dtype_argument("dtype")}),
-    .infer = infer_drawn<floating>,
-    .kernel =
-        [](Call& call) {
-          Philox p = generator(call);
-          const Tensor& y = call.out[0];
-          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
-            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_uniform(p, a, b, y.mutable_data<T>()); });
-          });
-        },
-    .gradient = Gradient::none,
-    .stateful = true,
-});
+// An op that fills a tensor from a generator: Fill(generator, begin, end, elements).
+template <DTypes Set, class Fill> const Op& define_drawn(const char* name, Fill) {
+  return define(Op{
+      .name = name,
+      .arguments = with_generator({dtype_argument("dtype")}),
+      .infer = infer_drawn<Set>,
+      .kernel =
+          [](Call& call) {
+            Philox p = generator(call);
+            const Tensor& y = call.out[0];
+            visit<Set.bits>(y.dtype(), [&]<class T>(T*) {
+              in_fours(y.size(), [&](int64_t from, int64_t to) { Fill{}(p, from, to, y.mutable_data<T>()); });
+            });
+          },
+      .gradient = Gradient::none,
+      .stateful = true,
+  });
+}
 
-const Op& normal_op = define(Op{
-    .name = "StatelessRandomNormalV2",
-    .arguments = with_generator({dtype_argument("dtype")}),
-    .infer = infer_drawn<floating>,
-    .kernel =
-        [](Call& call) {
-          Philox p = generator(call);
-          const Tensor& y = call.out[0];
-          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
-            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_normal(p, a, b, y.mutable_data<T>()); });
-          });
-        },
-    .gradient = Gradient::none,
-    .stateful = true,
-});
-
-const Op& truncated_normal_op = define(Op{
-    .name = "StatelessTruncatedNormalV2",
-    .arguments = with_generator({dtype_argument("dtype")}),
-    .infer = infer_drawn<floating>,
-    .kernel =
-        [](Call& call) {
-          Philox p = generator(call);
-          const Tensor& y = call.out[0];
-          visit<floating.bits>(y.dtype(), [&]<class T>(T*) {
-            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_truncated_normal(p, a, b, y.mutable_data<T>()); });
-          });
-        },
-    .gradient = Gradient::none,
-    .stateful = true,
-});
-
-const Op& full_int_op = define(Op{
-    .name = "StatelessRandomUniformFullIntV2",
-    .arguments = with_generator({dtype_argument("dtype")}),
-    .infer = infer_drawn<word_integers>,
-    .kernel =
-        [](Call& call) {
-          Philox p = generator(call);
-          const Tensor& y = call.out[0];
-          visit<word_integers.bits>(y.dtype(), [&]<class T>(T*) {
-            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_bits(p, a, b, y.mutable_data<T>()); });
-          });
-        },
-    .gradient = Gradient::none,
-    .stateful = true,
-});
+const Op& uniform_op = define_drawn<floating>(
+    "StatelessRandomUniformV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_uniform(p, from, to, y); });
+const Op& normal_op = define_drawn<floating>(
+    "StatelessRandomNormalV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_normal(p, from, to, y); });
+const Op& truncated_normal_op = define_drawn<floating>(
+    "StatelessTruncatedNormalV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_truncated_normal(p, from, to, y); });
+const Op& full_int_op = define_drawn<word_integers>(
+    "StatelessRandomUniformFullIntV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_bits(p, from, to, y); });
 
 constexpr DTypes indices = DTypes(DType::int32) | DType::int64;
 

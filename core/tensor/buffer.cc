@@ -69,14 +69,13 @@ Buffer* allocate_buffer(size_t bytes) {
   uint32_t c = class_of(bytes);
   size_t usable = class_bytes(c);
   std::vector<void*>& blocks = p.free_blocks[c];
-  void* raw;
   Buffer* b;
   if (!blocks.empty()) {
     b = static_cast<Buffer*>(blocks.back());
     blocks.pop_back();
     p.cached -= int64_t(usable);
   } else {
-    raw = raw_allocate(usable);
+    void* raw = raw_allocate(usable);
     size_t offset = usable >= kPage ? kLine * ((p.stagger++ * 13) % (kPage / kLine)) : 0;
     b = reinterpret_cast<Buffer*>(static_cast<char*>(raw) + offset);
     b->owner = raw;
