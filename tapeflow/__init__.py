@@ -5,7 +5,7 @@ import sys
 
 from tapeflow import _core, namespace, primitives
 from tapeflow import types as _types
-from tapeflow.types import dtypes, errors, indexed_slices, tensor, tensor_shape
+from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape
 
 __version__ = "2.21.0"
 
@@ -24,6 +24,7 @@ from tapeflow import (  # noqa: E402
     autodiff,
     config,
     control_flow,
+    function,
     module,
     ops,
     random_generator,

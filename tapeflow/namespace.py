@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
+from tapeflow import _core
+
 Definition = TypeVar("Definition")
 
 _definitions: list[tuple[str, object]] = []
+_composition_by_function: dict[FunctionType, Any] = {}
+_COMPOSITIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops") + os.sep
 _module_by_path: dict[str, ModuleType] = {}
 
 
@@ -61,9 +66,38 @@ def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) ->
         module = modules.get(namespace)
         if module is None:
             module = _open_namespace(namespace, modules, object_by_path)
-        _set_name(module, name, definition)
+        _set_name(module, name, _installed(definition))
     if root.__name__ == __name__.partition(".")[0]:
         _module_by_path.update(modules)
+
+
+def _installed(definition: object) -> object:
+    """What stands under the public name: the definition itself, or the callable that can trace a composition."""
+    if not isinstance(definition, FunctionType) or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
+        return definition
+    composition = _composition_by_function.get(definition)
+    if composition is None:
+        composition = _composition_by_function[definition] = _core.Composition(definition)
+    return composition
+
+
+def find_public(path: str) -> Any:
+    """The object at a public path.
+
+    >>> find_public("math.sin")
+    <tf.sin>
+    """
+    found: Any = _module_by_path[""]
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _public_path(function: object) -> str:
+    return next(path for path, definition in _definitions if definition is function)
+
+
+_core.register_objects({"find_public": find_public, "public_path": _public_path})
 
 
 def registered_definitions() -> dict[str, object]:

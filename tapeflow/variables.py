@@ -49,6 +49,29 @@ def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any])
     return lambda **kwargs: creator(next_creator, **kwargs)
 
 
+@contextmanager
+def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
+    """A variable made while a function is traced exists at once: its initial value is computed outside of the graph."""
+    graph = _core.current_graph()
+    if graph is None:
+        yield initial_value
+        return
+    if not graph.may_create_variables:
+        raise ValueError(
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is "
+            "only created once or created outside tf.function. See "
+            "https://www.tensorflow.org/guide/function#creating_tfvariables for more information."
+        )
+    if _core.is_symbolic(initial_value):
+        (initial_value,) = graph.evaluate([initial_value], [], [], [])
+    _core.swap_stage(None)
+    try:
+        yield initial_value
+    finally:
+        _core.swap_stage(graph)
+    graph.created_variables.append(variable)
+
+
 _CONSTRUCTOR_ARGUMENTS = (
     "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype", "import_scope",
     "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
@@ -86,7 +109,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
-        with _core.StopRecording(True):
+        with _core.StopRecording(True), _outside_of_graph(self, initial_value) as initial_value:
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
                 raise ValueError(

@@ -40,7 +40,7 @@ void accumulate(Cotangent& total, Cotangent more, const Shape& shape) {
   if (total.indices) total = {densified(total, shape), Tensor()};
   Tensor other = densified(more, shape);
   const Tensor& t = total.values;
-  if (thread_state().recorders.empty() && t.unique() && t.shape() == other.shape() && t.dtype() == other.dtype()) {
+  if (thread_state().recorders.empty() && !other.symbolic() && t.unique() && t.shape() == other.shape() && t.dtype() == other.dtype()) {
     if (t.dtype() == DType::float32) return add_in_place<float>(t, other);
     if (t.dtype() == DType::float64) return add_in_place<double>(t, other);
   }

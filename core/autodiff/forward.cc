@@ -82,9 +82,9 @@ Tensor ForwardAccumulator::tangent(const VariableBody& v) const {
   return i == kNotFollowed ? Tensor() : tangents_[i];
 }
 
-void ForwardAccumulator::read(VariableBody& v) {
+void ForwardAccumulator::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
-  if (index != kNotFollowed && find(v.value) != index) follow(v.value, index);
+  if (index != kNotFollowed && find(value) != index) follow(value, index);
 }
 
 void ForwardAccumulator::record(const Call& call) {

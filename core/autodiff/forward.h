@@ -21,7 +21,8 @@ class ForwardAccumulator final : public Recorder, public Watcher {
   Tensor tangent(const VariableBody&) const;
 
   void record(const Call&) override;
-  void read(VariableBody&) override;
+  void read(VariableBody&, const Tensor& value) override;
+  bool follows(const Tensor& t) const override { return find(t) != kNotFollowed; }
   bool forward() const override { return true; }
 
  private:

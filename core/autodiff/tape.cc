@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "autodiff/deferred.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -152,14 +153,14 @@ void Tape::watch(VariableBody& v) {
   watched_.push_back(&v);
 }
 
-void Tape::read(VariableBody& v) {
+void Tape::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
   if (index == kNotFollowed) {
     if (!watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return;
     watch(v);
     index = find(v);
   }
-  if (find(v.value) != index) follow(v.value, index);
+  if (find(value) != index) follow(value, index);
 }
 
 void Tape::record(const Call& call) {
@@ -175,7 +176,9 @@ void Tape::record(const Call& call) {
 
   const Op& op = call.op;
   Keep keep = op.keep;
-  if (op.keep_by_input)
+  if (waits(call))
+    keep = keep_everything;
+  else if (op.keep_by_input)
     keep = (input[0] != kNotFollowed ? op.keep_for[0] : 0) | (input[1] != kNotFollowed ? op.keep_for[1] : 0);
   const Tensor& y = call.out[0];
   size_t dims = 0, kept = 0;
@@ -184,13 +187,13 @@ void Tape::record(const Call& call) {
     const Tensor& t = call.in[i];
     bool like_output = t.dtype() == y.dtype() && t.shape() == y.shape();
     form.push_back({t.dtype(), like_output ? kLikeOutput : int8_t(t.rank())});
-    if (!like_output) dims += size_t(t.rank());
-    kept += keep == keep_all_inputs || (i < 16 && (keep >> i & 1));
+    if (!like_output) dims += t.shape().dims().size();
+    kept += keeps_input(keep, i);
   }
   for (size_t i = 0; i < call.out.size(); ++i) {
     form.push_back({call.out[i].dtype(), int8_t(call.out[i].rank())});
-    dims += size_t(call.out[i].rank());
-    kept += i < 16 && (keep >> (16 + i) & 1);
+    dims += call.out[i].shape().dims().size();
+    kept += keeps_output(keep, i);
   }
 
   Record* r = new (allocate(Record::bytes(call.in.size(), call.out.size(), kept, dims))) Record;
@@ -206,13 +209,13 @@ void Tape::record(const Call& call) {
   int64_t* d = r->dims();
   for (size_t i = 0; i < call.in.size(); ++i) {
     const Tensor& t = call.in[i];
-    if (keep == keep_all_inputs || (i < 16 && (keep >> i & 1))) *k++ = {Tensor(t).release(), uint32_t(i)};
+    if (keeps_input(keep, i)) *k++ = {Tensor(t).release(), uint32_t(i)};
     if (form[i].rank != kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
     r->input()[i] = input[i];
   }
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& t = call.out[i];
-    if (i < 16 && (keep >> (16 + i) & 1)) *k++ = {Tensor(t).release(), uint32_t(0x10000 + i)};
+    if (keeps_output(keep, i)) *k++ = {Tensor(t).release(), uint32_t(0x10000 + i)};
     d = std::copy(t.shape().begin(), t.shape().end(), d);
     if (differentiable.has(t.dtype())) follow(t, next_value_);
     ++next_value_;
@@ -314,7 +317,7 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
   context.given = dy;
   context.result.resize(r.inputs);
-  if (r.op->adds_in_place && thread_state().recorders.empty()) {
+  if (r.op->adds_in_place && thread_state().recorders.empty() && !thread_state().stage) {
     context.totals.resize(r.inputs);
     for (int i = 0; i < r.inputs; ++i) {
       context.totals[size_t(i)] = nullptr;
@@ -324,7 +327,10 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
       if (so_far.values && !so_far.indices && alone && so_far.values.unique()) context.totals[size_t(i)] = &so_far.values;
     }
   }
-  r.op->vjp(context);
+  if (thread_state().stage && waits(context))
+    defer_rule(context);
+  else
+    r.op->vjp(context);
   context.given = {};
   dy.clear();
   for (int i = 0; i < r.inputs; ++i) {

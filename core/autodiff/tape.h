@@ -44,7 +44,9 @@ class Tape final : public Recorder, public Watcher {
   const std::vector<VariableBody*>& watched_variables() const { return watched_; }
 
   void record(const Call&) override;
-  void read(VariableBody&) override;
+  void read(VariableBody&, const Tensor& value) override;
+  bool asked_once() const override { return !persistent_; }
+  bool follows(const Tensor& t) const override { return find(t) != kNotFollowed; }
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
   // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.

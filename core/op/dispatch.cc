@@ -21,12 +21,32 @@ void stop_recorder(const Recorder* recorder) {
   recorders.pop_back();
 }
 
+namespace {
+
+// What is traced becomes a node. True if it did.
+bool staged(Call& call, Stage* stage, bool symbolic) {
+  if (stage && stage->takes(call)) {
+    stage->add(call);
+    return true;
+  }
+  if (symbolic)
+    fail(ErrorKind::type, call.name(), ": a symbolic tf.Tensor is out of scope and cannot be used here. It was made while a "
+         "function or graph was traced, and has no value outside of it. Return it from the function instead.");
+  return false;
+}
+
+}  // namespace
+
 void dispatch(Call& call) {
-  if (call.op.infer) call.op.infer(call);
-  if (!call.op.makes_outputs)
-    for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
-  call.op.kernel(call);
   ThreadState& state = thread_state();
+  bool symbolic = false;
+  for (const Tensor& t : call.in) symbolic |= t.symbolic();
+  if (!(symbolic || state.stage) || !staged(call, state.stage, symbolic)) {
+    if (call.op.infer) call.op.infer(call);
+    if (!call.op.makes_outputs)
+      for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
+    call.op.kernel(call);
+  }
   // Outermost first: what an inner recorder does with the result is itself followed by those outside of it.
   for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);
 }
@@ -44,9 +64,11 @@ SmallVector<Tensor, 2> run_all(const Op& op, std::span<const Tensor> in, const P
 }
 
 const Tensor& read_variable(VariableBody& v) {
-  if (!v.value) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
-  for (Recorder* r : thread_state().recorders) r->read(v);
-  return v.value;
+  ThreadState& state = thread_state();
+  if (!v.value && !state.stage) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
+  const Tensor& value = state.stage ? state.stage->read(v) : v.value;
+  for (Recorder* r : state.recorders) r->read(v, value);
+  return value;
 }
 
 PauseRecording::PauseRecording(size_t first) : saved_(thread_state().recorders) { thread_state().recorders.resize(first); }
@@ -83,7 +105,7 @@ Shape RuleContext::shape(int i) const {
   return Shape(at, forms[size_t(i)].rank);
 }
 Spec RuleContext::output_spec(int i) const {
-  if (forms.empty()) return {kept_outputs[size_t(i)].dtype(), kept_outputs[size_t(i)].shape()};
+  if (kept_outputs[size_t(i)]) return {kept_outputs[size_t(i)].dtype(), kept_outputs[size_t(i)].shape()};
   const int64_t* at = dims;
   for (int k = 0; k < inputs() + i; ++k) at += std::max<int8_t>(0, forms[size_t(k)].rank);
   Form form = forms[size_t(inputs() + i)];

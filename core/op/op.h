@@ -36,8 +36,11 @@ using JvpFunction = void (*)(RuleContext&);
 // Which tensors the rule of an op looks at: inputs in the low half, outputs in the high half.
 using Keep = uint32_t;
 constexpr Keep keep_nothing = 0, keep_all_inputs = 0xffffu;
+constexpr Keep keep_everything = ~Keep(0);
 constexpr Keep keep_input(int i) { return Keep(1) << i; }
 constexpr Keep keep_output(int i) { return Keep(1) << (16 + i); }
+constexpr bool keeps_input(Keep keep, size_t i) { return (keep & 0xffffu) == 0xffffu || (i < 16 && (keep >> i & 1)); }
+constexpr bool keeps_output(Keep keep, size_t i) { return keep >> 16 == 0xffffu || (i < 16 && (keep >> (16 + i) & 1)); }
 
 enum class Gradient : uint8_t {
   rule,     // has a derivative
@@ -49,6 +52,7 @@ struct Op {
   const char* name;                    // TensorFlow's operation name, "MatMul"; also its name under raw_ops
   std::vector<Argument> arguments;
   InferFunction infer = nullptr;
+  InferFunction infer_staged = nullptr;  // the same while tracing, when dimensions may be unknown (-1); null: `infer`, tried out
   KernelFunction kernel = nullptr;
   bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
   VjpFunction vjp = nullptr;
@@ -59,6 +63,9 @@ struct Op {
   Gradient gradient = Gradient::rule;
   bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
   bool stateful = false;               // random numbers, variables: never folded or merged
+  bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
+  bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there
+  bool rule_of_its_own = false;        // its rule is a program (tf.custom_gradient) that is traced, whatever is known
   std::vector<const char*> names = {}; // public paths, "math.sin"
   const char* doc = "";
   bool returns_list = false;           // the public function gives a list, however many outputs there are
@@ -70,6 +77,8 @@ struct Op {
 
 // Registers an entry; the reference stays valid.
 const Op& define(Op);
+// An entry that no program calls by name: it is not in the registry.
+const Op& define_inner(Op);
 const std::vector<const Op*>& registry();
 const Op* find_op(const char* name);
 
@@ -117,15 +126,28 @@ struct RuleContext {
 // Hears of every operation that was run while it is open on this thread.
 struct Recorder {
   virtual void record(const Call&) = 0;
-  virtual void read(VariableBody&) = 0;  // before its value takes part in an operation
+  virtual void read(VariableBody&, const Tensor& value) = 0;  // before its value takes part in an operation
   virtual bool forward() const { return false; }  // works beside the operation (forward mode), not after it
+  virtual bool asked_once() const { return false; }  // gives gradients once, after it stopped listening
+  virtual bool follows(const Tensor&) const = 0;
 
  protected:
   ~Recorder() = default;
 };
 
+// Where operations go while a program is traced: instead of running, they become nodes of a graph.
+struct Stage {
+  virtual bool takes(const Call&) const = 0;      // whether this call becomes a node; if not, it runs at once
+  virtual void add(Call&) = 0;                    // sets call.out to tensors that stand for the results
+  virtual const Tensor& read(VariableBody&) = 0;  // the tensor that stands for a variable's value at this point
+
+ protected:
+  ~Stage() = default;
+};
+
 struct ThreadState {
   SmallVector<Recorder*, 4> recorders;  // outermost first
+  Stage* stage = nullptr;
 };
 ThreadState& thread_state();
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
@@ -142,6 +164,17 @@ class PauseRecording {
   struct TapesOnly {};
   explicit PauseRecording(TapesOnly);
   SmallVector<Recorder*, 4> saved_;
+};
+
+// Puts another stage in place, or none, while it lives.
+class EnterStage {
+ public:
+  explicit EnterStage(Stage* stage) : outer_(thread_state().stage) { thread_state().stage = stage; }
+  ~EnterStage() { thread_state().stage = outer_; }
+  EnterStage(const EnterStage&) = delete;
+
+ private:
+  Stage* outer_;
 };
 
 // The value of a variable, for an operation; the recorders hear of it.

@@ -18,6 +18,15 @@ Params Params::sized(size_t count) {
   return p;
 }
 
+Param::Param(Tensor symbolic, int argument_kind)
+    : kind(Kind::tensor), integer(argument_kind), object(std::make_shared<Tensor>(std::move(symbolic))) {}
+
+bool Params::has_tensor() const {
+  for (size_t i = 0; i < size(); ++i)
+    if (block_->values[i].kind == Param::Kind::tensor) return true;
+  return false;
+}
+
 Params::Params(std::initializer_list<Param> values) : Params(sized(0)) {
   for (const Param& v : values) block_->values.push_back(v);
 }

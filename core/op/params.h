@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "base/small_vector.h"
+#include "tensor/tensor.h"
 
 namespace tapeflow {
 
@@ -14,7 +15,7 @@ using Ints = SmallVector<int64_t, 6>;
 
 // One argument value that is not a tensor. `none` is Python's None.
 struct Param {
-  enum class Kind : uint8_t { none, flag, integer, real, dtype, ints, text, object } kind = Kind::none;
+  enum class Kind : uint8_t { none, flag, integer, real, dtype, ints, text, object, tensor } kind = Kind::none;
   union {
     bool flag;
     int64_t integer = 0;
@@ -23,7 +24,7 @@ struct Param {
   };
   Ints ints;
   std::string text;
-  std::shared_ptr<void> object;  // something of the Python layer's
+  std::shared_ptr<void> object;  // something of the Python layer's; a Tensor if the kind is `tensor`
 
   Param() = default;
   Param(bool v) : kind(Kind::flag), flag(v) {}
@@ -38,6 +39,10 @@ struct Param {
   Param(const char* v) : kind(Kind::text), text(v) {}
   Param(std::string v) : kind(Kind::text), text(std::move(v)) {}
   Param(std::shared_ptr<void> v) : kind(Kind::object), object(std::move(v)) {}
+  // A value that only running the graph gives, of an argument of the given kind (an Argument::Kind).
+  Param(Tensor symbolic, int argument_kind);
+  int argument_kind() const { return int(integer); }
+  const Tensor& tensor() const { return *static_cast<const Tensor*>(object.get()); }
   bool is_none() const { return kind == Kind::none; }
 };
 
@@ -58,6 +63,7 @@ class Params {
     if (block_ && --block_->references == 0) recycle(block_);
   }
   static Params sized(size_t count);
+  bool has_tensor() const;  // a value that only running the graph gives
 
   size_t size() const { return block_ ? block_->values.size() : 0; }
   const Param& operator[](int i) const { return block_->values[size_t(i)]; }

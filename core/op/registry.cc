@@ -32,6 +32,11 @@ const Op& define(Op op) {
   return entry;
 }
 
+const Op& define_inner(Op op) {
+  op.shortest_name = op.names.empty() ? op.name : op.names[0];
+  return entries().ops.emplace_back(std::move(op));
+}
+
 const std::vector<const Op*>& registry() { return entries().list; }
 
 const Op* find_op(const char* name) {

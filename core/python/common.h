@@ -59,6 +59,7 @@ inline VariableBody& variable_of(PyObject* o) { return *reinterpret_cast<Variabl
 PyObject* wrap(Tensor);
 PyObject* wrap_list(std::span<const Tensor>);
 PyObject* wrap_shape(const Shape&);
+Shape shape_from(PyObject* tensor_shape);  // of a tf.TensorShape
 PyObject* wrap_dtype(DType);  // new reference to the tf.DType
 PyObject* wrap_cotangent(const Cotangent&, const Shape&);  // a tensor, an IndexedSlices, or None
 
@@ -113,6 +114,8 @@ void add_tape_types(PyObject* module);
 void add_op_functions(PyObject* module);
 void add_shape_type(PyObject* module);
 void add_location(PyObject* module);
+void add_graph_types(PyObject* module);
+void add_composition_type(PyObject* module);
 
 // Operators: the table of number slots, shared by tensors and variables. See operators.cc.
 extern PyType_Slot operator_slots[];

@@ -23,6 +23,7 @@ void set_python_error(const Error& e) {
     case ErrorKind::value: return PyErr_SetString(PyExc_ValueError, e.what());
     case ErrorKind::type: return PyErr_SetString(PyExc_TypeError, e.what());
     case ErrorKind::lookup: return PyErr_SetString(PyExc_LookupError, e.what());
+    case ErrorKind::needs_value: return PyErr_SetString(registered("SymbolicValueError"), e.what());
     case ErrorKind::index: return PyErr_SetString(PyExc_IndexError, e.what());
     case ErrorKind::runtime: return PyErr_SetString(PyExc_RuntimeError, e.what());
   }

@@ -56,8 +56,21 @@ DType dtype_inside_list(PyObject* list) {
   return DType::invalid;
 }
 
+bool holds_symbolic(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o).symbolic();
+  if (is_variable(o)) return true;
+  if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (holds_symbolic(PySequence_Fast_GET_ITEM(o, i))) return true;
+  return false;
+}
+
 Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   const char* who = op.public_name();
+  if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
+    Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
+    return Param(t, int(a.kind));
+  }
   switch (a.kind) {
     case Argument::Kind::flag: {
       int yes = PyObject_IsTrue(o);

@@ -122,6 +122,17 @@ PyObject* wrap_shape(const Shape& shape) {
   return self.release();
 }
 
+Shape shape_from(PyObject* tensor_shape) {
+  Ref dims = checked(PyObject_GetAttrString(tensor_shape, "_dims"));
+  if (dims.get() == Py_None) return Shape::unknown();
+  Shape shape;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dims.get()); ++i) {
+    PyObject* d = PyTuple_GET_ITEM(dims.get(), i);
+    shape.append(d == Py_None ? -1 : PyLong_AsLongLong(d));
+  }
+  return shape;
+}
+
 void add_shape_type(PyObject* module) {
   Ref type = checked(PyType_FromSpec(&spec));
   if (PyModule_AddObjectRef(module, "TensorShapeBase", type.get()) < 0) throw_python_error();

@@ -457,8 +457,9 @@ void call_python_rule(RuleContext& c) {
   Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
   Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
   PyObject* slices = registered("IndexedSlices");
-  for (int i = 0; i < c.inputs(); ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+  int first = c.params.size() > 1 ? int(c.params.integer(1)) : 0;  // as a node of a graph, the outputs are inputs too
+  for (int i = first; i < c.inputs(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i - first);
     if (item == Py_None || !c.wants(i)) continue;
     if (slices && PyObject_IsInstance(item, slices) == 1) {
       Ref values = checked(PyObject_GetAttrString(item, "values")), indices = checked(PyObject_GetAttrString(item, "indices"));
@@ -471,7 +472,34 @@ void call_python_rule(RuleContext& c) {
 }
 
 const Op& custom_op() {
-  static const Op op{.name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .names = {"custom_gradient"}};
+  static const Op& op = define_inner(Op{.name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .rule_of_its_own = true, .names = {"custom_gradient"}});
+  return op;
+}
+
+// The same as a node of a graph: takes the outputs and then the inputs, and gives the outputs.
+int staged_outputs(const Params& params) { return int(params.integer(1)); }
+
+const Op& staged_custom_op() {
+  static const Op& op = define_inner(Op{
+      .name = "CustomGradient",
+      .arguments = {tensors("outputs_and_inputs", any_dtype)},
+      .infer_staged =
+          [](Call& call) {
+            for (int i = 0; i < staged_outputs(call.params); ++i) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
+          },
+      .kernel =
+          [](Call& call) {
+            for (int i = 0; i < staged_outputs(call.params); ++i) call.out.push_back(call.in[size_t(i)].view(call.in[size_t(i)].shape()));
+          },
+      .makes_outputs = true,
+      .vjp = call_python_rule,
+      .jvp =
+          [](RuleContext& c) {
+            for (int i = 0; i < staged_outputs(c.params); ++i) c.set(i, c.x_dot(i));
+          },
+      .rule_of_its_own = true,
+      .names = {"custom_gradient"},
+  });
   return op;
 }
 
@@ -497,6 +525,14 @@ PyObject* record_operation(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
     Py_INCREF(rule);
     Params params{Param(std::shared_ptr<void>(rule, [](void* o) { Py_DECREF(static_cast<PyObject*>(o)); }))};
+    bool symbolic = false;
+    for (const Tensor& t : in) symbolic |= t.symbolic();
+    if (thread_state().stage && symbolic) {
+      SmallVector<Tensor, 4> both;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) both.push_back(tensor_of(PyList_GET_ITEM(outputs, i)));
+      for (const Tensor& t : in) both.push_back(t);
+      return wrap_list(run_all(staged_custom_op(), both, {params[0], Param(int64_t(PyList_GET_SIZE(outputs)))}));
+    }
     Call call(custom_op(), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));

@@ -65,14 +65,19 @@ int tensor_setattro(PyObject* self, PyObject* name, PyObject* value) {
   return result;
 }
 
+bool refuse_symbolic(PyObject* self, const char* what);
+
 PyObject* tensor_getattro(PyObject* self, PyObject* name) {
+  if (tensor_of(self).symbolic() && PyUnicode_CompareWithASCIIString(name, "numpy") == 0 && refuse_symbolic(self, "numpy")) return nullptr;
   bool had_dict = object(self)->dict;
   PyObject* result = PyObject_GenericGetAttr(self, name);
   if (!had_dict && object(self)->dict) PyObject_GC_Track(self);
   return result;
 }
 
-Py_hash_t refuse_hash(PyObject*) {
+// Symbolic tensors are keys of feeds and fetches.
+Py_hash_t refuse_hash(PyObject* self) {
+  if (tensor_of(self).symbolic()) return Py_hash_t(reinterpret_cast<uintptr_t>(object(self)->body) >> 4);
   PyErr_SetString(PyExc_TypeError, "Tensor is unhashable. Instead, use tensor.ref() as the key.");
   return -1;
 }
@@ -83,7 +88,17 @@ PyObject* get_shape(PyObject* self, void*) {
 PyObject* get_dtype(PyObject* self, void*) {
   return guarded([&] { return wrap_dtype(object(self)->body->dtype); });
 }
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(object(self)->body->shape.rank()); }
+PyObject* get_ndim(PyObject* self, void*) {
+  int rank = object(self)->body->shape.rank();
+  return rank < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(rank);
+}
+
+// A tensor that stands for a value of a graph has no elements. `advice` is the Python function with the message.
+bool refuse_symbolic(PyObject* self, const char* what) {
+  if (!tensor_of(self).symbolic()) return false;
+  Ref ignored(PyObject_CallFunction(registered("refuse_symbolic"), "Os", self, what));
+  return true;
+}
 
 PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -108,6 +123,7 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"dtype", "copy", nullptr};
   PyObject *dtype = Py_None, *copy = Py_None;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
+  if (refuse_symbolic(self, "__array__")) return nullptr;
   return guarded([&] {
     Ref result(to_numpy(tensor_of(self), copy == Py_True));
     if (!result || dtype == Py_None) return result.release();
@@ -121,18 +137,21 @@ PyObject* single_element(PyObject* self) {
   return to_numpy_scalar(t);
 }
 PyObject* as_float(PyObject* self) {
+  if (refuse_symbolic(self, "float")) return nullptr;
   return guarded([&]() -> PyObject* {
     Ref item(single_element(self));
     return item ? PyNumber_Float(item.get()) : nullptr;
   });
 }
 PyObject* as_int(PyObject* self) {
+  if (refuse_symbolic(self, "int")) return nullptr;
   return guarded([&]() -> PyObject* {
     Ref item(single_element(self));
     return item ? PyNumber_Long(item.get()) : nullptr;
   });
 }
 PyObject* as_index(PyObject* self) {
+  if (refuse_symbolic(self, "index")) return nullptr;
   return guarded([&]() -> PyObject* {
     Tensor t = tensor_of(self);
     if (t.rank() != 0 || !integers.has(t.dtype()))
@@ -142,6 +161,7 @@ PyObject* as_index(PyObject* self) {
   });
 }
 int as_bool(PyObject* self) {
+  if (refuse_symbolic(self, "bool")) return -1;
   return guarded(
       [&]() -> int {
         Tensor t = tensor_of(self);
@@ -159,6 +179,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "Scalar tensor has no `len()`");
     return -1;
   }
+  if ((!shape.known_rank() || shape[0] < 0) && refuse_symbolic(self, "len")) return -1;
   return Py_ssize_t(shape[0]);
 }
 
@@ -167,6 +188,7 @@ PyObject* iterate(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "Cannot iterate over a scalar tensor.");
     return nullptr;
   }
+  if (refuse_symbolic(self, "iterate")) return nullptr;
   return guarded([&] {
     auto parts = unstack(tensor_of(self), 0);
     Ref list = checked(wrap_list(parts));
@@ -175,6 +197,7 @@ PyObject* iterate(PyObject* self) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  if (refuse_symbolic(self, "__array__")) return -1;
   Tensor t = tensor_of(self);
   Ref array(guarded([&] { return to_numpy(t, false); }));
   if (!array) return -1;

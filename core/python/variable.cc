@@ -1,11 +1,9 @@
 // The Python variable type: the cell itself, reading and assigning. Its other methods are in types/variable.py.
 
-#include "kernels/elementwise.h"
-#include "kernels/vector.h"
+#include "graph/graph.h"
 #include "ops/ops.h"
 #include "ops/slicing.h"
 #include "python/common.h"
-#include "base/parallel.h"
 
 namespace tapeflow::python {
 
@@ -66,35 +64,11 @@ PyObject* set_up(PyObject* self, PyObject* args) {
     v.trainable = trainable;
     v.name = name;
     v.shape = t.shape();
-    if (shape != Py_None) {
-      Ref dims = checked(PyObject_GetAttrString(shape, "_dims"));
-      if (dims.get() == Py_None) {
-        v.shape = Shape::unknown();
-      } else {
-        Shape s;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dims.get()); ++i) {
-          PyObject* d = PyTuple_GET_ITEM(dims.get(), i);
-          s.append(d == Py_None ? -1 : PyLong_AsLongLong(d));
-        }
-        v.shape = s;
-      }
-    }
+    if (shape != Py_None) v.shape = shape_from(shape);
     check_assignable(v, t, "Variable");
     v.value = t.view(t.shape());
     Py_RETURN_NONE;
   });
-}
-
-enum class Update { assign, add, subtract };
-
-template <class T> void update_in_place(const Tensor& target, const Tensor& delta, Update update) {
-  const VectorKernels<T>& v = vector_kernels<T>();
-  auto kernel = update == Update::add ? v.add.vv : v.subtract.vv;
-  T* y = target.mutable_data<T>();
-  const T* x = delta.data<T>();
-  if (target.size() <= kCheapGrain) return kernel(y, x, y, target.size());
-  parallel_for(target.size(), kCheapGrain,
-               [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
 }
 
 // What an assignment returns: a second object for the same variable, as in TensorFlow.
@@ -115,18 +89,9 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
   Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
-  check_assignable(v, t, who);
-  if (update == Update::assign) {
-    v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
-    return;
-  }
-  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
-  if (!(v.value.shape() == t.shape()))
-    fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
-  if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
-  if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
-  PauseRecording paused;
-  v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+  if (!thread_state().stage) return apply_update(v, t, update);
+  if (t.size() >= 0) check_assignable(v, t, who);
+  run_all(assign_op(), std::span(&t, 1), {variable_param(v), Param(int64_t(update))});
 }
 
 // assign(value, use_locking=None, name=None, read_value=True) and its two siblings.

@@ -73,6 +73,16 @@ Tensor Tensor::allocate(DType dtype, const Shape& shape) {
   return Tensor(body);
 }
 
+Tensor Tensor::symbolic_value(DType dtype, const Shape& shape, Symbol symbol) {
+  TensorBody* body = TensorBody::create();
+  body->dtype = dtype;
+  body->shape = shape;
+  body->size = shape.fully_known() ? shape.elements() : -1;
+  body->data = nullptr;
+  body->symbol() = symbol;
+  return Tensor(body);
+}
+
 Tensor Tensor::number(DType dtype, double value) {
   Tensor t = allocate(dtype, Shape());
   visit<fixed_size.bits>(dtype, [&](auto* p) {
@@ -88,6 +98,7 @@ Tensor Tensor::number(DType dtype, double value) {
 }
 
 Tensor Tensor::view(const Shape& shape, int64_t offset) const {
+  if (symbolic()) fail(ErrorKind::runtime, "a symbolic tensor has no elements to share");
   TensorBody* body = TensorBody::create();
   body->dtype = body_->dtype;
   body->shape = shape;

@@ -20,11 +20,17 @@ struct Marks {
   bool overflow = false;  // some tape keeps a mark for this value in its own table
 };
 
+// The place in a graph of a tensor that has no elements yet. See graph/graph.h.
+struct Symbol {
+  void* graph;  // null once the graph is gone
+  uint32_t value;
+};
+
 struct TensorBody {
   int64_t references;
   DType dtype;
-  int64_t size;    // number of elements
-  void* data;      // into `buffer`, or `small`
+  int64_t size;    // number of elements; -1 if a dimension is not known
+  void* data;      // into `buffer`, or `small`; null for a symbolic tensor, whose Symbol is in `small`
   Buffer* buffer;  // null when the elements are in `small`
   Marks marks;
   void* wrapper;   // the Python object that shows this tensor, if there is one; borrowed
@@ -33,6 +39,7 @@ struct TensorBody {
 
   static TensorBody* create();
   void destroy();
+  Symbol& symbol() { return *reinterpret_cast<Symbol*>(small); }
 };
 
 class Tensor {
@@ -62,6 +69,8 @@ class Tensor {
     *static_cast<T*>(t.body_->data) = value;
     return t;
   }
+  // A tensor that stands for a value of a graph.
+  static Tensor symbolic_value(DType, const Shape&, Symbol);
   // A scalar of the given dtype with a small number as its value.
   static Tensor number(DType, double);
   // The same elements under another shape (or a run of them, from `offset` on): shares the buffer.
@@ -69,6 +78,7 @@ class Tensor {
 
   explicit operator bool() const { return body_ != nullptr; }
   TensorBody* body() const { return body_; }
+  bool symbolic() const { return !body_->data; }
   TensorBody* release() { return std::exchange(body_, nullptr); }
   DType dtype() const { return body_->dtype; }
   const Shape& shape() const { return body_->shape; }

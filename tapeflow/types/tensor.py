@@ -51,11 +51,31 @@ def element_repr(values: Any) -> str:
     return repr(values if isinstance(values, bytes) else values.item())
 
 
+def _name(self: Any) -> str:
+    """The name in its graph, as `add:0`."""
+    place = _core.place_of(self)
+    if place is None:
+        raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
+    graph, value, node = place
+    if graph is None:
+        return f"value_{value}:0"
+    if node < 0:
+        return graph.input_name(value) if hasattr(graph, "input_name") else f"Placeholder_{value}:0"
+    operation, name, _, outputs, _, _ = graph.node(node)
+    index = next(i for i, output in enumerate(outputs) if output is self)
+    return f"{name or f'{operation}_{node}'}:{index}"
+
+
 def _repr(tensor: Any) -> str:
+    if _core.is_symbolic(tensor):
+        return f"<tf.Tensor '{tensor.name}' shape={tensor.shape} dtype={tensor.dtype.name}>"
     return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={element_repr(tensor.numpy())}>"
 
 
 def _str(tensor: Any) -> str:
+    if _core.is_symbolic(tensor):
+        shape = f", shape={tensor.shape}" if tensor.shape.rank is not None else ", shape=<unknown>"
+        return f'Tensor("{tensor.name}"{shape}, dtype={tensor.dtype.name})'
     return f"tf.Tensor({element_text(tensor.numpy(), str)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
 
 
@@ -76,11 +96,16 @@ def _get_shape(self: Any) -> TensorShape:
 
 def _set_shape(self: Any, shape: Any) -> None:
     """Checks that the shape is compatible with `shape`."""
-    if not self.shape.is_compatible_with(as_shape(shape)):
-        raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {as_shape(shape)}.")
+    shape = as_shape(shape)
+    if _core.is_symbolic(self):
+        _core.narrow_shape(self, self.shape.merge_with(shape))
+    elif not self.shape.is_compatible_with(shape):
+        raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
 
 
 def _format(self: Any, specification: str) -> str:
+    if _core.is_symbolic(self):
+        return format(str(self), specification)
     return format(self.numpy(), specification)
 
 
@@ -128,6 +153,7 @@ def add_array_behaviour(cls: type) -> None:
 
 add_array_behaviour(Tensor)
 Tensor.set_shape = _set_shape
+Tensor.name = property(_name)
 Tensor.backing_device = Tensor.device
 Tensor.__format__ = _format
 Tensor.__copy__ = Tensor.__deepcopy__ = _copy

@@ -1,0 +1,132 @@
+// The Deferred operation: inputs are the inputs of the operation, its outputs, and the cotangents that flow; parameters
+// are its plan and then the operation's own.
+#include "autodiff/deferred.h"
+
+#include "autodiff/tape.h"
+#include "ops/ops.h"
+
+namespace tapeflow {
+namespace {
+
+struct Plan {
+  const Op* op;
+  int inputs, outputs;
+  SmallVector<bool, 4> flows;   // per output: a cotangent is given
+  SmallVector<bool, 8> wanted;  // per input
+};
+
+const Plan& plan_of(const Params& params) { return *static_cast<const Plan*>(params[0].object.get()); }
+
+Params own_params(const Params& params) {
+  Params own = Params::sized(params.size() - 1);
+  for (int i = 1; i < int(params.size()); ++i) own.mutable_at(i - 1) = params[i];
+  return own;
+}
+
+// Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
+SmallVector<Tensor, 4> run_rule(const Plan& plan, const Params& params, std::span<const Tensor> in) {
+  SmallVector<Tensor, 4> dy;
+  size_t next = size_t(plan.inputs + plan.outputs);
+  for (bool flows : plan.flows) dy.push_back(flows ? in[next++] : Tensor());
+  RuleContext context{*plan.op, params, in.subspan(0, size_t(plan.inputs)), in.subspan(size_t(plan.inputs), size_t(plan.outputs)),
+                      {},       nullptr, dy, plan.wanted, {}, {}};
+  context.result.resize(size_t(plan.inputs));
+  plan.op->vjp(context);
+  SmallVector<Tensor, 4> result;
+  for (int i = 0; i < plan.inputs; ++i) {
+    if (!plan.wanted[size_t(i)]) continue;
+    const Tensor& dx = context.result[size_t(i)];
+    Tensor rows = size_t(i) < context.sparse_indices.size() ? context.sparse_indices[size_t(i)] : Tensor();
+    result.push_back(dx ? densified({dx, rows}, in[size_t(i)].shape()) : zeros_like(in[size_t(i)]));
+  }
+  return result;
+}
+
+void infer(Call& call) {
+  const Plan& plan = plan_of(call.params);
+  for (int i = 0; i < plan.inputs; ++i)
+    if (plan.wanted[size_t(i)]) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
+}
+
+const Op& deferred_op = define_inner(Op{
+    .name = "Deferred",
+    .arguments = {tensors("values", any_dtype)},
+    .infer_staged = infer,
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          for (Tensor& t : run_rule(plan_of(call.params), own_params(call.params), call.in)) call.out.push_back(std::move(t));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          Tape tape(false, false);
+          SmallVector<ValueIndex, 8> sources, targets;
+          SmallVector<Spec, 4> specs;
+          SmallVector<Tensor, 4> in, dy;
+          for (int i = 0; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
+          tape.start();
+          for (int i = 0; i < c.inputs(); ++i) {
+            if (c.wants(i)) tape.watch(in[size_t(i)]);
+            sources.push_back(c.wants(i) ? tape.find(in[size_t(i)]) : kNotFollowed);
+          }
+          SmallVector<Tensor, 4> result = run_rule(plan_of(c.params), own_params(c.params), in);
+          tape.stop();
+          for (size_t j = 0; j < result.size(); ++j) {
+            if (!c.has_dy(int(j))) continue;
+            targets.push_back(tape.find(result[j]));
+            specs.push_back({result[j].dtype(), result[j].shape()});
+            dy.push_back(c.dy(int(j)));
+          }
+          std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
+          for (int i = 0; i < c.inputs(); ++i)
+            if (flow[size_t(i)]) c.set(i, densified(flow[size_t(i)], c.shape(i)));
+        },
+    .keep = keep_everything,
+    .stateful = true,
+});
+
+}  // namespace
+
+bool waits(const Call& call) {
+  if (!thread_state().stage) return false;
+  if (call.op.rule_needs_values || call.params.has_tensor()) return true;
+  for (const Tensor& t : call.in)
+    if (t.size() < 0) return true;
+  for (const Tensor& t : call.out)
+    if (t.size() < 0) return true;
+  return false;
+}
+
+bool waits(const RuleContext& c) {
+  if (c.op.rule_of_its_own) return false;
+  if (c.op.rule_needs_values || c.params.has_tensor()) return true;
+  for (int i = 0; i < c.inputs(); ++i)
+    if (c.kept_inputs[size_t(i)] && c.kept_inputs[size_t(i)].size() < 0) return true;
+  for (int i = 0; i < c.outputs(); ++i)
+    if (c.kept_outputs[size_t(i)] && c.kept_outputs[size_t(i)].size() < 0) return true;
+  return false;
+}
+
+void defer_rule(RuleContext& c) {
+  auto plan = std::make_shared<Plan>();
+  plan->op = &c.op;
+  plan->inputs = c.inputs();
+  plan->outputs = c.outputs();
+  SmallVector<Tensor, 8> in;
+  for (int i = 0; i < c.inputs(); ++i) in.push_back(c.x(i)), plan->wanted.push_back(c.wants(i));
+  for (int j = 0; j < c.outputs(); ++j) in.push_back(c.y(j));
+  for (int j = 0; j < c.outputs(); ++j) {
+    plan->flows.push_back(c.has_dy(j));
+    if (c.has_dy(j)) in.push_back(c.dy(j));
+  }
+  Params params = Params::sized(c.params.size() + 1);
+  params.mutable_at(0) = Param(std::shared_ptr<void>(plan));
+  for (int i = 0; i < int(c.params.size()); ++i) params.mutable_at(i + 1) = c.params[i];
+  SmallVector<Tensor, 2> out = run_all(deferred_op, in, params);
+  size_t next = 0;
+  for (int i = 0; i < c.inputs(); ++i)
+    if (c.wants(i)) c.set(i, out[next++]);
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,15 @@
+// Rules that wait: while tracing, a rule that needs to know shapes or elements which are not known yet becomes an
+// operation of its own, `Deferred`, that runs the rule when they are. It is differentiable like any other.
+#pragma once
+#include "op/op.h"
+
+namespace tapeflow {
+
+// Whether the rule of this operation has to wait for values that only running the graph gives.
+bool waits(const Call&);
+bool waits(const RuleContext&);  // its kept tensors are all there
+
+// Sets the results of a VJP to symbolic tensors that the deferred rule will give.
+void defer_rule(RuleContext&);
+
+}  // namespace tapeflow

@@ -1,0 +1,15 @@
+// Control flow as operations. All graphs of one operation take the same inputs.
+#pragma once
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+// Runs the branch with the given number (true is 1); the last one if there is none with it.
+SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
+
+// Runs `body` on the first `variables` inputs while `condition` holds, at most `limit` times (negative: no limit). The
+// inputs after them are the same in every round.
+SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
+                                 int64_t variables, int64_t limit);
+
+}  // namespace tapeflow

@@ -1,0 +1,107 @@
+// Graphs: operations that were traced instead of run. A graph is the Stage of the program that builds it; the nodes are
+// in program order. A value is a constant (an ordinary tensor), an input, or an output of a node; a symbolic tensor
+// stands for a value. What a graph inside another one uses of the outer graph becomes an input of its own, a capture.
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "autodiff/tape.h"
+
+namespace tapeflow {
+
+using ValueId = uint32_t;
+
+struct Node {
+  const Op* op;
+  Params params;
+  SmallVector<ValueId, 4> inputs;
+  ValueId first_output;
+  uint32_t outputs;
+  Location location;
+  std::string name;  // as TensorFlow names it, "add_1"; unique in the graph
+};
+
+struct Value {
+  static constexpr int kConstant = -1, kInput = -2;
+  Tensor tensor;  // the constant, or the symbolic tensor
+  int node;
+};
+
+class Graph final : public Stage {
+ public:
+  // `takes_everything`: operations on constants become nodes too, as in TensorFlow 1; otherwise they run while tracing.
+  explicit Graph(Graph* outer = nullptr, bool takes_everything = false) : outer_(outer), takes_everything_(takes_everything) {}
+  ~Graph();
+  Graph(const Graph&) = delete;
+
+  bool takes(const Call&) const override;
+  void add(Call&) override;
+  const Tensor& read(VariableBody&) override;
+
+  Tensor add_input(const Spec&);
+  // From now on `foreign`, a tensor of another graph, means `own` here.
+  void import(const Tensor& foreign, Tensor own);
+  // The value that a tensor is in this graph: its own, a constant, an imported or a captured one.
+  ValueId id_of(const Tensor&);
+  bool owns(const Tensor& t) const { return t.symbolic() && t.body()->symbol().graph == this; }
+  bool takes_everything() const { return takes_everything_; }
+  Graph* outer() const { return outer_; }
+  // Removes the nodes from `count` on; nobody may hold their outputs.
+  void cut_back(size_t count);
+  void set_name(size_t node, std::string wanted);
+  std::string unique_name(std::string wanted);
+
+  std::vector<Node> nodes;
+  std::vector<Value> values;
+  std::vector<ValueId> inputs, outputs;
+  std::vector<Tensor> captures;  // the outer tensors behind the last inputs
+  // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
+  std::vector<VariableBody*> changing;
+  std::string scope;             // in front of the names of new nodes, "layer/"
+  void* face = nullptr;          // the Python object; borrowed
+  std::shared_ptr<void> derivative;  // see graph/differentiate.cc
+  std::shared_ptr<void> plans;       // see graph/run.cc
+
+ private:
+  void infer(Call&);
+  ValueId capture(const Tensor& outer_tensor);
+
+  Graph* outer_;
+  bool takes_everything_;
+  std::unordered_map<const TensorBody*, ValueId> constant_ids_;
+  std::unordered_map<const TensorBody*, Tensor> imported_;
+  std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
+  std::unordered_map<const VariableBody*, ValueId> reads_;
+  std::unordered_map<std::string, int> name_counts_;
+};
+
+// What stands for elements of an integer tensor that are not known while tracing.
+constexpr int64_t kUnknownInt = INT64_MIN;
+// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants).
+Ints known_elements(const Graph&, const Tensor&);
+
+// Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear
+// of every node. Gives the outputs.
+std::vector<Tensor> interpret(const Graph&, std::span<const Tensor> inputs);
+
+// The same for any values of the graph, from any values that are given. `see` hears of every value.
+struct Excerpt {
+  std::span<const ValueId> given;
+  std::span<const Tensor> tensors;
+  std::span<const ValueId> wanted;
+  bool effects;                  // all of them
+  std::span<const int> nodes = {};  // these run whether or not somebody needs their outputs
+};
+std::vector<Tensor> interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
+
+// Operations that the graph layer itself needs.
+const Op& read_variable_op();
+const Op& assign_op();  // params: the variable, the kind of update
+enum class Update : int { assign, add, subtract };
+void apply_update(VariableBody&, const Tensor&, Update);
+Param variable_param(VariableBody&);
+VariableBody& variable_in(const Param&);
+
+}  // namespace tapeflow

@@ -1,0 +1,160 @@
+// Running a graph through the door, and the operations on variables that only graphs need.
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "graph/graph.h"
+#include "kernels/elementwise.h"
+#include "kernels/vector.h"
+#include "ops/ops.h"
+
+namespace tapeflow {
+
+Param variable_param(VariableBody& v) {
+  v.retain();
+  return Param(std::shared_ptr<void>(&v, [](void* p) { static_cast<VariableBody*>(p)->drop(); }));
+}
+VariableBody& variable_in(const Param& p) { return *static_cast<VariableBody*>(p.object.get()); }
+
+namespace {
+
+template <class T> void update_in_place(const Tensor& target, const Tensor& delta, Update update) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  auto kernel = update == Update::add ? v.add.vv : v.subtract.vv;
+  T* y = target.mutable_data<T>();
+  const T* x = delta.data<T>();
+  if (target.size() <= kCheapGrain) return kernel(y, x, y, target.size());
+  parallel_for(target.size(), kCheapGrain,
+               [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
+}
+
+const Op& read_op = define_inner(Op{
+    .name = "ReadVariableOp",
+    .arguments = {},
+    .infer =
+        [](Call& call) {
+          const VariableBody& v = variable_in(call.params[0]);
+          call.returns(v.dtype, v.shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& value = variable_in(call.params[0]).value;
+          if (!value)
+            fail(ErrorKind::failed_precondition, "Variable: Attempting to use uninitialized value ", variable_in(call.params[0]).name);
+          call.out.push_back(value.view(value.shape()));
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+    .stateful = true,
+});
+
+const Op& assign_variable_op = define_inner(Op{
+    .name = "AssignVariableOp",
+    .arguments = {tensor("value", any_dtype), integer("update")},
+    .infer_staged = [](Call&) {},
+    .kernel = [](Call& call) { apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1))); },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+    .stateful = true,
+    .effect = true,
+});
+
+// A parameter that was a tensor while tracing: its elements, if they are there now.
+Param resolved(const Param& p, Tensor t) {
+  if (t.symbolic()) return Param(std::move(t), p.argument_kind());
+  switch (Argument::Kind(p.argument_kind())) {
+    case Argument::Kind::flag: return Param(read_ints(cast(t, DType::int32))[0] != 0);
+    case Argument::Kind::real: return Param(*cast(t, DType::float64).data<double>());
+    case Argument::Kind::integer: return Param(read_ints(t)[0]);
+    default: return Param(read_ints(t));
+  }
+}
+
+}  // namespace
+
+const Op& read_variable_op() { return read_op; }
+const Op& assign_op() { return assign_variable_op; }
+
+void apply_update(VariableBody& v, const Tensor& t, Update update) {
+  static const char* names[] = {"assign", "assign_add", "assign_sub"};
+  const char* who = names[int(update)];
+  check_assignable(v, t, who);
+  if (update == Update::assign) {
+    v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
+    return;
+  }
+  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
+  if (!(v.value.shape() == t.shape()))
+    fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+  if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
+  if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
+  PauseRecording paused;
+  v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+}
+
+std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs) {
+  return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
+}
+
+std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(ValueId, const Tensor&)> see) {
+  size_t count = graph.nodes.size();
+  std::vector<Tensor> at(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i)
+    if (graph.values[i].node == Value::kConstant) at[i] = graph.values[i].tensor;
+  for (size_t i = 0; i < excerpt.given.size(); ++i) at[excerpt.given[i]] = excerpt.tensors[i];
+  // What is needed, and by which node last.
+  std::vector<int> last(graph.values.size(), -1);
+  std::vector<uint8_t> needed(count, 0);
+  auto use = [&](ValueId v, size_t by) {
+    if (last[v] < 0) last[v] = int(by);
+    if (!at[v] && graph.values[v].node >= 0) needed[size_t(graph.values[v].node)] = 1;
+  };
+  for (ValueId v : excerpt.wanted) use(v, count);
+  for (int node : excerpt.nodes) needed[size_t(node)] = 1;
+  for (size_t i = count; i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    if (!node.op || !(needed[i] || (excerpt.effects && node.op->effect))) continue;
+    needed[i] = 1;
+    for (ValueId v : node.inputs) use(v, i);
+    for (int p = 0; p < int(node.params.size()); ++p)
+      if (node.params[p].kind == Param::Kind::tensor) use(node.params[p].tensor().body()->symbol().value, i);
+  }
+
+  for (size_t i = 0; i < graph.values.size(); ++i)
+    if (at[i]) see(ValueId(i), at[i]);
+  SmallVector<Tensor, 4> in;
+  for (size_t i = 0; i < count; ++i) {
+    const Node& node = graph.nodes[i];
+    if (!needed[i]) continue;
+    if (node.op == &read_op) {
+      at[node.first_output] = read_variable(variable_in(node.params[0]));
+      see(node.first_output, at[node.first_output]);
+      continue;
+    }
+    in.clear();
+    for (ValueId v : node.inputs) {
+      if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: ", node.op->name, " depends on an input that is not given");
+      in.push_back(at[v]);
+    }
+    Params params = node.params;
+    if (params.has_tensor()) {
+      params = Params::sized(node.params.size());
+      for (int p = 0; p < int(params.size()); ++p) {
+        const Param& given = node.params[p];
+        params.mutable_at(p) = given.kind == Param::Kind::tensor ? resolved(given, at[given.tensor().body()->symbol().value]) : given;
+      }
+    }
+    for (ValueId v : node.inputs)
+      if (last[v] == int(i)) at[v] = Tensor();
+    Call call(*node.op, in, params);
+    dispatch(call);
+    for (size_t k = 0; k < call.out.size(); ++k) {
+      see(node.first_output + ValueId(k), call.out[k]);
+      at[node.first_output + k] = std::move(call.out[k]);
+    }
+  }
+  std::vector<Tensor> results;
+  for (ValueId v : excerpt.wanted) results.push_back(at[v]);
+  return results;
+}
+
+}  // namespace tapeflow

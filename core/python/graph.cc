@@ -1,0 +1,440 @@
+// Graphs as Python sees them: building one, running it, control flow, operations that call back into Python, and the
+// quick way from a traced function to its graph.
+#include "graph/graph.h"
+
+#include <algorithm>
+
+#include "graph/control_ops.h"
+#include "graph/differentiate.h"
+#include "graph/run.h"
+#include "ops/ops.h"
+#include "python/common.h"
+
+namespace tapeflow::python {
+namespace {
+
+struct GraphObject {
+  PyObject_HEAD
+  std::shared_ptr<Graph>* graph;
+  std::vector<Stage*>* entered;  // the stages that were in place at each __enter__
+  PyObject* dict;
+};
+PyTypeObject* graph_type = nullptr;
+const std::shared_ptr<Graph>& graph_of(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->graph; }
+
+const std::shared_ptr<Graph>& checked_graph(PyObject* o) {
+  if (!PyObject_TypeCheck(o, graph_type)) fail(ErrorKind::type, "a graph is expected; got a ", Py_TYPE(o)->tp_name);
+  return graph_of(o);
+}
+
+SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
+  Ref items = checked(PySequence_Fast(sequence, "a list of tensors is expected"));
+  SmallVector<Tensor, 8> result;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    result.push_back(to_tensor(PySequence_Fast_GET_ITEM(items.get(), i), DType::invalid, DType::invalid, who));
+  return result;
+}
+
+// Graph(outer=None, takes_everything=False)
+PyObject* graph_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* outer = Py_None;
+  int takes_everything = 0;
+  if (!PyArg_ParseTuple(args, "|Op:Graph", &outer, &takes_everything)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph* around = outer == Py_None ? nullptr : checked_graph(outer).get();
+    Ref self = checked(type->tp_alloc(type, 0));
+    auto* o = reinterpret_cast<GraphObject*>(self.get());
+    o->graph = new std::shared_ptr<Graph>(std::make_shared<Graph>(around, takes_everything));
+    o->entered = new std::vector<Stage*>;
+    (*o->graph)->face = self.get();
+    return self.release();
+  });
+}
+void graph_dealloc(PyObject* self) {
+  auto* o = reinterpret_cast<GraphObject*>(self);
+  PyObject_GC_UnTrack(self);
+  (*o->graph)->face = nullptr;
+  Py_CLEAR(o->dict);
+  delete o->graph;
+  delete o->entered;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+int graph_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<GraphObject*>(self)->dict);
+  return 0;
+}
+int graph_clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<GraphObject*>(self)->dict);
+  return 0;
+}
+
+PyObject* graph_enter(PyObject* self, PyObject*) {
+  reinterpret_cast<GraphObject*>(self)->entered->push_back(thread_state().stage);
+  thread_state().stage = graph_of(self).get();
+  return Py_NewRef(self);
+}
+PyObject* graph_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  auto& entered = *reinterpret_cast<GraphObject*>(self)->entered;
+  if (!entered.empty()) {
+    thread_state().stage = entered.back();
+    entered.pop_back();
+  }
+  Py_RETURN_NONE;
+}
+
+// add_input(dtype, shape): a tensor that stands for a value given when the graph runs.
+PyObject* graph_add_input(PyObject* self, PyObject* args) {
+  PyObject *dtype, *shape;
+  if (!PyArg_ParseTuple(args, "OO:add_input", &dtype, &shape)) return nullptr;
+  return guarded([&] { return wrap(graph_of(self)->add_input({dtype_from(dtype), shape_from(shape)})); });
+}
+
+PyObject* graph_set_outputs(PyObject* self, PyObject* list) {
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    graph.outputs.clear();
+    for (const Tensor& t : tensors_of(list, "function")) graph.outputs.push_back(graph.id_of(t));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* graph_call(PyObject* self, PyObject* list) {
+  return guarded([&] {
+    const auto& graph = graph_of(self);
+    SmallVector<Tensor, 8> in = tensors_of(list, "function");
+    if (in.size() != graph->inputs.size())
+      fail(ErrorKind::type, "a graph with ", graph->inputs.size(), " inputs was called with ", in.size());
+    return wrap_list(call_graph(graph, in));
+  });
+}
+
+// evaluate(tensors, given, values): any values of the graph from any others, with the effects of the nodes if asked for.
+PyObject* graph_evaluate(PyObject* self, PyObject* args) {
+  PyObject *wanted, *given, *values, *operations;
+  if (!PyArg_ParseTuple(args, "OOOO:evaluate", &wanted, &given, &values, &operations)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    std::vector<ValueId> wanted_ids, given_ids;
+    for (const Tensor& t : tensors_of(wanted, "Session.run")) wanted_ids.push_back(graph.id_of(t));
+    for (const Tensor& t : tensors_of(given, "Session.run")) given_ids.push_back(graph.id_of(t));
+    Ref numbers = checked(PySequence_Fast(operations, "a list of operations is expected"));
+    std::vector<int> nodes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(numbers.get()); ++i)
+      nodes.push_back(int(PyLong_AsLong(PySequence_Fast_GET_ITEM(numbers.get(), i))));
+    if (PyErr_Occurred()) throw_python_error();
+    EnterStage nowhere(nullptr);
+    SmallVector<Tensor, 8> tensors = tensors_of(values, "Session.run");
+    PauseRecording unheard;
+    return wrap_list(interpret(graph, {given_ids, tensors, wanted_ids, false, nodes}, [](ValueId, const Tensor&) {}));
+  });
+}
+
+PyObject* graph_cut_back(PyObject* self, PyObject* count) {
+  size_t n = PyLong_AsSize_t(count);
+  if (PyErr_Occurred()) return nullptr;
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->cut_back(n);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* value_list(Graph& graph, const std::vector<ValueId>& ids) {
+  std::vector<Tensor> tensors;
+  for (ValueId v : ids) tensors.push_back(graph.values[v].tensor);
+  return wrap_list(tensors);
+}
+PyObject* get_inputs(PyObject* self, void*) {
+  return guarded([&] { return value_list(*graph_of(self), graph_of(self)->inputs); });
+}
+PyObject* get_outputs(PyObject* self, void*) {
+  return guarded([&] { return value_list(*graph_of(self), graph_of(self)->outputs); });
+}
+PyObject* get_captures(PyObject* self, void*) {
+  return guarded([&] { return wrap_list(graph_of(self)->captures); });
+}
+PyObject* get_node_count(PyObject* self, void*) { return PyLong_FromSize_t(graph_of(self)->nodes.size()); }
+PyObject* get_outer(PyObject* self, void*) {
+  Graph* outer = graph_of(self)->outer();
+  return Py_NewRef(outer && outer->face ? static_cast<PyObject*>(outer->face) : Py_None);
+}
+PyObject* get_takes_everything(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->takes_everything()); }
+PyObject* get_scope(PyObject* self, void*) { return PyUnicode_FromString(graph_of(self)->scope.c_str()); }
+int set_scope(PyObject* self, PyObject* value, void*) {
+  const char* text = value ? PyUnicode_AsUTF8(value) : nullptr;
+  if (!text) return -1;
+  graph_of(self)->scope = text;
+  return 0;
+}
+
+PyObject* variable_list(const std::vector<VariableBody*>& variables) {
+  Ref list = checked(PyList_New(0));
+  for (VariableBody* v : variables)
+    if (v->wrapper && PyList_Append(list.get(), static_cast<PyObject*>(v->wrapper)) < 0) throw_python_error();
+  return list.release();
+}
+// The variables that the graph assigns to; setting it says which ones it will.
+PyObject* get_changing(PyObject* self, void*) {
+  return guarded([&] { return variable_list(graph_of(self)->changing); });
+}
+int set_changing(PyObject* self, PyObject* list, void*) {
+  return guarded(
+      [&]() -> int {
+        Ref items = checked(PySequence_Fast(list, "a list of variables is expected"));
+        graph_of(self)->changing.clear();
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+          graph_of(self)->changing.push_back(&variable_of(PySequence_Fast_GET_ITEM(items.get(), i)));
+        return 0;
+      },
+      -1);
+}
+PyObject* get_variables(PyObject* self, void*) {
+  return guarded([&] {
+    std::vector<VariableBody*> variables;
+    for (const Node& node : graph_of(self)->nodes) {
+      if (node.op != &read_variable_op() && node.op != &assign_op()) continue;
+      VariableBody* v = &variable_in(node.params[0]);
+      if (std::find(variables.begin(), variables.end(), v) == variables.end()) variables.push_back(v);
+    }
+    return variable_list(variables);
+  });
+}
+
+// node(i): (operation, name, inputs, outputs, code object, instruction), or None for one that was taken back.
+PyObject* graph_node(PyObject* self, PyObject* index) {
+  size_t i = PyLong_AsSize_t(index);
+  if (PyErr_Occurred()) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    if (i >= graph.nodes.size()) fail(ErrorKind::index, "the graph has ", graph.nodes.size(), " nodes; got ", i);
+    const Node& node = graph.nodes[i];
+    if (!node.op) Py_RETURN_NONE;
+    std::vector<ValueId> outputs;
+    for (uint32_t k = 0; k < node.outputs; ++k) outputs.push_back(node.first_output + k);
+    Ref in = checked(value_list(graph, {node.inputs.begin(), node.inputs.end()})), out = checked(value_list(graph, outputs));
+    PyObject* code = node.location.code ? static_cast<PyObject*>(node.location.code) : Py_None;
+    return Py_BuildValue("(ssOOOi)", node.op->name, node.name.c_str(), in.get(), out.get(), code, node.location.instruction);
+  });
+}
+PyObject* graph_set_node_name(PyObject* self, PyObject* args) {
+  Py_ssize_t node;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "ns:set_node_name", &node, &name)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->set_name(size_t(node), name);
+    return PyUnicode_FromString(graph_of(self)->nodes[size_t(node)].name.c_str());
+  });
+}
+PyObject* graph_unique_name(PyObject* self, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) return nullptr;
+  return guarded([&] { return PyUnicode_FromString(graph_of(self)->unique_name(text).c_str()); });
+}
+PyObject* graph_import(PyObject* self, PyObject* args) {
+  PyObject *foreign, *own;
+  if (!PyArg_ParseTuple(args, "OO:import_tensor", &foreign, &own)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->import(tensor_of(foreign), tensor_of(own));
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef graph_methods[] = {
+    {"__enter__", graph_enter, METH_NOARGS, nullptr},
+    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graph_exit)), METH_FASTCALL, nullptr},
+    {"add_input", graph_add_input, METH_VARARGS, "A tensor that stands for a value given when the graph runs."},
+    {"set_outputs", graph_set_outputs, METH_O, "The tensors that the graph gives."},
+    {"call", graph_call, METH_O, "Runs the graph as one operation."},
+    {"evaluate", graph_evaluate, METH_VARARGS, "evaluate(tensors, given, values, operations): any values of the graph from any others."},
+    {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
+    {"node", graph_node, METH_O, "What can be told of a node."},
+    {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
+    {"unique_name", graph_unique_name, METH_O, nullptr},
+    {"import_tensor", graph_import, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef graph_properties[] = {
+    {"inputs", get_inputs, nullptr, nullptr, nullptr},
+    {"outputs", get_outputs, nullptr, nullptr, nullptr},
+    {"captures", get_captures, nullptr, nullptr, nullptr},
+    {"node_count", get_node_count, nullptr, nullptr, nullptr},
+    {"outer", get_outer, nullptr, nullptr, nullptr},
+    {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
+    {"scope", get_scope, set_scope, nullptr, nullptr},
+    {"changing", get_changing, set_changing, nullptr, nullptr},
+    {"variables_used", get_variables, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMemberDef graph_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(GraphObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot graph_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(graph_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(graph_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(graph_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(graph_clear)},
+    {Py_tp_methods, graph_methods},
+    {Py_tp_getset, graph_properties},
+    {Py_tp_members, graph_members},
+    {0, nullptr},
+};
+PyType_Spec graph_spec = {"tapeflow._core.Graph", sizeof(GraphObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, graph_slots};
+
+// ---- operations that call back into Python
+
+struct PythonCall {
+  PyObject *function, *rule;  // list of tensors -> list of tensors; (inputs, outputs, dy) -> list of dx
+  SmallVector<Spec, 2> specs;
+  PythonCall(PyObject* f, PyObject* r) : function(Py_NewRef(f)), rule(Py_NewRef(r)) {}
+  ~PythonCall() {
+    Py_DECREF(function);
+    Py_DECREF(rule);
+  }
+};
+const PythonCall& python_call(const Params& params) { return *static_cast<const PythonCall*>(params[0].object.get()); }
+
+Op python_op(const char* name, bool effect) {
+  return Op{
+      .name = name,
+      .arguments = {tensors("input", any_dtype)},
+      .infer_staged =
+          [](Call& call) {
+            for (const Spec& s : python_call(call.params).specs) call.returns(s.dtype, s.shape);
+          },
+      .kernel =
+          [](Call& call) {
+            PauseRecording unheard;
+            const PythonCall& p = python_call(call.params);
+            Ref in = checked(wrap_list(call.in));
+            Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
+            for (Tensor& t : tensors_of(out.get(), "py_function")) call.out.push_back(std::move(t));
+          },
+      .makes_outputs = true,
+      .vjp =
+          [](RuleContext& c) {
+            const PythonCall& p = python_call(c.params);
+            if (p.rule == Py_None) return;
+            Ref in = checked(wrap_list(c.kept_inputs)), out = checked(wrap_list(c.kept_outputs)), dy = checked(PyList_New(0));
+            for (int j = 0; j < c.outputs(); ++j) {
+              Ref item = c.has_dy(j) ? checked(wrap(c.dy(j))) : Ref::share(Py_None);
+              if (PyList_Append(dy.get(), item.get()) < 0) throw_python_error();
+            }
+            Ref results = checked(PyObject_CallFunctionObjArgs(p.rule, in.get(), out.get(), dy.get(), nullptr));
+            Ref items = checked(PySequence_Fast(results.get(), "a list of gradients is expected"));
+            for (int i = 0; i < c.inputs(); ++i) {
+              PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+              if (item != Py_None && c.wants(i)) c.set(i, to_tensor(item, c.dtype(i), DType::invalid, "py_function"));
+            }
+          },
+      .keep = keep_everything,
+      .stateful = true,
+      .effect = effect,
+      .rule_of_its_own = true,
+  };
+}
+
+// call_python(function, inputs, dtypes, shapes, rule, effect): a node that runs a Python function.
+PyObject* call_python(PyObject*, PyObject* args) {
+  PyObject *function, *inputs, *dtypes, *shapes, *rule;
+  int effect;
+  if (!PyArg_ParseTuple(args, "OOO!O!Op:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type, &shapes, &rule, &effect))
+    return nullptr;
+  return guarded([&] {
+    static const Op &with_effect = define_inner(python_op("EagerPyFunc", true)), &without = define_inner(python_op("Composition", false));
+    auto call = std::make_shared<PythonCall>(function, rule);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dtypes); ++i)
+      call->specs.push_back({dtype_from(PyList_GET_ITEM(dtypes, i)), shape_from(PyList_GET_ITEM(shapes, i))});
+    SmallVector<Tensor, 8> in = tensors_of(inputs, "py_function");
+    return wrap_list(run_all(effect ? with_effect : without, in, {Param(std::static_pointer_cast<void>(call))}));
+  });
+}
+
+// ---- control flow
+
+PyObject* case_node(PyObject*, PyObject* args) {
+  PyObject *index, *branches, *inputs;
+  if (!PyArg_ParseTuple(args, "OOO:add_case", &index, &branches, &inputs)) return nullptr;
+  return guarded([&] {
+    Ref items = checked(PySequence_Fast(branches, "a list of graphs is expected"));
+    SmallVector<std::shared_ptr<Graph>, 4> graphs;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
+    SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
+    return wrap_list(add_case(operand(index), std::span(graphs.begin(), graphs.size()), in));
+  });
+}
+PyObject* while_node(PyObject*, PyObject* args) {
+  PyObject *condition, *body, *inputs;
+  long long variables, limit;
+  if (!PyArg_ParseTuple(args, "OOOLL:add_while", &condition, &body, &inputs, &variables, &limit)) return nullptr;
+  return guarded([&] {
+    SmallVector<Tensor, 8> in = tensors_of(inputs, "while_loop");
+    return wrap_list(add_while(checked_graph(condition), checked_graph(body), in, variables, limit));
+  });
+}
+
+// ---- where operations go
+
+PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
+PyObject* current_graph(PyObject*, PyObject*) {
+  auto* graph = static_cast<Graph*>(thread_state().stage);
+  return Py_NewRef(graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None);
+}
+PyObject* is_tracing(PyObject*, PyObject*) { return PyBool_FromLong(thread_state().stage != nullptr); }
+// swap_stage(graph or None) -> the one before
+PyObject* swap_stage(PyObject*, PyObject* to) {
+  return guarded([&] {
+    Ref before(current_graph(nullptr, nullptr));
+    thread_state().stage = to == Py_None ? nullptr : checked_graph(to).get();
+    return before.release();
+  });
+}
+// place_of(tensor) -> (graph or None, value number, node number)
+PyObject* place_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(o) || !tensor_of(o).symbolic()) Py_RETURN_NONE;
+    Symbol s = tensor_of(o).body()->symbol();
+    auto* graph = static_cast<Graph*>(s.graph);
+    PyObject* face = graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None;
+    return Py_BuildValue("(OIi)", face, s.value, graph ? graph->values[s.value].node : -1);
+  });
+}
+// narrow_shape(tensor, shape): says what a symbolic tensor's shape will be.
+PyObject* narrow_shape(PyObject*, PyObject* args) {
+  PyObject *o, *shape;
+  if (!PyArg_ParseTuple(args, "OO:narrow_shape", &o, &shape)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    TensorBody* body = tensor_of(o).body();
+    body->shape = shape_from(shape);
+    body->size = body->shape.fully_known() ? body->shape.elements() : -1;
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {
+    {"call_python", call_python, METH_VARARGS, nullptr},
+    {"add_case", case_node, METH_VARARGS, nullptr},
+    {"add_while", while_node, METH_VARARGS, nullptr},
+    {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
+    {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
+    {"is_tracing", is_tracing, METH_NOARGS, nullptr},
+    {"swap_stage", swap_stage, METH_O, nullptr},
+    {"place_of", place_of, METH_O, nullptr},
+    {"narrow_shape", narrow_shape, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_graph_types(PyObject* module) {
+  Ref type = checked(PyType_FromSpec(&graph_spec));
+  graph_type = reinterpret_cast<PyTypeObject*>(type.get());
+  if (PyModule_AddObjectRef(module, "Graph", type.get()) < 0) throw_python_error();
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

@@ -1,0 +1,3 @@
+"""`tf.function`: tracing Python functions into graphs."""
+
+from tapeflow.function import composition, function, trace
