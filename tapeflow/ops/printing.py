@@ -114,6 +114,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     `output_stream` is `sys.stderr`, `sys.stdout`, a logging function of `tf.get_logger()` such as `logging.info`, or
     "file://path", to which the text is appended. Of a long dimension the first and last `summarize` elements are shown.
 
+    >>> import sys
     >>> tf.print("x =", [1, 2], output_stream=sys.stdout)
     x = [1, 2]
     """
