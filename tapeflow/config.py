@@ -296,6 +296,8 @@ def reset_memory_stats(device: str) -> None:
 
 
 def _check_memory_device(device: str) -> None:
+    if not isinstance(device, str):
+        raise TypeError(f'Expected a device name such as "CPU:0"; got {type(device).__name__}')
     device_type, _, number = device.removeprefix("/").removeprefix("device:").rpartition(":")
     if not (device_type and number.isdecimal()):
         raise ValueError(

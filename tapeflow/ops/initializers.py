@@ -166,7 +166,7 @@ class VarianceScalingInitializerV1(_Initializer):
             raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
-        distribution = distribution.lower()
+        distribution = str(distribution).lower()
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(
                 "Argument `distribution` should be one of ('normal', 'uniform', 'truncated_normal', "

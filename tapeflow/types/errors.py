@@ -220,6 +220,8 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
     >>> tf.compat.v1.errors.exception_type_from_error_code(5).__name__
     'NotFoundError'
     """
+    if error_code not in error_class_by_code:
+        raise ValueError(f"There is no error class with code {error_code}; codes are {sorted(error_class_by_code)}")
     return error_class_by_code[error_code]
 
 

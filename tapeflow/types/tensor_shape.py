@@ -412,5 +412,5 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     >>> tf.compat.dimension_at_index(tf.TensorShape([2, 3]), -1)
     Dimension(3)
     """
-    dims = shape.dims
+    dims = as_shape(shape).dims
     return Dimension(None) if dims is None else dims[index]
