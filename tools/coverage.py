@@ -60,9 +60,9 @@ def exists(name: str) -> bool:
 
     value: object = tapeflow
     for part in name.split(".")[1:]:
-        value = vars(value).get(part) if hasattr(value, "__dict__") else None
-        if value is None and name != "tf.newaxis":
+        if part not in getattr(value, "__dict__", {}):
             return False
+        value = vars(value)[part]
     return True
 
 
