@@ -15,6 +15,7 @@ from tapeflow.ops import (
     ctc,
     debugging,
     diagonals,
+    distorted_boxes,
     einsum,
     embeddings,
     factorizations,

@@ -112,7 +112,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     return primitives.SelfAdjointEigV2(tensor, False)[0]
 
 
-@public("linalg.eig")
+@public("linalg.eig", "eig")
 def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     """Complex eigenvalues and eigenvectors (as columns, of norm 1) of square matrices, in no particular order.
 
@@ -122,7 +122,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     return tuple(primitives.Eig(tensor, True))
 
 
-@public("linalg.eigvals")
+@public("linalg.eigvals", "eigvals")
 def eigvals(tensor: Any, name: str | None = None) -> Any:
     """Complex eigenvalues of square matrices, in no particular order.
 
