@@ -840,7 +840,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     if n < 0:
         raise ValueError(f"diff: n must not be negative; got {n}")
     x = moveaxis(a, axis, -1)
-    for _ in range(n):
+    for _ in range(min(n, x.shape[-1])):
         ends = x[..., 1:], x[..., :-1]
         x = primitives.NotEqual(*ends) if x.dtype == boolean else ends[0] - ends[1]
     return moveaxis(x, -1, axis)
