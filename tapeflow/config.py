@@ -15,7 +15,11 @@ _DEVICE_PATH = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 @public("config.PhysicalDevice")
 class PhysicalDevice(NamedTuple):
-    """A device of the machine."""
+    """A device of the machine.
+
+    >>> tf.config.list_physical_devices("CPU")[0]
+    PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')
+    """
 
     name: str
     device_type: str
@@ -23,7 +27,11 @@ class PhysicalDevice(NamedTuple):
 
 @public("config.LogicalDevice")
 class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
+    """A device as programs name it.
+
+    >>> tf.config.list_logical_devices("CPU")[0].name
+    '/device:CPU:0'
+    """
 
     name: str
     device_type: str
@@ -31,7 +39,11 @@ class LogicalDevice(NamedTuple):
 
 @public("config.LogicalDeviceConfiguration", "config.experimental.VirtualDeviceConfiguration")
 class LogicalDeviceConfiguration(NamedTuple):
-    """How a part of a device is set up; kept, but without effect on a processor."""
+    """How a part of a device is set up; kept, but without effect on a processor.
+
+    >>> tf.config.LogicalDeviceConfiguration(memory_limit=100).memory_limit
+    100
+    """
 
     memory_limit: int | None = None
     experimental_priority: int | None = None
@@ -71,7 +83,7 @@ def _check_device(device: Any) -> None:
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of the machine: always one processor.
 
-    >>> list_physical_devices("GPU")
+    >>> tf.config.list_physical_devices("GPU")
     []
     """
     return [_physical_device] if device_type in (None, "CPU") else []
@@ -81,7 +93,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that programs can name.
 
-    >>> list_logical_devices()
+    >>> tf.config.list_logical_devices()
     [LogicalDevice(name='/device:CPU:0', device_type='CPU')]
     """
     return [_logical_device] if device_type in (None, "CPU") else []
@@ -89,13 +101,22 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @public("config.get_visible_devices", "config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that `set_visible_devices` left visible."""
+    """The devices that `set_visible_devices` left visible.
+
+    >>> [device.device_type for device in tf.config.get_visible_devices()]
+    ['CPU']
+    """
     return list_physical_devices(device_type) if _settings.processor_visible else []
 
 
 @public("config.set_visible_devices", "config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Notes which devices are visible; the processor computes in any case."""
+    """Notes which devices are visible; the processor computes in any case.
+
+    >>> tf.config.set_visible_devices([], "GPU")
+    >>> tf.config.get_visible_devices("GPU")
+    []
+    """
     if not isinstance(devices, Sequence) or isinstance(devices, (PhysicalDevice, str)):
         devices = [devices] if devices else []
     for device in devices:
@@ -106,7 +127,12 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
 @public("config.get_logical_device_configuration", "config.experimental.get_virtual_device_configuration")
 def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
-    """What `set_logical_device_configuration` was given for the device."""
+    """What `set_logical_device_configuration` was given for the device.
+
+    >>> [processor] = tf.config.list_physical_devices("CPU")
+    >>> tf.config.get_logical_device_configuration(processor) is None
+    True
+    """
     _check_device(device)
     return _settings.logical_devices
 
@@ -115,32 +141,56 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Iterable[LogicalDeviceConfiguration]
 ) -> None:
-    """Notes how a device is divided; a processor stays one device."""
+    """Notes how a device is divided; a processor stays one device.
+
+    >>> [processor] = tf.config.list_physical_devices("CPU")
+    >>> tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()])
+    >>> len(tf.config.get_logical_device_configuration(processor))
+    1
+    """
     _check_device(device)
     _settings.logical_devices = list(logical_devices)
 
 
 @public("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """Whether operations placed on a device that does not exist run on the processor."""
+    """Whether operations placed on a device that does not exist run on the processor.
+
+    >>> tf.config.get_soft_device_placement()
+    True
+    """
     return _settings.soft_device_placement
 
 
 @public("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Sets whether `tf.device` accepts a device that does not exist."""
+    """Sets whether `tf.device` accepts a device that does not exist.
+
+    >>> tf.config.set_soft_device_placement(True)
+    >>> tf.config.get_soft_device_placement()
+    True
+    """
     _settings.soft_device_placement = bool(enabled)
 
 
 @public("config.threading.get_intra_op_parallelism_threads")
 def get_intra_op_parallelism_threads() -> int:
-    """The number of threads that one operation may use, as it was set; 0 stands for one per core."""
+    """The number of threads that one operation may use, as it was set; 0 stands for one per core.
+
+    >>> tf.config.threading.get_intra_op_parallelism_threads()
+    0
+    """
     return _settings.intra_op_threads
 
 
 @public("config.threading.set_intra_op_parallelism_threads")
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Sets how many threads one operation may use; 0 stands for one per core. It works at any time."""
+    """Sets how many threads one operation may use; 0 stands for one per core. It works at any time.
+
+    >>> tf.config.threading.set_intra_op_parallelism_threads(0)
+    >>> tf.config.threading.get_intra_op_parallelism_threads()
+    0
+    """
     num_threads = index(num_threads)
     _core.set_thread_count(max(num_threads, 1) if num_threads else 0)
     _settings.intra_op_threads = num_threads
@@ -148,37 +198,64 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 @public("config.threading.get_inter_op_parallelism_threads")
 def get_inter_op_parallelism_threads() -> int:
-    """The number that `set_inter_op_parallelism_threads` was given."""
+    """The number that `set_inter_op_parallelism_threads` was given.
+
+    >>> tf.config.threading.get_inter_op_parallelism_threads()
+    0
+    """
     return _settings.inter_op_threads
 
 
 @public("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Notes a number; operations follow one another here, so it has no effect."""
+    """Notes a number; operations follow one another here, so it has no effect.
+
+    >>> tf.config.threading.set_inter_op_parallelism_threads(0)
+    >>> tf.config.threading.get_inter_op_parallelism_threads()
+    0
+    """
     _settings.inter_op_threads = index(num_threads)
 
 
 @public("config.optimizer.get_jit")
 def get_jit() -> str:
-    """What `set_jit` was given: the empty string or "autoclustering"."""
+    """What `set_jit` was given: the empty string or "autoclustering".
+
+    >>> tf.config.optimizer.get_jit()
+    ''
+    """
     return _settings.jit
 
 
 @public("config.optimizer.set_jit")
 def set_jit(enabled: bool | str) -> None:
-    """Notes whether functions shall be compiled; there is no compiler, so it has no effect."""
+    """Notes whether functions shall be compiled; there is no compiler, so it has no effect.
+
+    >>> tf.config.optimizer.set_jit(False)
+    >>> tf.config.optimizer.get_jit()
+    ''
+    """
     _settings.jit = "autoclustering" if enabled in (True, "autoclustering") else ""
 
 
 @public("config.optimizer.get_experimental_options")
 def get_experimental_options() -> dict[str, Any]:
-    """The options that `set_experimental_options` was given."""
+    """The options that `set_experimental_options` was given.
+
+    >>> tf.config.optimizer.get_experimental_options()["disable_meta_optimizer"]
+    False
+    """
     return dict(_settings.optimizer_options)
 
 
 @public("config.optimizer.set_experimental_options")
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Notes options of TensorFlow's graph optimizer, which have no effect."""
+    """Notes options of TensorFlow's graph optimizer, which have no effect.
+
+    >>> tf.config.optimizer.set_experimental_options({"constant_folding": True})
+    >>> tf.config.optimizer.get_experimental_options()["constant_folding"]
+    True
+    """
     _settings.optimizer_options.update(options)
 
 
@@ -186,7 +263,7 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 def get_memory_info(device: str) -> dict[str, int]:
     """The bytes that tensors hold now, and the most they held since the last `reset_memory_stats`.
 
-    >>> sorted(get_memory_info("CPU:0"))
+    >>> sorted(tf.config.experimental.get_memory_info("CPU:0"))
     ['current', 'peak']
     """
     _check_memory_device(device)
@@ -196,18 +273,31 @@ def get_memory_info(device: str) -> dict[str, int]:
 
 @public("config.experimental.get_memory_usage")
 def get_memory_usage(device: str) -> int:
-    """The bytes that tensors hold now."""
+    """The bytes that tensors hold now.
+
+    >>> x = tf.ones([1000])
+    >>> tf.config.experimental.get_memory_usage("CPU:0") >= 4000
+    True
+    """
     return get_memory_info(device)["current"]
 
 
 @public("config.experimental.reset_memory_stats")
 def reset_memory_stats(device: str) -> None:
-    """Lets the peak of `get_memory_info` begin again from the present use."""
+    """Lets the peak of `get_memory_info` begin again from the present use.
+
+    >>> tf.config.experimental.reset_memory_stats("CPU:0")
+    >>> info = tf.config.experimental.get_memory_info("CPU:0")
+    >>> info["peak"] == info["current"]
+    True
+    """
     _check_memory_device(device)
     _core.reset_memory_peak()
 
 
 def _check_memory_device(device: str) -> None:
+    if not isinstance(device, str):
+        raise TypeError(f'Expected a device name such as "CPU:0"; got {type(device).__name__}')
     device_type, _, number = device.removeprefix("/").removeprefix("device:").rpartition(":")
     if not (device_type and number.isdecimal()):
         raise ValueError(
@@ -220,20 +310,34 @@ def _check_memory_device(device: str) -> None:
 
 @public("config.experimental.get_memory_growth")
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """True: memory is taken as it is needed."""
+    """True: memory is taken as it is needed.
+
+    >>> [processor] = tf.config.list_physical_devices("CPU")
+    >>> tf.config.experimental.get_memory_growth(processor)
+    True
+    """
     _check_device(device)
     return True
 
 
 @public("config.experimental.set_memory_growth")
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Accepted without effect: memory is always taken as it is needed."""
+    """Accepted without effect: memory is always taken as it is needed.
+
+    >>> for device in tf.config.list_physical_devices("GPU"):
+    ...     tf.config.experimental.set_memory_growth(device, True)
+    """
     _check_device(device)
 
 
 @public("config.experimental.get_device_details")
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """What is known of a device: nothing, for a processor."""
+    """What is known of a device: nothing, for a processor.
+
+    >>> [processor] = tf.config.list_physical_devices("CPU")
+    >>> tf.config.experimental.get_device_details(processor)
+    {}
+    """
     if not isinstance(device, PhysicalDevice):
         raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {device}")
     return {}
@@ -241,7 +345,10 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
 
 @public("config.experimental.enable_op_determinism")
 def enable_op_determinism() -> None:
-    """Accepted without effect: operations give the same result in each run."""
+    """Accepted without effect: operations give the same result in each run.
+
+    >>> tf.config.experimental.enable_op_determinism()
+    """
     _settings.op_determinism = True
 
 
@@ -252,37 +359,64 @@ def is_op_determinism_enabled() -> bool:
 
 @public("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was given."""
+    """What `enable_tensor_float_32_execution` was given.
+
+    >>> tf.config.experimental.tensor_float_32_execution_enabled()
+    True
+    """
     return _settings.tensor_float_32
 
 
 @public("config.experimental.enable_tensor_float_32_execution")
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Accepted without effect: a processor computes with all bits."""
+    """Accepted without effect: a processor computes with all bits.
+
+    >>> tf.config.experimental.enable_tensor_float_32_execution(True)
+    >>> tf.config.experimental.tensor_float_32_execution_enabled()
+    True
+    """
     _settings.tensor_float_32 = bool(enabled)
 
 
 @public("config.experimental.get_synchronous_execution")
 def get_synchronous_execution() -> bool:
-    """What `set_synchronous_execution` was given."""
+    """What `set_synchronous_execution` was given.
+
+    >>> tf.config.experimental.get_synchronous_execution()
+    True
+    """
     return _settings.synchronous_execution
 
 
 @public("config.experimental.set_synchronous_execution")
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Accepted without effect: an operation is done when its call returns."""
+    """Accepted without effect: an operation is done when its call returns.
+
+    >>> tf.config.experimental.set_synchronous_execution(True)
+    >>> tf.config.experimental.get_synchronous_execution()
+    True
+    """
     _settings.synchronous_execution = enable is not False
 
 
 @public("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What `set_device_policy` was given."""
+    """What `set_device_policy` was given.
+
+    >>> tf.config.experimental.get_device_policy()
+    'silent'
+    """
     return _settings.device_policy
 
 
 @public("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """Accepted without effect: with one device, nothing is copied between devices."""
+    """Accepted without effect: with one device, nothing is copied between devices.
+
+    >>> tf.config.experimental.set_device_policy("silent")
+    >>> tf.config.experimental.get_device_policy()
+    'silent'
+    """
     policy = device_policy or "silent"
     if policy not in ("silent", "silent_for_int32", "warn", "explicit"):
         raise ValueError(
@@ -297,7 +431,7 @@ def set_device_policy(device_policy: str | None) -> None:
 class DeviceSpec:
     """The parts of a device name, each of which may be left out.
 
-    >>> DeviceSpec.from_string("/job:worker/gpu:3").to_string()
+    >>> tf.DeviceSpec.from_string("/job:worker/gpu:3").to_string()
     '/job:worker/device:GPU:3'
     """
 
@@ -413,7 +547,7 @@ def _unknown_attribute(key: str, spec: str) -> str:
 class device:  # noqa: N801  TensorFlow's name for it
     """A context that names the device of its operations; all of them run on the processor.
 
-    >>> with device("/CPU:0"):
+    >>> with tf.device("/CPU:0"):
     ...     pass
     """
 

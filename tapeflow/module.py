@@ -29,7 +29,7 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
 
     A `name` that ends with a slash is a whole path by itself, and the empty name leaves all scopes.
 
-    >>> with name_scope("layer") as path:
+    >>> with tf.name_scope("layer") as path:
     ...     path
     'layer/'
     """
@@ -77,7 +77,7 @@ def variable_name_prefix() -> str:
 class Module:
     """An object whose attributes hold variables and other modules, directly or in lists, tuples and dictionaries.
 
-    >>> class Layer(Module):
+    >>> class Layer(tf.Module):
     ...     pass
     >>> Layer().name
     'layer'

@@ -88,6 +88,8 @@ class Generator:
         if copy_from is not None:
             if alg is not None or state is not None:
                 raise AssertionError("Generator: give `copy_from`, or `state` and `alg`, not both.")
+            if not isinstance(copy_from, Generator):
+                raise TypeError(f"Generator: `copy_from` must be a Generator; got {type(copy_from).__name__}")
             self._alg = copy_from.algorithm
             self._state = self._make_variable(copy_from.state.read_value())
             return

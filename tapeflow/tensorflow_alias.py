@@ -75,6 +75,11 @@ def install_as_tensorflow() -> None:
     """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
 
     Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError.
+
+    >>> tf.install_as_tensorflow()
+    >>> import tensorflow
+    >>> tensorflow is tf
+    True
     """
     present = sys.modules.get(_ALIAS)
     if present is not None and present is not sys.modules[_PACKAGE]:

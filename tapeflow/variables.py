@@ -344,7 +344,11 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 @public("zeros_initializer")
 class ZerosInitializer:
-    """Makes zeros: `tf.zeros_initializer()([2])`."""
+    """Makes zeros.
+
+    >>> tf.zeros_initializer()([2])
+    [0.0, 0.0]
+    """
 
     def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
         return primitives.BroadcastTo(cast(0, dtype), list(as_shape(shape)))
@@ -352,7 +356,11 @@ class ZerosInitializer:
 
 @public("ones_initializer")
 class OnesInitializer:
-    """Makes ones: `tf.ones_initializer()([2])`."""
+    """Makes ones.
+
+    >>> tf.ones_initializer()([2])
+    [1.0, 1.0]
+    """
 
     def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
         return primitives.BroadcastTo(cast(1, dtype), list(as_shape(shape)))
@@ -360,7 +368,11 @@ class OnesInitializer:
 
 @public("constant_initializer")
 class ConstantInitializer:
-    """Makes a tensor of the given value or values: `tf.constant_initializer(3.)([2])`."""
+    """Makes a tensor of the given value or values.
+
+    >>> tf.constant_initializer(3.)([2])
+    [3.0, 3.0]
+    """
 
     def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
         self.value = value

@@ -53,23 +53,25 @@ template <class Number> void log_normalize(std::vector<Number>& y, int64_t times
 
 // The loss of one sequence, and its derivative by the logits. `y` holds the logits (times x classes) and is used up.
 // The states are blank, label, blank, label, ..., blank; a step stays, goes one state on, or skips a blank between two
-// different labels. Where no path fits, the loss is infinite and the derivative 0.
+// different labels. Without `merge_repeated`, each time step of a label stands for itself: no step stays at a label, and
+// equal labels follow one another like different ones. Where no path fits, the loss is infinite and the derivative 0.
 template <class Number>
 Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::vector<int64_t>& labels, int64_t blank,
-            std::vector<Number>& derivative) {
+            bool merge_repeated, std::vector<Number>& derivative) {
   derivative.assign(size_t(times * classes), Number(0));
   if (times == 0) return Number(labels.empty() ? 0 : -kLogZero);
   log_normalize(y, times, classes);
   int64_t states = 2 * int64_t(labels.size()) + 1;
   auto symbol = [&](int64_t s) { return s % 2 ? labels[size_t(s / 2)] : blank; };
-  auto skips = [&](int64_t s) { return s % 2 == 1 && s >= 2 && symbol(s) != symbol(s - 2); };
+  auto stays = [&](int64_t s) { return merge_repeated || s % 2 == 0; };
+  auto skips = [&](int64_t s) { return s % 2 == 1 && s >= 2 && (!merge_repeated || symbol(s) != symbol(s - 2)); };
   auto emit = [&](int64_t t, int64_t s) { return y[size_t(t * classes + symbol(s))]; };
   std::vector<Number> forward(size_t(times * states), Number(kLogZero));
   auto at = [&](int64_t t, int64_t s) -> Number& { return forward[size_t(t * states + s)]; };
   for (int64_t s = 0; s < std::min<int64_t>(2, states); ++s) at(0, s) = emit(0, s);
   for (int64_t t = 1; t < times; ++t)
     for (int64_t s = 0; s < states; ++s) {
-      Number sum = at(t - 1, s);
+      Number sum = stays(s) ? at(t - 1, s) : Number(kLogZero);
       if (s >= 1) sum = log_add(sum, at(t - 1, s - 1));
       if (skips(s)) sum = log_add(sum, at(t - 1, s - 2));
       at(t, s) = plus(sum, emit(t, s));
@@ -95,7 +97,7 @@ Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::ve
     if (t == 0) break;
     for (int64_t s = 0; s < states; ++s) later[size_t(s)] = plus(backward[size_t(s)], emit(t, s));
     for (int64_t s = 0; s < states; ++s) {
-      Number sum = later[size_t(s)];
+      Number sum = stays(s) ? later[size_t(s)] : Number(kLogZero);
       if (s + 1 < states) sum = log_add(sum, later[size_t(s + 1)]);
       if (s + 2 < states && skips(s + 2)) sum = log_add(sum, later[size_t(s + 2)]);
       backward[size_t(s)] = sum;

@@ -58,34 +58,62 @@ constexpr int kLanes = 16;
   }
 }
 
+// The first half of Box and Muller's transform, up to the functions: u and an angle of each pair of words. The smallest u
+// is not 0, whose logarithm is infinite.
+[[gnu::always_inline]] inline void to_polar(const uint32_t* __restrict words, int64_t pairs, float* __restrict u, float* __restrict angle) {
+  for (int64_t i = 0; i < pairs; ++i) {
+    float a = std::bit_cast<float>((words[2 * i] & 0x7fffffu) | 0x3f800000u) - 1.0f;
+    float b = std::bit_cast<float>((words[2 * i + 1] & 0x7fffffu) | 0x3f800000u) - 1.0f;
+    u[i] = a > 1.0e-7f ? a : 1.0e-7f;
+    angle[i] = float(2.0 * M_PI * double(b));
+  }
+}
+// The second half: from the logarithm of u, the sine and the cosine.
+[[gnu::always_inline]] inline void from_polar(const float* __restrict log, const float* __restrict sine, const float* __restrict cosine,
+                                              int64_t pairs, float* __restrict y) {
+  for (int64_t i = 0; i < pairs; ++i) {
+    float radius = std::sqrt(-2.0f * log[i]);
+    y[2 * i] = sine[i] * radius;
+    y[2 * i + 1] = cosine[i] * radius;
+  }
+}
+
 using ManyBlocks = void (*)(const Philox&, int64_t, uint32_t*);
 using ToFloats = void (*)(uint32_t*, int64_t);
+using ToPolar = void (*)(const uint32_t*, int64_t, float*, float*);
+using FromPolar = void (*)(const float*, const float*, const float*, int64_t, float*);
 struct Kernels {
   ManyBlocks blocks;
   ToFloats floats;
+  ToPolar to_polar;
+  FromPolar from_polar;
 };
 
-void blocks_baseline(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }
-void floats_baseline(uint32_t* w, int64_t n) { to_floats(w, n); }
+#define TAPEFLOW_RANDOM_KERNELS(isa, target)                                                                       \
+  target void blocks_##isa(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }                      \
+  target void floats_##isa(uint32_t* w, int64_t n) { to_floats(w, n); }                                            \
+  target void to_polar_##isa(const uint32_t* w, int64_t n, float* u, float* angle) { to_polar(w, n, u, angle); }   \
+  target void from_polar_##isa(const float* log, const float* sine, const float* cosine, int64_t n, float* y) {    \
+    from_polar(log, sine, cosine, n, y);                                                                           \
+  }                                                                                                                \
+  constexpr Kernels kernels_##isa = {blocks_##isa, floats_##isa, to_polar_##isa, from_polar_##isa};
+
+TAPEFLOW_RANDOM_KERNELS(baseline, )
 #ifndef TAPEFLOW_BASELINE_ONLY
-[[gnu::target("avx2")]] void blocks_avx2(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }
-[[gnu::target("avx2")]] void floats_avx2(uint32_t* w, int64_t n) { to_floats(w, n); }
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void blocks_avx512(const Philox& p, int64_t n,
-                                                                                              uint32_t* w) {
-  many_blocks(p, n, w);
-}
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void floats_avx512(uint32_t* w, int64_t n) {
-  to_floats(w, n);
-}
+#define TAPEFLOW_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+TAPEFLOW_RANDOM_KERNELS(avx2, [[gnu::target("avx2")]])
+TAPEFLOW_RANDOM_KERNELS(avx512, TAPEFLOW_AVX512)
+#undef TAPEFLOW_AVX512
 #endif
+#undef TAPEFLOW_RANDOM_KERNELS
 
 const Kernels& kernels() {
   static const Kernels chosen = [] {
 #ifndef TAPEFLOW_BASELINE_ONLY
-    if (std::strcmp(vector_isa(), "avx512") == 0) return Kernels{blocks_avx512, floats_avx512};
-    if (std::strcmp(vector_isa(), "avx2") == 0) return Kernels{blocks_avx2, floats_avx2};
+    if (std::strcmp(vector_isa(), "avx512") == 0) return kernels_avx512;
+    if (std::strcmp(vector_isa(), "avx2") == 0) return kernels_avx2;
 #endif
-    return Kernels{blocks_baseline, floats_baseline};
+    return kernels_baseline;
   }();
   return chosen;
 }
@@ -104,13 +132,20 @@ template <int PerBlock, class Use> void by_chunks(const Philox& p, int64_t begin
 
 float uniform_float(uint32_t word) { return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0f; }
 
-// Box and Muller's transform. The smallest first number is not 0, whose logarithm is infinite.
+// Box and Muller's transform of 2 n words, in place; one pair alone goes the same way as many.
+void to_normals(uint32_t* words, int64_t pairs) {
+  alignas(64) float u[kChunkBlocks * 2], angle[kChunkBlocks * 2], cosine[kChunkBlocks * 2];
+  const VectorKernels<float>& vector = vector_kernels<float>();
+  kernels().to_polar(words, pairs, u, angle);
+  vector.log(u, u, pairs);
+  vector.cos(angle, cosine, pairs);
+  vector.sin(angle, angle, pairs);
+  kernels().from_polar(u, angle, cosine, pairs, reinterpret_cast<float*>(words));
+}
 void normal_pair(uint32_t a, uint32_t b, float* y) {
-  float radius = std::sqrt(-2.0f * std::log(std::max(uniform_float(a), 1.0e-7f)));
-  float angle = float(2.0 * M_PI * double(uniform_float(b))), sine, cosine;
-  sincosf(angle, &sine, &cosine);
-  y[0] = sine * radius;
-  y[1] = cosine * radius;
+  uint32_t words[2] = {a, b};
+  to_normals(words, 1);
+  std::memcpy(y, words, sizeof words);
 }
 void normal_pair(const uint32_t* words, double* y) {
   double radius = std::sqrt(-2.0 * std::log(std::max(PhiloxWords::uniform_double(words[0], words[1]), 1.0e-7)));
@@ -213,36 +248,53 @@ template <class T> void fill_normal(const Philox& p, int64_t begin, int64_t end,
       }
     });
   } else {
-    by_chunks<4>(p, begin, end, [&](const uint32_t* w, int64_t at, int64_t n) {
-      float pair[2];
-      for (int64_t i = 0; i < n; i += 2) {
-        normal_pair(w[i], w[i + 1], pair);
-        y[at + i] = T(pair[0]);
-        if (i + 1 < n) y[at + i + 1] = T(pair[1]);
-      }
+    by_chunks<4>(p, begin, end, [&](uint32_t* w, int64_t at, int64_t n) {
+      to_normals(w, (n + 1) / 2);
+      const float* numbers = reinterpret_cast<const float*>(w);
+      if constexpr (std::is_same_v<T, float>) std::memcpy(y + at, numbers, size_t(n) * sizeof(float));
+      else std::transform(numbers, numbers + n, y + at, [](float v) { return T(v); });
     });
+  }
+}
+
+// A group of numbers from its own counter: as many pairs as it takes until all are within (-2, 2).
+template <class T> void truncated_normal_group(const Philox& start, int count, T* y) {
+  PhiloxWords next(start);
+  for (int filled = 0; filled < count;) {
+    Compute<T> pair[2];
+    if constexpr (std::is_same_v<T, double>) {
+      uint32_t words[4] = {next(), next(), next(), next()};
+      normal_pair(words, pair);
+    } else {
+      uint32_t a = next(), b = next();
+      normal_pair(a, b, pair);
+    }
+    for (int i = 0; i < 2 && filled < count; ++i)
+      if (std::abs(Compute<T>(T(pair[i]))) < 2) y[filled++] = T(pair[i]);
   }
 }
 
 template <class T> void fill_truncated_normal(const Philox& p, int64_t begin, int64_t end, T* y) {
   constexpr int group = std::is_same_v<T, double> ? 2 : 4;
-  for (int64_t at = begin; at < end; at += group) {
-    PhiloxWords next(p.skipped(uint64_t(at) * (kBlocksPerSample / 4)));
-    T values[group];
-    for (int filled = 0; filled < group;) {
-      Compute<T> pair[2];
-      if constexpr (group == 2) {
-        uint32_t words[4] = {next(), next(), next(), next()};
-        normal_pair(words, pair);
-      } else {
-        uint32_t a = next(), b = next();
-        normal_pair(a, b, pair);
+  auto start = [&](int64_t at) { return p.skipped(uint64_t(at) * (kBlocksPerSample / 4)); };
+  if constexpr (group == 4) {  // most groups need one block: those of many groups are transformed together
+    constexpr int64_t groups = 64;
+    alignas(64) uint32_t words[groups * group];
+    for (; begin + groups * group <= end; begin += groups * group) {
+      for (int64_t g = 0; g < groups; ++g) start(begin + g * group).block(words + g * group);
+      to_normals(words, groups * group / 2);
+      for (int64_t g = 0; g < groups; ++g) {
+        T* to = y + begin + g * group;
+        bool within = true;
+        for (int i = 0; i < group; ++i) {
+          to[i] = T(std::bit_cast<float>(words[g * group + i]));
+          within &= std::abs(float(to[i])) < 2;
+        }
+        if (!within) truncated_normal_group(start(begin + g * group), group, to);
       }
-      for (int i = 0; i < 2 && filled < group; ++i)
-        if (std::abs(Compute<T>(T(pair[i]))) < 2) values[filled++] = T(pair[i]);
     }
-    for (int i = 0; i < group && at + i < end; ++i) y[at + i] = values[i];
   }
+  for (; begin < end; begin += group) truncated_normal_group(start(begin), int(std::min<int64_t>(group, end - begin)), y + begin);
 }
 
 template <class T> void fill_bits(const Philox& p, int64_t begin, int64_t end, T* y) {

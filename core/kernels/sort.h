@@ -3,17 +3,40 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
 
 namespace tapeflow {
 
-struct SortItem {
-  uint64_t key;
-  int64_t index;
-  friend bool operator<(const SortItem& a, const SortItem& b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
+// A key and the position it came from; ordered by both, so that equal keys keep their order.
+class WideItem {
+ public:
+  WideItem() = default;
+  WideItem(uint64_t key, int64_t index) : key_(key), index_(index) {}
+  uint64_t key() const { return key_; }
+  int64_t index() const { return index_; }
+  friend bool operator<(const WideItem& a, const WideItem& b) { return a.key_ != b.key_ ? a.key_ < b.key_ : a.index_ < b.index_; }
+
+ private:
+  uint64_t key_;
+  int64_t index_;
+};
+
+// The same in one word: for keys and positions of 32 bits.
+class NarrowItem {
+ public:
+  NarrowItem() = default;
+  NarrowItem(uint64_t key, int64_t index) : bits_(key << 32 | uint64_t(index)) {}
+  uint64_t key() const { return bits_ >> 32; }
+  int64_t index() const { return int64_t(bits_ & 0xffffffffu); }
+  friend bool operator<(const NarrowItem& a, const NarrowItem& b) { return a.bits_ < b.bits_; }
+
+ private:
+  uint64_t bits_;
 };
 
 template <class Bits> uint64_t float_key(Bits bits) {
@@ -46,27 +69,71 @@ template <class T> uint64_t directed_key(T x, bool descending) {
   return descending ? ~key & key_mask<T> : key;
 }
 
-// Stable: a counting sort by bytes, lowest first, if the line is long; bytes that are equal everywhere are skipped.
-inline void sort_items(std::vector<SortItem>& items, int key_bytes) {
-  if (items.size() < 512) return std::sort(items.begin(), items.end());
-  std::vector<SortItem> other(items.size());
-  for (int shift = 0; shift < key_bytes * 8; shift += 8) {
-    size_t count[257] = {};
-    for (const SortItem& item : items) ++count[((item.key >> shift) & 255u) + 1];
-    if (std::find(count + 1, count + 257, items.size()) != count + 257) continue;
-    for (int i = 0; i < 256; ++i) count[i + 1] += count[i];
-    for (const SortItem& item : items) other[count[(item.key >> shift) & 255u]++] = item;
+// Room for the items of a line, kept from one line to the next.
+template <class Item> struct SortSpace {
+  std::vector<Item> items, other;
+};
+
+// A counting sort by digits of the key, lowest first; digits that are equal everywhere are skipped. The items come in the
+// order of their positions.
+template <int digit_bits, class Item> void sort_by_digits(SortSpace<Item>& space, int key_bits) {
+  constexpr size_t digits = size_t(1) << digit_bits;
+  constexpr int most_passes = (64 + digit_bits - 1) / digit_bits;
+  auto& [items, other] = space;
+  auto digit = [](const Item& item, int pass) { return (item.key() >> (pass * digit_bits)) % digits; };
+  const int passes = (key_bits + digit_bits - 1) / digit_bits;
+  size_t counts[most_passes][digits];
+  std::memset(counts, 0, size_t(passes) * sizeof counts[0]);
+  for (const Item& item : items)
+    for (int pass = 0; pass < passes; ++pass) ++counts[pass][digit(item, pass)];
+  other.resize(items.size());
+  for (int pass = 0; pass < passes; ++pass) {
+    size_t* begin = counts[pass];
+    if (begin[digit(items[0], pass)] == items.size()) continue;
+    for (size_t d = 0, sum = 0; d < digits; ++d) sum += std::exchange(begin[d], sum);
+    for (const Item& item : items) other[begin[digit(item, pass)]++] = item;
     items.swap(other);
   }
 }
+template <class Item> void sort_items(SortSpace<Item>& space, int key_bits) {
+  const size_t n = space.items.size();
+  if (n < 48) std::sort(space.items.begin(), space.items.end());
+  else if (n < 8192) sort_by_digits<8>(space, key_bits);
+  else sort_by_digits<11>(space, key_bits);
+}
 
-// The first k places of the order of x[0..n), as positions in x.
-template <class T> void first_of_order(const T* x, int64_t n, int64_t k, bool descending, std::vector<SortItem>& items) {
-  items.resize(size_t(n));
-  for (int64_t i = 0; i < n; ++i) items[size_t(i)] = {directed_key(x[i], descending), i};
-  if (k == n) return sort_items(items, int(sizeof(T)));
-  std::nth_element(items.begin(), items.begin() + k, items.end());
+// The first k of the order of x[0..n), k < n: candidates better than the worst of the best k so far are collected, and
+// thinned out when there are many.
+template <class Item, class T> void pick_items(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
+  const size_t room = std::max<size_t>(size_t(2 * k), 256);
+  uint64_t worst = 0;
+  bool thinned = false;
+  items.clear();
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t key = directed_key(x[i], descending);
+    if (thinned && key >= worst) continue;
+    items.push_back({key, i});
+    if (items.size() < room) continue;
+    std::nth_element(items.begin(), items.begin() + (k - 1), items.end());
+    worst = items[size_t(k) - 1].key();
+    thinned = true;
+    items.resize(size_t(k));
+  }
+  std::nth_element(items.begin(), items.begin() + (k - 1), items.end());
   std::sort(items.begin(), items.begin() + k);
+}
+
+// Calls use(place, position) for the first k places of the order of x[0..n), 1 <= k <= n.
+template <class Item, class T, class Use>
+void first_of_order(const T* x, int64_t n, int64_t k, bool descending, SortSpace<Item>& space, Use use) {
+  if (k < n) {
+    pick_items(x, n, k, descending, space.items);
+  } else {
+    space.items.resize(size_t(n));
+    for (int64_t i = 0; i < n; ++i) space.items[size_t(i)] = {directed_key(x[i], descending), i};
+    sort_items(space, int(sizeof(T)) * 8);
+  }
+  for (int64_t i = 0; i < k; ++i) use(i, space.items[size_t(i)].index());
 }
 
 }  // namespace tapeflow

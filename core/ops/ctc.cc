@@ -10,13 +10,14 @@ namespace {
 // Inputs after the first `skip`: labels [batch, length], label_length [batch], logit_length [batch].
 struct Sequences {
   int64_t times, batch, classes, blank;
+  bool merge_repeated;
   std::vector<std::vector<int64_t>> labels;
   Ints lengths;
 };
 Sequences sequences_of(const Call& call, size_t first) {
   const Shape& logits = call.in[0].shape();
   if (logits.rank() != 3) fail(ErrorKind::invalid_argument, "nn.ctc_loss: logits must have rank 3; got ", logits);
-  Sequences s{logits[0], logits[1], logits[2], call.params.integer(0), {}, {}};
+  Sequences s{logits[0], logits[1], logits[2], call.params.integer(0), call.params.flag(1), {}, {}};
   const Shape &labels = call.in[first].shape(), &label_length = call.in[first + 1].shape(), &length = call.in[first + 2].shape();
   Shape batch{s.batch};
   if (labels.rank() != 2 || labels[0] != s.batch || !(label_length == batch) || !(length == batch))
@@ -50,7 +51,7 @@ template <class Number, class Read> std::vector<Number> read_sequence(const Sequ
 }
 
 std::vector<Argument> ctc_arguments(std::vector<Argument> first) {
-  for (Argument a : {index_tensor("labels"), index_tensor("label_length"), index_tensor("logit_length"), integer("blank_index")}) first.push_back(a);
+  for (Argument a : {index_tensor("labels"), index_tensor("label_length"), index_tensor("logit_length"), integer("blank_index"), flag("merge_repeated", true)}) first.push_back(a);
   return first;
 }
 
@@ -79,7 +80,7 @@ const Op& ctc_loss_op = define(Op{
               std::vector<double> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<double>(s, b, [&](int64_t i) { return double(load(logits + i)); });
-                double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, derivative);
+                double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
                 store(losses + b, Compute<T>(loss));
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
@@ -116,7 +117,7 @@ const Op& ctc_curvature_op = define(Op{
               std::vector<Dual> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<Dual>(s, b, [&](int64_t i) { return Dual(double(load(logits + i)), double(load(direction + i))); });
-                ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, derivative);
+                ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
                     store(y_dot + (t * s.batch + b) * s.classes + c,

@@ -28,6 +28,26 @@ template <class Position> void write_positions(const Tensor& y, int64_t begin, i
 // x as rows of its last dimension.
 Shape as_rows(const Shape& x) { return {x.elements(0, x.rank() - 1), x.back()}; }
 
+// Elements and positions of the first k places of the order of each row.
+template <class Item, class T> void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& values, const Tensor& indices) {
+  const int64_t n = x.shape().back();
+  visit<signed_integers.bits>(indices.dtype(), [&](auto* p) {
+    using Index = Pointee<decltype(p)>;
+    parallel_for(values.size() / k, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
+      SortSpace<Item> space;
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x.data<T>() + row * n;
+        T* value = values.mutable_data<T>() + row * k;
+        Index* index = indices.mutable_data<Index>() + row * k;
+        first_of_order(from, n, k, descending, space, [&](int64_t place, int64_t position) {
+          value[place] = from[position];
+          index[place] = Index(position);
+        });
+      }
+    });
+  });
+}
+
 // The first k elements of the order along the last dimension and their positions. Equal elements keep their order.
 const Op& top_k_op = define(Op{
     .name = "TopKV2",
@@ -52,15 +72,9 @@ const Op& top_k_op = define(Op{
           if (values.size() == 0) return;
           visit<real_numbers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            parallel_for(values.size() / k, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
-              std::vector<SortItem> items;
-              for (int64_t row = begin; row < end; ++row) {
-                const T* from = x.data<T>() + row * n;
-                first_of_order(from, n, k, descending, items);
-                for (int64_t i = 0; i < k; ++i) values.mutable_data<T>()[row * k + i] = from[items[size_t(i)].index];
-                write_positions(indices, row * k, k, [&](int64_t i) { return items[size_t(i)].index; });
-              }
-            });
+            using Item = std::conditional_t<sizeof(T) <= 4, NarrowItem, WideItem>;
+            if (sizeof(T) <= 4 && n >> 32) order_rows<WideItem, T>(x, k, descending, values, indices);
+            else order_rows<Item, T>(x, k, descending, values, indices);
           });
         },
     .vjp =

@@ -87,6 +87,7 @@ PyObject* registered(const char* name);
 
 [[noreturn]] void throw_python_error();  // a Python exception is set
 void set_python_error(const Error&);
+void set_memory_error();
 
 // Runs body, turning C++ exceptions into Python ones; returns `failure` then.
 template <class Body, class Result = decltype(std::declval<Body>()())> Result guarded(Body&& body, Result failure = {}) {
@@ -95,7 +96,7 @@ template <class Body, class Result = decltype(std::declval<Body>()())> Result gu
   } catch (const Error& e) {
     set_python_error(e);
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    set_memory_error();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }

@@ -419,9 +419,7 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
     for (Py_ssize_t i = 0; i < sequence_size(o) && plain; ++i) plain = PyLong_CheckExact(sequence_item(o, i));
     if (plain) {
       for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
-        long long v = PyLong_AsLongLong(sequence_item(o, i));
-        if (v == -1 && PyErr_Occurred()) throw_python_error();
-        result.push_back(v);
+        result.push_back(to_integer(sequence_item(o, i), who, argument));
       }
       return result;
     }
@@ -438,8 +436,9 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
 
 int64_t to_integer(PyObject* o, const char* who, const char* argument) {
   if (PyLong_Check(o)) {
-    long long v = PyLong_AsLongLong(o);
-    if (v == -1 && PyErr_Occurred()) throw_python_error();
+    int overflow = 0;
+    long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) fail(ErrorKind::value, who, ": ", argument, " is too large for an int64");
     return v;
   }
   if (PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None)

@@ -29,4 +29,6 @@ void set_python_error(const Error& e) {
   }
 }
 
+void set_memory_error() { set_op_error("ResourceExhaustedError", "OOM when allocating tensor: the memory does not suffice."); }
+
 }  // namespace tapeflow::python

@@ -107,6 +107,11 @@ def non_max_suppression_padded(
             boxes, scores, max_output_size, iou_threshold, score_threshold, 0.0, pad_to_max_output_size
         )
         return indices, valid
+    if boxes.shape.rank < 2 or scores.shape.rank < 1:
+        raise ValueError(
+            f"non_max_suppression_padded: boxes must have rank 2 or more and scores 1 or more; got {boxes.shape} and "
+            f"{scores.shape}"
+        )
     batch = boxes.shape.as_list()[:-2]
     size = int(max_output_size)
     flat_boxes = primitives.Unpack(primitives.Reshape(boxes, [int(np.prod(batch)), *boxes.shape.as_list()[-2:]]), -1, 0)

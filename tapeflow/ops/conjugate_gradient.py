@@ -8,6 +8,7 @@ from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.linear_operator import require_operator
 from tapeflow.types.errors import InvalidArgumentError
 
 
@@ -39,10 +40,12 @@ def conjugate_gradient(
     >>> tf.linalg.experimental.conjugate_gradient(a, [2., 4.]).x
     [1., 1.]
     """
-    if not (operator.is_self_adjoint and operator.is_positive_definite):
+    if not (require_operator(operator).is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")
     rhs = convert_to_tensor(rhs, dtype_hint=operator.dtype)
-    if preconditioner is not None and not (preconditioner.is_self_adjoint and preconditioner.is_positive_definite):
+    if preconditioner is not None and not (
+        require_operator(preconditioner).is_self_adjoint and preconditioner.is_positive_definite
+    ):
         raise ValueError("Expected a self-adjoint, positive definite preconditioner.")
     if max_iter < 0:
         raise InvalidArgumentError(None, None, f"conjugate_gradient: max_iter must not be negative; got {max_iter}")

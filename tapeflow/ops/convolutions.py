@@ -207,7 +207,7 @@ def convolution(
             "`num_spatial_dims` must be 1, 2, or 3: the filters must have rank 3, 4 or 5. Received: "
             f"filters.shape={filters.shape}"
         )
-    first = data_format is not None and data_format.startswith("NC")
+    first = isinstance(data_format, str) and data_format.startswith("NC")
     steps, spread = (
         per_dimension(strides, spatial, first, "strides"),
         per_dimension(dilations, spatial, first, "dilations"),
@@ -784,7 +784,7 @@ def with_space_to_batch(
     rates = [int(r) for r in dims_of(dilation_rate)]
     if any(r < 1 for r in rates):
         raise ValueError(f"`dilation_rate` must be positive. Received: dilation_rate={dilation_rate}")
-    first = data_format is not None and data_format.startswith("NC")
+    first = isinstance(data_format, str) and data_format.startswith("NC")
     start = 2 if first else 1
     axes = list(range(start, start + len(rates))) if spatial_dims is None else [int(d) for d in spatial_dims]
     if sorted(set(axes)) != axes or any(axis < 1 for axis in axes):

@@ -67,14 +67,15 @@ def ctc_loss(
     return primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
 
 
-def _check_time(labels: Any, label_length: Any, logit_length: Any) -> None:
-    """Each label needs a time step, and each repeated one a blank before it."""
+def _check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> None:
+    """Each label needs a time step, and each repeated one a blank before it if repetitions are merged."""
     width = labels.shape[1]
     if width == 0:
         return
     inside = np.arange(1, width)[None, :] < primitives.ExpandDims(label_length, 1)
     repeated = primitives.LogicalAnd(primitives.Equal(labels[:, 1:], labels[:, :-1]), inside)
-    needed = label_length + primitives.Sum(cast(repeated, label_length.dtype), [1], False)
+    blanks = primitives.Sum(cast(repeated, label_length.dtype), [1], False)
+    needed = label_length + blanks if merge_repeated else label_length
     available = cast(logit_length, needed.dtype)
     short = primitives.Greater(needed, available)
     if bool(primitives.Any(short, None, False)):
@@ -110,15 +111,16 @@ def ctc_loss_v1(
         raise TypeError(
             f"Expected argument `labels` to be a SparseTensor. Received labels={labels} of type: {type(labels)}"
         )
-    if not ctc_merge_repeated:
-        raise NotImplementedError("compat.v1.nn.ctc_loss: ctc_merge_repeated=False is not supported")
     dense, lengths = _dense_labels(labels)
     sequence_length = convert_to_tensor(sequence_length)
     if preprocess_collapse_repeated:
         dense, lengths = collapse_repeated(dense, lengths)
     if not ignore_longer_outputs_than_inputs:
-        _check_time(dense, lengths, sequence_length)
-    loss = ctc_loss(dense, logits, lengths, sequence_length, time_major, None, -1)
+        _check_time(dense, lengths, sequence_length, ctc_merge_repeated)
+    if not time_major:
+        logits = primitives.Transpose(logits, [1, 0, 2])
+    blank = logits.shape[-1] - 1
+    loss = primitives.CTCLossDense(logits, dense, lengths, sequence_length, blank, bool(ctc_merge_repeated))
     if ignore_longer_outputs_than_inputs:
         loss = primitives.SelectV2(primitives.IsFinite(loss), loss, cast(0, loss.dtype))
     return loss

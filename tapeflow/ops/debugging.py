@@ -348,7 +348,9 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     """
     found, first = (None if dtype is None else as_dtype(dtype).base_dtype), None
     for tensor in tensors or []:
-        own = tensor.dtype.base_dtype
+        if not hasattr(tensor, "dtype"):
+            raise TypeError(f"assert_same_float_dtype: expected tensors; got {type(tensor).__name__}")
+        own = as_dtype(tensor.dtype).base_dtype
         if found is None:
             found, first = own, tensor
         elif own != found:

@@ -123,7 +123,7 @@ def _is_table(part: Any) -> bool:
 
 def _check_sparse(ids: Any, weights: Any, what: str) -> None:
     for given, called in ((ids, f"{what}_ids"), (weights, f"{what}_weights")):
-        if given is not None and not hasattr(given, "dense_shape"):
+        if not hasattr(given, "dense_shape") and (given is not None or given is ids):
             raise TypeError(f"{called} must be SparseTensor, got {type(given)}")
 
 

@@ -112,7 +112,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     return primitives.SelfAdjointEigV2(tensor, False)[0]
 
 
-@public("linalg.eig")
+@public("linalg.eig", "eig")
 def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     """Complex eigenvalues and eigenvectors (as columns, of norm 1) of square matrices, in no particular order.
 
@@ -122,7 +122,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     return tuple(primitives.Eig(tensor, True))
 
 
-@public("linalg.eigvals")
+@public("linalg.eigvals", "eigvals")
 def eigvals(tensor: Any, name: str | None = None) -> Any:
     """Complex eigenvalues of square matrices, in no particular order.
 
@@ -231,6 +231,8 @@ def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, 
     [[0., 0.5], [1., 0.]]
     """
     lower_upper = convert_to_tensor(lower_upper)
+    if lower_upper.shape.rank < 2:
+        raise ValueError(f"lu_matrix_inverse: lower_upper must have at least 2 dimensions; got {lower_upper.shape}")
     identity = eye(lower_upper.shape[-1], dtype=lower_upper.dtype)
     return lu_solve(lower_upper, perm, identity, validate_args)
 
@@ -295,6 +297,10 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, n
     """
     matrix = convert_to_tensor(matrix)
     rhs = convert_to_tensor(rhs, dtype_hint=matrix.dtype)
+    if matrix.shape.rank < 2 or rhs.shape.rank < 2:
+        raise InvalidArgumentError(
+            None, None, f"lstsq: Shape must be at least rank 2 but is {matrix.shape} and {rhs.shape}"
+        )
     if matrix.shape[-2] != rhs.shape[-2]:
         raise InvalidArgumentError(
             None,

@@ -37,7 +37,11 @@ def _shape_of(shape: Any, kwargs: dict[str, Any]) -> list[int]:
 
 @public("random_normal_initializer")
 class RandomNormalInitializer(_Initializer):
-    """Makes normal numbers: `tf.random_normal_initializer(seed=1)([2, 3])`."""
+    """Makes normal numbers.
+
+    >>> tf.random_normal_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("mean", "stddev", "seed")
 
@@ -55,7 +59,11 @@ class RandomNormalInitializer(_Initializer):
 
 @public("random_uniform_initializer")
 class RandomUniformInitializer(_Initializer):
-    """Makes uniform numbers: `tf.random_uniform_initializer(-1., 1., seed=1)([2, 3])`."""
+    """Makes uniform numbers.
+
+    >>> tf.random_uniform_initializer(-1., 1., seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("minval", "maxval", "seed")
 
@@ -73,7 +81,11 @@ class RandomUniformInitializer(_Initializer):
 
 @public("compat.v1.random_normal_initializer", "compat.v1.initializers.random_normal")
 class RandomNormalInitializerV1(_Initializer):
-    """Makes normal numbers as TensorFlow 1 does: `tf.compat.v1.random_normal_initializer(seed=1)([2, 3])`."""
+    """Makes normal numbers as TensorFlow 1 does.
+
+    >>> tf.compat.v1.random_normal_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("mean", "stddev", "seed", "dtype")
 
@@ -90,7 +102,11 @@ class RandomNormalInitializerV1(_Initializer):
 
 @public("compat.v1.truncated_normal_initializer", "compat.v1.initializers.truncated_normal")
 class TruncatedNormalInitializerV1(RandomNormalInitializerV1):
-    """Makes normal numbers within two deviations: `tf.compat.v1.truncated_normal_initializer(seed=1)([2, 3])`."""
+    """Makes normal numbers within two deviations.
+
+    >>> tf.compat.v1.truncated_normal_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return truncated_normal(shape, self.mean, self.stddev, self.dtype if dtype is None else dtype, seed=self.seed)
@@ -98,7 +114,11 @@ class TruncatedNormalInitializerV1(RandomNormalInitializerV1):
 
 @public("compat.v1.random_uniform_initializer", "compat.v1.initializers.random_uniform")
 class RandomUniformInitializerV1(_Initializer):
-    """Makes uniform numbers as TensorFlow 1 does: `tf.compat.v1.random_uniform_initializer(seed=1)([2, 3])`."""
+    """Makes uniform numbers as TensorFlow 1 does.
+
+    >>> tf.compat.v1.random_uniform_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("minval", "maxval", "seed", "dtype")
 
@@ -128,7 +148,8 @@ def _fans(dims: list[int]) -> tuple[int, int]:
 class VarianceScalingInitializerV1(_Initializer):
     """Makes numbers whose variance is `scale` over the number of inputs, outputs or their mean.
 
-    `tf.compat.v1.variance_scaling_initializer(seed=1)([2, 3])`
+    >>> tf.compat.v1.variance_scaling_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
     """
 
     _settings = ("scale", "mode", "distribution", "seed", "dtype")
@@ -145,7 +166,7 @@ class VarianceScalingInitializerV1(_Initializer):
             raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
-        distribution = distribution.lower()
+        distribution = str(distribution).lower()
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(
                 "Argument `distribution` should be one of ('normal', 'uniform', 'truncated_normal', "
@@ -174,7 +195,11 @@ class VarianceScalingInitializerV1(_Initializer):
 
 @public("compat.v1.glorot_uniform_initializer", "compat.v1.initializers.glorot_uniform")
 class GlorotUniformInitializerV1(VarianceScalingInitializerV1):
-    """Glorot's uniform numbers: `tf.compat.v1.glorot_uniform_initializer(seed=1)([2, 3])`."""
+    """Glorot's uniform numbers.
+
+    >>> tf.compat.v1.glorot_uniform_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("seed", "dtype")
 
@@ -184,7 +209,11 @@ class GlorotUniformInitializerV1(VarianceScalingInitializerV1):
 
 @public("compat.v1.glorot_normal_initializer", "compat.v1.initializers.glorot_normal")
 class GlorotNormalInitializerV1(VarianceScalingInitializerV1):
-    """Glorot's normal numbers: `tf.compat.v1.glorot_normal_initializer(seed=1)([2, 3])`."""
+    """Glorot's normal numbers.
+
+    >>> tf.compat.v1.glorot_normal_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
+    """
 
     _settings = ("seed", "dtype")
 
@@ -236,7 +265,8 @@ def lecun_uniform(seed: int | None = None) -> VarianceScalingInitializerV1:
 class UniformUnitScalingInitializerV1(_Initializer):
     """Makes uniform numbers that keep the scale of the inputs' variance.
 
-    `tf.compat.v1.uniform_unit_scaling_initializer(seed=1)([2, 3])`
+    >>> tf.compat.v1.uniform_unit_scaling_initializer(seed=1)([2, 3]).shape
+    TensorShape([2, 3])
     """
 
     _settings = ("factor", "seed", "dtype")

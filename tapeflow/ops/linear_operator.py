@@ -458,7 +458,7 @@ class LinearOperatorAdjoint(LinearOperator):
                 raise ValueError(f"The operator was {word} but the adjoint was not, or the other way round.")
             return own if given is None else given
 
-        self._operator = operator
+        self._operator = require_operator(operator)
         super().__init__(
             operator.dtype,
             is_non_singular=agreed(is_non_singular, operator.is_non_singular, "non-singular"),
@@ -518,6 +518,7 @@ class LinearOperatorInversion(LinearOperator):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
+        require_operator(operator)
         if operator.is_square is False or is_square is False:
             raise ValueError("Operator and inverse must have square shape.")
         if operator.is_non_singular is False or is_non_singular is False:
@@ -658,9 +659,16 @@ class LinearOperatorComposition(LinearOperator):
         return LinearOperatorComposition([o.inverse() for o in reversed(self._operators)], is_non_singular=True)
 
 
+def require_operator(operator: Any) -> LinearOperator:
+    """The operator itself, if it is one."""
+    if not isinstance(operator, LinearOperator):
+        raise TypeError(f"Expected a LinearOperator; got {type(operator).__name__}: {operator}")
+    return operator
+
+
 def check_operators(operators: Any) -> list[LinearOperator]:
     """A list of at least one operator of one dtype."""
-    operators = list(operators)
+    operators = [require_operator(operator) for operator in operators]
     if not operators:
         raise ValueError("Expected a non-empty list of operators. Found: []")
     for operator in operators[1:]:

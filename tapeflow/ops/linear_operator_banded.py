@@ -14,6 +14,7 @@ from tapeflow.ops.factorizations import tridiagonal_matmul, tridiagonal_solve
 from tapeflow.ops.linalg import adjoint as adjoint_matrix
 from tapeflow.ops.linalg import swapped_ends
 from tapeflow.ops.linear_operator import LinearOperator, broadcast_batch, hints_of, keep_parameter, spread
+from tapeflow.ops.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from tapeflow.types.dtypes import as_dtype, complex64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
@@ -204,18 +205,8 @@ class LinearOperatorToeplitz(LinearOperator):
 
 def _transform(x: Any, dims: list[int], inverse: bool) -> Any:
     """The discrete Fourier transform of complex `x` over its last dimensions, of the sizes `dims`."""
-    rank = x.shape.rank
-    for i, n in enumerate(dims):
-        angles = np.outer(np.arange(n), np.arange(n)) % n * (2j * np.pi / n)
-        matrix = np.exp(angles) / n if inverse else np.exp(-angles)
-        order = list(range(rank))
-        axis = rank - len(dims) + i
-        order[axis], order[-1] = order[-1], order[axis]
-        product = primitives.Transpose(x, order)
-        flat = primitives.Reshape(product, [-1, n])
-        flat = primitives.MatMul(flat, convert_to_tensor(matrix, dtype=x.dtype))
-        x = primitives.Transpose(primitives.Reshape(flat, product.shape.as_list()), order)
-    return x
+    forward, backward = ((fft, ifft), (fft2d, ifft2d), (fft3d, ifft3d))[len(dims) - 1]
+    return (backward if inverse else forward)(x)
 
 
 class _Circulant(LinearOperator):

@@ -17,6 +17,7 @@ from tapeflow.ops.linear_operator import (
     hints_of,
     keep_parameter,
     require_equal_sizes,
+    require_operator,
     solve_broadcast,
     spread,
 )
@@ -446,7 +447,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorLowRankUpdate",
     ) -> None:
-        dtype = base_operator.dtype
+        dtype = require_operator(base_operator).dtype
         if diag_update is None:
             if is_diag_update_positive is False:
                 raise ValueError(

@@ -104,7 +104,10 @@ def sufficient_statistics(
     (2.0, 4.0, 10.0)
     """
     x = convert_to_tensor(x)
-    axes = sorted({a % x.shape.rank for a in _axes(axes)})
+    rank = x.shape.rank
+    axes = sorted({a + rank if a < 0 else a for a in _axes(axes)})
+    if any(not 0 <= a < rank for a in axes):
+        raise ValueError(f"nn.sufficient_statistics: axes must be in [{-rank}, {rank}); got {axes}")
     count = convert_to_tensor(float(np.prod([x.shape[a] for a in axes])), dtype=x.dtype)
     if shift is None:
         return count, primitives.Sum(x, axes, keepdims), primitives.Sum(primitives.Square(x), axes, keepdims), None
@@ -316,8 +319,9 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """
     value = convert_to_tensor(value)
     bias = convert_to_tensor(bias, dtype_hint=value.dtype)
-    first = data_format is not None and data_format.startswith("NC")
-    if data_format is not None and not first and not (data_format.startswith("N") and data_format.endswith("C")):
+    first = isinstance(data_format, str) and data_format.startswith("NC")
+    last = isinstance(data_format, str) and data_format.startswith("N") and data_format.endswith("C")
+    if data_format is not None and not first and not last:
         raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}")
     if value.shape.rank < 2:
         raise InvalidArgumentError(

@@ -39,23 +39,23 @@ def _joined(kinds: Sequence[Any]) -> Any:
     return np.result_type(*kinds) if kinds else np.dtype(float)
 
 
-def _promoted(*values: Any, floats: bool = False) -> list[Any]:
+def promoted(*values: Any, floats: bool = False) -> list[Any]:
     """The values as tensors of their common dtype; with `floats`, whole numbers become float64."""
     dtype = as_dtype(_joined([_kind(v) for v in values]))
     if floats and (dtype.is_integer or dtype.is_bool):
         dtype = float64
-    return [cast(_tensor(v), dtype) for v in values]
+    return [cast(tensor_of(v), dtype) for v in values]
 
 
-def _tensor(value: Any) -> Any:
+def tensor_of(value: Any) -> Any:
     if _core.is_tensor(value):
         return convert_to_tensor(value)
     if isinstance(value, list | tuple) and any(_core.is_tensor(v) for v in value):
-        return primitives.Pack(_promoted(*value))
+        return primitives.Pack(promoted(*value))
     return convert_to_tensor(np.asarray(value))
 
 
-def _document(function: Any, sentence: str, example: str) -> None:
+def document(function: Any, sentence: str, example: str) -> None:
     call, _, result = example.partition(" = ")
     function.__doc__ = f"{sentence}\n\n    >>> tf.experimental.numpy.{call}\n    {result}\n    "
 
@@ -67,7 +67,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     >>> tf.experimental.numpy.array([1, 2], ndmin=2)
     [[1, 2]]
     """
-    x = _tensor(val)
+    x = tensor_of(val)
     if dtype is not None:
         x = cast(x, dtype)
     return primitives.Reshape(x, [1] * (ndmin - x.shape.rank) + x.shape.as_list()) if x.shape.rank < ndmin else x
@@ -113,13 +113,13 @@ def promote_types(type1: Any, type2: Any) -> Any:
 
 def _unary(names: str, compute: Callable[[Any], Any], sentence: str, example: str, floats: bool = True) -> None:
     def function(x: Any) -> Any:
-        return compute(_promoted(x, floats=floats)[0])
+        return compute(promoted(x, floats=floats)[0])
 
-    _document(function, sentence, example)
+    document(function, sentence, example)
     public(*(f"experimental.numpy.{name}" for name in names.split()))(function)
 
 
-def _truth(x: Any) -> Any:
+def as_truth(x: Any) -> Any:
     return x if x.dtype == boolean else primitives.NotEqual(x, cast(0, x.dtype))
 
 
@@ -182,7 +182,7 @@ _unary("real", arithmetic.real, "Real part.", "real([1]) = [1]", floats=False)
 _unary("imag", arithmetic.imag, "Imaginary part.", "imag([1]) = [0]", floats=False)
 _unary(
     "logical_not",
-    lambda x: primitives.LogicalNot(_truth(x)),
+    lambda x: primitives.LogicalNot(as_truth(x)),
     "Whether x is false.",
     "logical_not([0]) = [True]",
     floats=False,
@@ -207,7 +207,7 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Any:
     """
     if out is not None or where is not None or kwargs:
         raise ValueError("sign: tf.experimental.numpy takes neither `out` nor `where`.")
-    return primitives.Sign(_tensor(x))
+    return primitives.Sign(tensor_of(x))
 
 
 # ---- two operands
@@ -215,9 +215,9 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Any:
 
 def _binary(names: str, compute: Callable[[Any, Any], Any], sentence: str, example: str, floats: bool = False) -> None:
     def function(x1: Any, x2: Any) -> Any:
-        return compute(*_promoted(x1, x2, floats=floats))
+        return compute(*promoted(x1, x2, floats=floats))
 
-    _document(function, sentence, example)
+    document(function, sentence, example)
     public(*(f"experimental.numpy.{name}" for name in names.split()))(function)
 
 
@@ -273,11 +273,19 @@ _binary("less_equal", _ordered(primitives.LessEqual), "Whether x1 <= x2.", "less
 _binary("greater", _ordered(primitives.Greater), "Whether x1 > x2.", "greater([1], 2) = [False]")
 _binary("greater_equal", _ordered(primitives.GreaterEqual), "Whether x1 >= x2.", "greater_equal([1], 1) = [True]")
 _binary(
-    "logical_and", lambda x, y: primitives.LogicalAnd(_truth(x), _truth(y)), "Both.", "logical_and([1], 0) = [False]"
+    "logical_and",
+    lambda x, y: primitives.LogicalAnd(as_truth(x), as_truth(y)),
+    "Both.",
+    "logical_and([1], 0) = [False]",
 )
-_binary("logical_or", lambda x, y: primitives.LogicalOr(_truth(x), _truth(y)), "Either.", "logical_or([1], 0) = [True]")
 _binary(
-    "logical_xor", lambda x, y: primitives.NotEqual(_truth(x), _truth(y)), "One only.", "logical_xor([1], 0) = [True]"
+    "logical_or", lambda x, y: primitives.LogicalOr(as_truth(x), as_truth(y)), "Either.", "logical_or([1], 0) = [True]"
+)
+_binary(
+    "logical_xor",
+    lambda x, y: primitives.NotEqual(as_truth(x), as_truth(y)),
+    "One only.",
+    "logical_xor([1], 0) = [True]",
 )
 _binary(
     "bitwise_and",
@@ -324,11 +332,11 @@ _binary(
 # ---- reductions
 
 
-def _reduction(name: str, compute: Callable[..., Any], sentence: str, example: str, wide: bool) -> None:
+def _reduction(name: str, compute: Callable[..., Any], sentence: str, example: str, wide: bool) -> Any:
     """With `wide`, whole numbers are summed as int64 (or uint64), as NumPy does."""
 
     def function(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
-        x = _tensor(a) if dtype is None else cast(_tensor(a), dtype)
+        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
         if wide and dtype is None and (x.dtype.is_integer or x.dtype.is_bool):
             x = cast(x, "uint64" if x.dtype.is_unsigned else int64)
         return compute(x, axis, bool(keepdims))
@@ -336,11 +344,12 @@ def _reduction(name: str, compute: Callable[..., Any], sentence: str, example: s
     def plain(a: Any, axis: Any = None, keepdims: bool | None = None) -> Any:
         return function(a, axis, None, keepdims)
 
-    public(f"experimental.numpy.{name}")(function if wide else plain)
-    _document(function if wide else plain, sentence, example)
+    chosen = function if wide else plain
+    document(chosen, sentence, example)
+    return public(f"experimental.numpy.{name}")(chosen)
 
 
-def _as_float(x: Any) -> Any:
+def as_number_or_float(x: Any) -> Any:
     return cast(x, float64) if x.dtype.is_integer or x.dtype.is_bool else x
 
 
@@ -348,16 +357,22 @@ def _extremum(numbers: Any, truth: Any) -> Callable[..., Any]:
     return lambda x, axis, keepdims: (truth if x.dtype == boolean else numbers)(x, axis, keepdims)
 
 
-_reduction("sum", primitives.Sum, "Sum over axes.", "sum([1, 2]) = 3", wide=True)
+sum_of = _reduction("sum", primitives.Sum, "Sum over axes.", "sum([1, 2]) = 3", wide=True)
 _reduction("prod", primitives.Prod, "Product over axes.", "prod([2, 3]) = 6", wide=True)
 _reduction("max", _extremum(primitives.Max, primitives.Any), "Largest element.", "max([1, 2]) = 2", wide=False)
 _reduction("min", _extremum(primitives.Min, primitives.All), "Smallest element.", "min([1, 2]) = 1", wide=False)
 _reduction(
-    "all", lambda x, *r: primitives.All(_truth(x), *r), "Whether all are true.", "all([1, 0]) = False", wide=False
+    "all", lambda x, *r: primitives.All(as_truth(x), *r), "Whether all are true.", "all([1, 0]) = False", wide=False
 )
-_reduction("any", lambda x, *r: primitives.Any(_truth(x), *r), "Whether any is true.", "any([1, 0]) = True", wide=False)
 _reduction(
-    "std", lambda x, *r: reductions.reduce_std(_as_float(x), *r), "Standard deviation.", "std([1, 3]) = 1.0", wide=False
+    "any", lambda x, *r: primitives.Any(as_truth(x), *r), "Whether any is true.", "any([1, 0]) = True", wide=False
+)
+_reduction(
+    "std",
+    lambda x, *r: reductions.reduce_std(as_number_or_float(x), *r),
+    "Standard deviation.",
+    "std([1, 3]) = 1.0",
+    wide=False,
 )
 _reduction(
     "ptp",
@@ -368,6 +383,20 @@ _reduction(
 )
 
 
+def _extreme(name: str, numbers: Any, truth: Any, sentence: str, example: str) -> None:
+    def function(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Any:
+        if out is not None:
+            raise ValueError(f"{name}: tf.experimental.numpy does not take `out`.")
+        return _extremum(numbers, truth)(tensor_of(a), axis, bool(keepdims))
+
+    document(function, sentence, example)
+    public(f"experimental.numpy.{name}")(function)
+
+
+_extreme("amax", primitives.Max, primitives.Any, "Largest element.", "amax([1, 2]) = 2")
+_extreme("amin", primitives.Min, primitives.All, "Smallest element.", "amin([1, 2]) = 1")
+
+
 @public("experimental.numpy.mean")
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Any:
     """The mean over axes; whole numbers give float64.
@@ -375,8 +404,8 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     >>> tf.experimental.numpy.mean([1, 2])
     1.5
     """
-    x = _tensor(a) if dtype is None else cast(_tensor(a), dtype)
-    return primitives.Mean(_as_float(x), axis, bool(keepdims))
+    x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
+    return primitives.Mean(as_number_or_float(x), axis, bool(keepdims))
 
 
 @public("experimental.numpy.var")
@@ -388,7 +417,7 @@ def var(
     >>> tf.experimental.numpy.var([1, 3], ddof=1)
     2.0
     """
-    x = _as_float(_tensor(a) if dtype is None else cast(_tensor(a), dtype))
+    x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     variance = reductions.reduce_variance(x, axis, bool(keepdims))
     count = x.shape.num_elements() / max(1, variance.shape.num_elements())
     return variance * (count / (count - ddof)) if ddof else variance
@@ -401,16 +430,16 @@ def count_nonzero(a: Any, axis: Any = None) -> Any:
     >>> tf.experimental.numpy.count_nonzero([0, 1, 2])
     2
     """
-    return reductions.count_nonzero(_tensor(a), axis)
+    return reductions.count_nonzero(tensor_of(a), axis)
 
 
 def _position(name: str, find: Any, sentence: str, example: str) -> None:
     def function(a: Any, axis: int | None = None) -> Any:
-        x = _tensor(a)
+        x = tensor_of(a)
         return find(primitives.Reshape(x, [-1]) if axis is None else x, 0 if axis is None else axis)
 
     public(f"experimental.numpy.{name}")(function)
-    _document(function, sentence, example)
+    document(function, sentence, example)
 
 
 _position("argmax", primitives.ArgMax, "Position of the largest element.", "argmax([1, 3, 2]) = 1")
@@ -419,13 +448,13 @@ _position("argmin", primitives.ArgMin, "Position of the smallest element.", "arg
 
 def _scan(name: str, accumulate: Any, sentence: str, example: str) -> None:
     def function(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        x = _tensor(a) if dtype is None else cast(_tensor(a), dtype)
+        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
         if dtype is None and (x.dtype.is_integer or x.dtype.is_bool):
             x = cast(x, int64)
         return accumulate(primitives.Reshape(x, [-1]) if axis is None else x, 0 if axis is None else axis)
 
     public(f"experimental.numpy.{name}")(function)
-    _document(function, sentence, example)
+    document(function, sentence, example)
 
 
 _scan("cumsum", primitives.Cumsum, "Running sum.", "cumsum([1, 2]) = [1, 3]")
@@ -484,12 +513,12 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     >>> tf.experimental.numpy.where([True, False], 1, 2.5)
     [1., 2.5]
     """
-    condition = _truth(_tensor(condition))
+    condition = as_truth(tensor_of(condition))
     if (x is None) != (y is None):
         raise ValueError("where: both `x` and `y` must be given, or neither.")
     if x is None:
         return [cast(places, int64) for places in primitives.Unpack(primitives.Where(condition), axis=1)]
-    return primitives.SelectV2(condition, *_promoted(x, y))
+    return primitives.SelectV2(condition, *promoted(x, y))
 
 
 @public("experimental.numpy.clip")
@@ -500,7 +529,7 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Any:
     [0, 3]
     """
     given = [v for v in (a, a_min, a_max) if v is not None]
-    x, *bounds = _promoted(*given)
+    x, *bounds = promoted(*given)
     if a_min is not None:
         x = primitives.Maximum(x, bounds.pop(0))
     return x if a_max is None else primitives.Minimum(x, bounds.pop(0))
@@ -515,7 +544,7 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Any:
     """
     if order != "C":
         raise ValueError(f"reshape: only the order 'C' exists; got {order!r}.")
-    return primitives.Reshape(_tensor(a), newshape)
+    return primitives.Reshape(tensor_of(a), newshape)
 
 
 @public("experimental.numpy.transpose")
@@ -525,7 +554,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     >>> tf.experimental.numpy.transpose([[1, 2]])
     [[1], [2]]
     """
-    return primitives.Transpose(_tensor(a), axes)
+    return primitives.Transpose(tensor_of(a), axes)
 
 
 @public("experimental.numpy.expand_dims")
@@ -535,7 +564,7 @@ def expand_dims(a: Any, axis: int) -> Any:
     >>> tf.experimental.numpy.expand_dims([1, 2], 0)
     [[1, 2]]
     """
-    return primitives.ExpandDims(_tensor(a), axis)
+    return primitives.ExpandDims(tensor_of(a), axis)
 
 
 @public("experimental.numpy.squeeze")
@@ -545,7 +574,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     >>> tf.experimental.numpy.squeeze([[1, 2]])
     [1, 2]
     """
-    return primitives.Squeeze(_tensor(a), axis)
+    return primitives.Squeeze(tensor_of(a), axis)
 
 
 @public("experimental.numpy.concatenate")
@@ -555,7 +584,7 @@ def concatenate(arys: Any, axis: int | None = 0) -> Any:
     >>> tf.experimental.numpy.concatenate([[1], [2.5]])
     [1., 2.5]
     """
-    parts = _promoted(*arys)
+    parts = promoted(*arys)
     if axis is None:
         parts, axis = [primitives.Reshape(part, [-1]) for part in parts], 0
     return primitives.ConcatV2(parts, axis)
@@ -568,7 +597,7 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     >>> tf.experimental.numpy.stack([[1], [2.5]])
     [[1.], [2.5]]
     """
-    return primitives.Pack(_promoted(*arrays), axis)
+    return primitives.Pack(promoted(*arrays), axis)
 
 
 @public("experimental.numpy.broadcast_to")
@@ -578,7 +607,7 @@ def broadcast_to(array: Any, shape: Any) -> Any:
     >>> tf.experimental.numpy.broadcast_to([1], [2])
     [1, 1]
     """
-    return primitives.BroadcastTo(_tensor(array), shape)
+    return primitives.BroadcastTo(tensor_of(array), shape)
 
 
 @public("experimental.numpy.take")
@@ -588,7 +617,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     >>> tf.experimental.numpy.take([1, 2], [5])
     [2]
     """
-    x, places = _tensor(a), _tensor(indices)
+    x, places = tensor_of(a), tensor_of(indices)
     if axis is None:
         x, axis = primitives.Reshape(x, [-1]), 0
     length = cast(x.shape[axis], places.dtype)
@@ -608,7 +637,7 @@ def shape(a: Any) -> Any:
     >>> tf.experimental.numpy.shape([[1, 2]])
     [1, 2]
     """
-    return _tensor(a).shape
+    return tensor_of(a).shape
 
 
 @public("experimental.numpy.ndim")
@@ -618,7 +647,7 @@ def ndim(a: Any) -> int:
     >>> tf.experimental.numpy.ndim([[1, 2]])
     2
     """
-    return _tensor(a).shape.rank
+    return tensor_of(a).shape.rank
 
 
 @public("experimental.numpy.isscalar")
@@ -638,7 +667,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
     >>> tf.experimental.numpy.isclose([1.], [1.000001])
     [True]
     """
-    x, y = _promoted(a, b, floats=True)
+    x, y = promoted(a, b, floats=True)
     near = primitives.LogicalOr(
         primitives.Equal(x, y),
         primitives.LogicalAnd(primitives.IsFinite(y), arithmetic.abs(x - y) <= atol + rtol * arithmetic.abs(y)),
@@ -660,5 +689,16 @@ def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
 _CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "newaxis": None, "ndarray": _core.Tensor}
 _DTYPES = ["bool_", "complex64", "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64"]
 _DTYPES += ["object_", "uint8", "uint16", "uint32", "uint64", "inexact", "finfo", "iinfo", "issubdtype"]
-for _name, _value in [*_CONSTANTS.items(), *((name, getattr(np, name)) for name in _DTYPES)]:
+_DTYPES_BY_OLD_NAME = {
+    "int_": "int64",
+    "float_": "float64",
+    "complex_": "complex128",
+    "string_": "bytes_",
+    "unicode_": "str_",
+}
+for _name, _value in [
+    *_CONSTANTS.items(),
+    *((old, getattr(np, new)) for old, new in _DTYPES_BY_OLD_NAME.items()),
+    *((name, getattr(np, name)) for name in _DTYPES),
+]:
     public(f"experimental.numpy.{_name}")(_value)

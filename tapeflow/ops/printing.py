@@ -114,6 +114,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     `output_stream` is `sys.stderr`, `sys.stdout`, a logging function of `tf.get_logger()` such as `logging.info`, or
     "file://path", to which the text is appended. Of a long dimension the first and last `summarize` elements are shown.
 
+    >>> import sys
     >>> tf.print("x =", [1, 2], output_stream=sys.stdout)
     x = [1, 2]
     """
@@ -153,6 +154,9 @@ def format_(template: str, inputs: Any, placeholder: str = "{}", summarize: int 
     b'x = [1 2]'
     """
     tensors = [convert_to_tensor(t) for t in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+    for argument in (template, placeholder):
+        if not isinstance(argument, str):
+            raise TypeError(f"strings.format: the template and the placeholder must be texts; got {argument!r}")
     parts = template.split(placeholder)
     if len(parts) != len(tensors) + 1:
         raise ValueError(

@@ -63,6 +63,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray:
     >>> tf.make_ndarray(tf.make_tensor_proto([[1, 2]])).shape
     (1, 2)
     """
+    if not isinstance(tensor, TensorProto):
+        raise TypeError(f"make_ndarray: `tensor` must be a TensorProto; got {type(tensor).__name__}")
     dtype = as_dtype(tensor.dtype)
     if dtype.name == "string":
         return np.asarray(tensor.string_val, dtype=object).reshape(tensor.dims)

@@ -115,6 +115,8 @@ def fake_quant_with_min_max_vars_per_channel(
     """
     x = convert_to_tensor(inputs, dtype_hint=float32)
     low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
+    if x.shape.rank == 0:
+        raise InvalidArgumentError(None, None, "fake_quant: inputs must have at least one dimension; got a scalar")
     if low.shape.as_list() != [x.shape[-1]] or high.shape.as_list() != [x.shape[-1]]:
         raise InvalidArgumentError(
             None,

@@ -534,7 +534,7 @@ class RaggedTensor(CompositeTensor):
     def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs an operation that was called with a ragged argument."""
         name = getattr(function, "__name__", "")
-        if name in _OPERATIONS:
+        if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
             return _OPERATIONS[name](*args, **kwargs)
         return _elementwise(function, args, kwargs)
 
@@ -630,6 +630,8 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     [0, 0, 1]
     """
     splits = _splits_tensor(splits)
+    if splits.shape.rank != 1:
+        raise ValueError(f"row_splits_to_segment_ids: Shape {splits.shape} must have rank 1")
     count, at = splits.shape[0] - 1, splits.numpy()
     return cast(np.repeat(np.arange(count), np.diff(at)), out_type or splits.dtype)
 
@@ -644,6 +646,8 @@ def segment_ids_to_row_splits(
     [0, 2, 2, 3]
     """
     ids = _splits_tensor(segment_ids)
+    if ids.shape.rank != 1:
+        raise ValueError(f"segment_ids_to_row_splits: Shape {ids.shape} must have rank 1")
     numbers = ids.numpy()
     count = int(num_segments) if num_segments is not None else int(numbers[-1]) + 1 if numbers.size else 0
     lengths = np.bincount(numbers, minlength=count)
@@ -849,6 +853,8 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
         else convert_to_tensor(x)
         for x in values
     ]
+    if not parts:
+        raise ValueError("ragged.stack: values must not be empty")
     rank = parts[0].shape.rank
     axis = axis if axis >= 0 else axis + rank + 1
     dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)
@@ -969,6 +975,13 @@ def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedTensor) else v for a, v in zip(args, values)
         ]
     return first.with_flat_values(function(*values, **named))
+
+
+def _holds_ragged(argument: Any) -> bool:
+    """Whether an argument is ragged, or a list with a ragged part."""
+    if isinstance(argument, list | tuple):
+        return any(isinstance(part, RaggedTensor) for part in argument)
+    return isinstance(argument, RaggedTensor)
 
 
 def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:

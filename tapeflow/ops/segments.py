@@ -12,6 +12,7 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.indexing import take
 from tapeflow.types.dtypes import as_dtype, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.indexed_slices import IndexedSlices
 
 
 def _over_rows(count: Any, data: Any) -> Any:
@@ -204,6 +205,8 @@ def bincount(
     if weights is not None and binary_output:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
     rows = None
+    if isinstance(arr, IndexedSlices):
+        arr = convert_to_tensor(arr)
     if hasattr(arr, "dense_shape") and hasattr(arr, "indices"):
         row_count = int(np.asarray(arr.dense_shape)[0])
         rows = arr.indices[:, 0] if axis == -1 and arr.indices.shape[1] > 1 else None

@@ -281,7 +281,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     [2., 0.]
     """
     x = convert_to_tensor(log_mel_spectrograms)
-    bins = x.shape[-1]
+    bins = x.shape[-1] if x.shape.rank else 0
     if bins == 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {x}")
     y = dct(x, type=2)

@@ -70,6 +70,8 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, 
 def _approximate_top_k(operand: Any, k: int, reduction_dimension: int, largest: bool) -> tuple[Any, Any]:
     x = convert_to_tensor(operand)
     rank = x.shape.rank
+    if not -rank <= reduction_dimension < rank:
+        raise ValueError(f"approx_top_k: reduction_dimension must be in [{-rank}, {rank}); got {reduction_dimension}")
     axis = reduction_dimension % rank
     swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis] if axis != rank - 1 else None
     if swapped:

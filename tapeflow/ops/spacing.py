@@ -116,7 +116,12 @@ def required_space_to_batch_paddings(
     ([[0, 1]], [[0, 1]])
     """
     sizes, blocks = np.asarray(input_shape), np.asarray(block_shape)
-    base = np.zeros((len(blocks), 2), np.int64) if base_paddings is None else np.asarray(base_paddings)
+    base = np.zeros((blocks.size, 2), np.int64) if base_paddings is None else np.asarray(base_paddings)
+    if sizes.ndim != 1 or blocks.shape != sizes.shape or base.shape != (blocks.size, 2) or (blocks < 1).any():
+        raise ValueError(
+            "required_space_to_batch_paddings: input_shape and block_shape must be vectors of one length with positive "
+            f"blocks, and base_paddings pairs for them; got shapes {sizes.shape}, {blocks.shape} and {base.shape}"
+        )
     extra = -(sizes + base.sum(1)) % blocks
     paddings = np.stack([base[:, 0], base[:, 1] + extra], 1)
     crops = np.stack([np.zeros_like(extra), extra], 1)

@@ -704,6 +704,8 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
     parts = [as_sparse(x, "concat") for x in (sp_inputs if isinstance(sp_inputs, list | tuple) else [sp_inputs])]
     if len(parts) == 1:
         return parts[0]
+    if not parts:
+        raise ValueError("sparse.concat: sp_inputs must not be empty")
     rank = parts[0].indices.shape[1]
     axis = int(axis)
     if not -rank <= axis < rank:
@@ -739,6 +741,8 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     >>> tf.sparse.mask(tf.IndexedSlices(tf.constant([[1.], [2.]]), tf.constant([0, 3])), [3]).values
     [[1.]]
     """
+    if not isinstance(a, IndexedSlices):
+        raise TypeError(f"sparse.mask: `a` must be a tf.IndexedSlices; got {type(a).__name__}")
     indices = convert_to_tensor(a.indices)
     masked = convert_to_tensor(mask_indices, dtype_hint=indices.dtype)
     hit = primitives.Equal(primitives.ExpandDims(indices, 1), primitives.ExpandDims(cast(masked, indices.dtype), 0))
@@ -808,11 +812,16 @@ def _features(x: Any) -> list[list[Any]]:
         return rows
     if hasattr(x, "to_list"):
         return x.to_list()
-    return convert_to_tensor(x).numpy().tolist()
+    tensor = convert_to_tensor(x)
+    if tensor.shape.rank != 2:
+        raise ValueError(f"cross: each input must have two dimensions; got shape {tensor.shape}")
+    return tensor.numpy().tolist()
 
 
 def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
     """For each row, `join` of each combination of one element of every input; the first input varies slowest."""
+    if not isinstance(inputs, list | tuple):
+        raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
         raise InvalidArgumentError(
@@ -859,6 +868,8 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
     [b'a_X_b']
     """
     between = "_X_" if separator is None else separator
+    if not isinstance(between, str):
+        raise TypeError(f"sparse.cross: `separator` must be a text; got {separator!r}")
     return _sparse_rows(crossed_rows(inputs, lambda features: join_features(features, between)), "string")
 
 

@@ -391,7 +391,9 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Any
     """All four kinds by a real Fourier transform of twice the length."""
     if n is not None:
         x = _with_lengths(x, [x.shape.rank - 1], [n])
-    n = x.shape[-1]
+    n = x.shape[-1] if x.shape.rank else 0
+    if n == 0:
+        raise ValueError(f"dct: the last dimension must have at least one element; got shape {x.shape}")
     angle = np.arange(n) * (np.pi / (2 * n))
     if kind == 1:
         return primitives.Real(rfft(primitives.ConcatV2([x, x[..., -2:0:-1]], -1)))

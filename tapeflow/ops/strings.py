@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import functools
 import operator
 import re
@@ -23,7 +24,23 @@ from tapeflow.types.errors import InvalidArgumentError
 
 
 def _strings(x: Any) -> Any:
-    return convert_to_tensor(x, dtype=None if _core.is_tensor(x) else "string")
+    tensor = convert_to_tensor(x, dtype=None if _core.is_tensor(x) else "string")
+    if tensor.dtype.name != "string":
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string",
+        )
+    return tensor
+
+
+def _bytes(value: Any, argument: str) -> bytes:
+    """An argument that is one string."""
+    if _core.is_tensor(value):
+        value = value.numpy()
+    if not isinstance(value, str | bytes):
+        raise TypeError(f"Expected string for argument {argument!r} not {value!r}.")
+    return value.encode() if isinstance(value, str) else value
 
 
 def _elements(x: Any) -> list[Any]:
@@ -40,12 +57,6 @@ def _each(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> An
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(_each(x.flat_values, function, dtype))
     tensor = _strings(x)
-    if tensor.dtype.name != "string":
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string",
-        )
     return _tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())
 
 
@@ -144,7 +155,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     shape = shapes[0] if shapes else []
     count = int(np.prod(shape, dtype=np.int64))
     columns = [_elements(t) if t.shape.rank else _elements(t) * count for t in tensors]
-    return _tensor([separator.encode().join(row) for row in zip(*columns)], "string", shape)
+    between = _bytes(separator, "separator")
+    return _tensor([between.join(row) for row in zip(*columns)], "string", shape)
 
 
 @public("strings.reduce_join")
@@ -171,7 +183,8 @@ def reduce_join(
         else values.reshape(1, 1)
     )
     full = [1 if i in axes else values.shape[i] for i in range(rank)] if keepdims else shape
-    return _tensor([separator.encode().join(row.tolist()) for row in rows], "string", full)
+    between = _bytes(separator, "separator")
+    return _tensor([between.join(row.tolist()) for row in rows], "string", full)
 
 
 @public("strings.unsorted_segment_join")
@@ -191,16 +204,17 @@ def unsorted_segment_join(
             )
         if row >= 0:
             rows[row].append(value)
-    return _tensor([separator.encode().join(row) for row in rows], "string", [int(num_segments)])
+    between = _bytes(separator, "separator")
+    return _tensor([between.join(row) for row in rows], "string", [int(num_segments)])
 
 
 # ---- patterns
 
 
 def _pattern(pattern: Any) -> re.Pattern[bytes]:
-    text = pattern.numpy() if _core.is_tensor(pattern) else pattern
+    text = _bytes(pattern, "pattern")
     try:
-        return re.compile(text if isinstance(text, bytes) else text.encode())
+        return re.compile(text)
     except re.error as error:
         raise InvalidArgumentError(None, None, f"Invalid pattern: {pattern}, error: {error}") from error
 
@@ -213,9 +227,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     [b'a#b#']
     """
     compiled = _pattern(pattern)
-    text = rewrite.numpy() if _core.is_tensor(rewrite) else rewrite
-    text = text if isinstance(text, bytes) else text.encode()
-    text = re.sub(rb"\\0", rb"\\g<0>", text)
+    text = re.sub(rb"\\0", rb"\\g<0>", _bytes(rewrite, "rewrite"))
     return _each(input, lambda v: compiled.sub(text, v, 0 if replace_global else 1))
 
 
@@ -278,7 +290,7 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
     >>> tf.strings.split("a b c")
     [b'a', b'b', b'c']
     """
-    between = sep.encode() if isinstance(sep, str) else sep
+    between = None if sep is None else _bytes(sep, "sep")
     return _split_rows(input, lambda v: v.split(between or None, maxsplit))
 
 
@@ -311,7 +323,7 @@ def ngrams(
     if any(w < 1 for w in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: ngram_width={ngram_width}")
     left, right = (pad_values, pad_values) if isinstance(pad_values, str | bytes) else pad_values or (None, None)
-    between = separator.encode()
+    between = _bytes(separator, "separator")
 
     def grams(row: list[bytes]) -> list[bytes]:
         result: list[bytes] = []
@@ -343,11 +355,19 @@ def ngrams(
 # ---- characters
 
 
+def _encoding(name: Any) -> str:
+    """The name of an encoding that exists."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError as error:
+        raise InvalidArgumentError(None, None, f"Could not create converter for input encoding: {name}") from error
+
+
 def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
     if errors not in ("strict", "replace", "ignore"):
         raise ValueError(f"errors must be 'strict', 'replace' or 'ignore'; got {errors!r}")
     try:
-        text = value.decode(encoding, errors)
+        text = value.decode(_encoding(encoding), errors)
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(None, None, f"Invalid formatting on input string: {error}") from error
     if errors == "replace" and replacement != 0xFFFD:

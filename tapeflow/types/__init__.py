@@ -10,4 +10,5 @@ from tapeflow.types import (
     sparse_tensor,
     tensor_shape,
     tensor_spec,
+    text,
 )

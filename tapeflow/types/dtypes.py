@@ -16,7 +16,7 @@ _REFERENCE = 100  # enum of `float32_ref` minus enum of `float32`
 class DType:
     """The type of a tensor's elements; each exists once, so `is` and `==` agree between two of them.
 
-    >>> DType(1)
+    >>> tf.DType(1)
     tf.float32
     """
 
@@ -115,7 +115,7 @@ class DType:
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a value of type `other` can stand where this type is asked for.
 
-        >>> float32.is_compatible_with("float32")
+        >>> tf.float32.is_compatible_with("float32")
         True
         """
         other = as_dtype(other)
@@ -294,9 +294,9 @@ _dtype_by_key.update(
 def as_dtype(type_value: Any) -> DType:
     """The `tf.DType` that a name, a NumPy type, an array or a TensorFlow enum number stands for.
 
-    >>> as_dtype("float64")
+    >>> tf.as_dtype("float64")
     tf.float64
-    >>> as_dtype(np.arange(2, dtype=np.int8))
+    >>> tf.as_dtype(np.arange(2, dtype=np.int8))
     tf.int8
     """
     if isinstance(type_value, DType):

@@ -11,7 +11,7 @@ from tapeflow.namespace import public
 class UnconnectedGradients(Enum):
     """What `tape.gradient` returns for a source that the target does not depend on: None, or zeros.
 
-    >>> UnconnectedGradients("zero")
+    >>> tf.UnconnectedGradients("zero")
     <UnconnectedGradients.ZERO: 'zero'>
     """
 
@@ -21,7 +21,11 @@ class UnconnectedGradients(Enum):
 
 @public("VariableSynchronization", "compat.v1.VariableSynchronization")
 class VariableSynchronization(Enum):
-    """When the copies of a distributed variable become equal."""
+    """When the copies of a distributed variable become equal.
+
+    >>> tf.VariableSynchronization.ON_READ.value
+    3
+    """
 
     AUTO = 0
     NONE = 1
@@ -41,7 +45,11 @@ class _Aggregation(Enum):
 
 @public("VariableAggregation")
 class VariableAggregationV2(_Aggregation):
-    """How the copies of a distributed variable are made one."""
+    """How the copies of a distributed variable are made one.
+
+    >>> tf.VariableAggregation.MEAN.value
+    2
+    """
 
     NONE = 0
     SUM = 1
@@ -51,7 +59,11 @@ class VariableAggregationV2(_Aggregation):
 
 @public("compat.v1.VariableAggregation")
 class VariableAggregation(_Aggregation):
-    """TensorFlow 1's class of the same members."""
+    """TensorFlow 1's class of the same members.
+
+    >>> tf.compat.v1.VariableAggregation.MEAN == tf.VariableAggregation.MEAN
+    True
+    """
 
     NONE = 0
     SUM = 1
@@ -61,7 +73,11 @@ class VariableAggregation(_Aggregation):
 
 @public("AggregationMethod", "compat.v1.AggregationMethod")
 class AggregationMethod:
-    """How `tf.gradients` adds the parts of a gradient; every choice gives the same sum here."""
+    """How `tf.gradients` adds the parts of a gradient; every choice gives the same sum here.
+
+    >>> tf.AggregationMethod.DEFAULT == tf.AggregationMethod.ADD_N
+    True
+    """
 
     ADD_N = 0
     DEFAULT = ADD_N

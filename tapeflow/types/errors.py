@@ -12,7 +12,7 @@ from tapeflow.namespace import public
 class OpError(Exception):
     """The base of the errors of operations; `error_code` is one of the constants of `tf.errors`.
 
-    >>> str(InvalidArgumentError(None, None, "shapes differ"))
+    >>> str(tf.errors.InvalidArgumentError(None, None, "shapes differ"))
     'shapes differ'
     """
 
@@ -217,9 +217,11 @@ error_class_by_code: dict[int, type[OpError]] = {kind.code: kind for kind in _St
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """The class of the errors with that code.
 
-    >>> exception_type_from_error_code(5).__name__
+    >>> tf.compat.v1.errors.exception_type_from_error_code(5).__name__
     'NotFoundError'
     """
+    if error_code not in error_class_by_code:
+        raise ValueError(f"There is no error class with code {error_code}; codes are {sorted(error_class_by_code)}")
     return error_class_by_code[error_code]
 
 
@@ -227,7 +229,7 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 def error_code_from_exception_type(cls: type[OpError]) -> int:
     """The code of the errors of that class.
 
-    >>> error_code_from_exception_type(NotFoundError)
+    >>> tf.compat.v1.errors.error_code_from_exception_type(tf.errors.NotFoundError)
     5
     """
     for code, kind in error_class_by_code.items():

@@ -14,7 +14,7 @@ from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 class IndexedSlices(CompositeTensor):
     """Rows `values[i]` of a larger tensor, which stand there at `indices[i]`; an index may occur more than once.
 
-    >>> slices = IndexedSlices(values=[[1.0, 2.0]], indices=[3])
+    >>> slices = tf.IndexedSlices(values=[[1.0, 2.0]], indices=[3])
     >>> slices.indices
     [3]
     """
@@ -102,7 +102,7 @@ class IndexedSlices(CompositeTensor):
 class IndexedSlicesSpec(TypeSpec):
     """The spec of an `IndexedSlices`; `shape` is that of the larger tensor.
 
-    >>> IndexedSlicesSpec([3])
+    >>> tf.IndexedSlicesSpec([3])
     IndexedSlicesSpec(TensorShape([3]), tf.float32, tf.int64, None, TensorShape([None]))
     """
 

@@ -16,7 +16,7 @@ _logger: Logger | None = None
 def get_logger() -> Logger:
     """The logger that receives the warnings of the package.
 
-    >>> get_logger().name
+    >>> tf.get_logger().name
     'tensorflow'
     """
     global _logger

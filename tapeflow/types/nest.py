@@ -133,7 +133,7 @@ def _rebuild_mapping(instance: Any, value_by_key: dict[Any, Any]) -> Any:
 def is_nested(structure: Any) -> bool:
     """Whether `structure` is a container whose values `tf.nest` visits.
 
-    >>> is_nested([1]), is_nested("text")
+    >>> tf.nest.is_nested([1]), tf.nest.is_nested("text")
     (True, False)
     """
     return _kind_of(structure, False) != _LEAF
@@ -146,13 +146,21 @@ def is_nested_or_composite(structure: Any) -> bool:
 
 @public("__internal__.nest.is_mapping")
 def is_mapping(structure: Any) -> bool:
-    """Whether `structure` is a dictionary or another mapping."""
+    """Whether `structure` is a dictionary or another mapping.
+
+    >>> tf.__internal__.nest.is_mapping({"a": 1})
+    True
+    """
     return isinstance(structure, Mapping)
 
 
 @public("__internal__.nest.is_attrs")
 def is_attrs(structure: Any) -> bool:
-    """Whether `structure` is an instance of a class made by `attrs`."""
+    """Whether `structure` is an instance of a class made by `attrs`.
+
+    >>> tf.__internal__.nest.is_attrs([1])
+    False
+    """
     return hasattr(type(structure), "__attrs_attrs__")
 
 
@@ -170,7 +178,7 @@ def same_namedtuples(first: Any, second: Any) -> bool:
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The values of a structure as a flat list, dictionaries in the order of their sorted keys.
 
-    >>> flatten({"b": [1, 2], "a": (3,)})
+    >>> tf.nest.flatten({"b": [1, 2], "a": (3,)})
     [3, 1, 2]
     """
     values: list[Any] = []
@@ -191,7 +199,7 @@ def _flatten_into(values: list[Any], structure: Any, expand_composites: bool) ->
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
     """The values of `flat_sequence` in containers like those of `structure`: the inverse of `flatten`.
 
-    >>> pack_sequence_as({"b": [0, 0], "a": (0,)}, [1, 2, 3])
+    >>> tf.nest.pack_sequence_as({"b": [0, 0], "a": (0,)}, [1, 2, 3])
     {'b': [2, 3], 'a': (1,)}
     """
     if not is_nested(flat_sequence):
@@ -242,7 +250,7 @@ def _shorten(value: Any, limit: int = 100) -> str:
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
     """Calls `func` with the values that stand at the same place in each structure, and keeps the structure.
 
-    >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    >>> tf.nest.map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
     if not callable(func):
@@ -281,7 +289,7 @@ class _Dot:
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
     """Raises ValueError or TypeError, with the first difference, if two structures are not alike.
 
-    >>> assert_same_structure({"a": [1, 2]}, {"a": [3, 4]})
+    >>> tf.nest.assert_same_structure({"a": [1, 2]}, {"a": [3, 4]})
     """
     try:
         _compare(nest1, nest2, check_types, expand_composites)
@@ -366,7 +374,7 @@ def _yield_with_paths(structure: Any, expand_composites: bool, path: Path = ()) 
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
     """The keys and indices that lead to each value, in flattening order.
 
-    >>> list(yield_flat_paths({"b": [1, 2], "a": 3}))
+    >>> list(tf.__internal__.nest.yield_flat_paths({"b": [1, 2], "a": 3}))
     [('a',), ('b', 0), ('b', 1)]
     """
     for path, _ in _yield_with_paths(nest, expand_composites):
@@ -473,7 +481,7 @@ def flatten_up_to(
 ) -> list[Any]:
     """The parts of `input_tree` that stand where `shallow_tree` has values.
 
-    >>> flatten_up_to([0, 0], [[1, 2], 3])
+    >>> tf.__internal__.nest.flatten_up_to([0, 0], [[1, 2], 3])
     [[1, 2], 3]
     """
     return [part for _, part in _yield_up_to(shallow_tree, input_tree, check_types, expand_composites)]
@@ -494,7 +502,7 @@ def flatten_with_tuple_paths_up_to(
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
     """Calls `func` with the parts of the inputs that stand where `shallow_tree` has values.
 
-    >>> map_structure_up_to([0, 0], lambda part: part, [[1, 2], 3])
+    >>> tf.__internal__.nest.map_structure_up_to([0, 0], lambda part: part, [[1, 2], 3])
     [[1, 2], 3]
     """
     return map_structure_with_tuple_paths_up_to(shallow_tree, lambda _, *values: func(*values), *inputs, **kwargs)
@@ -525,7 +533,7 @@ def get_traverse_shallow_structure(
 ) -> Any:
     """The upper part of a structure, down to where `traverse_fn` says False, with booleans as its values.
 
-    >>> get_traverse_shallow_structure(lambda part: not isinstance(part, tuple), [1, [2, (3, 4)]])
+    >>> tf.__internal__.nest.get_traverse_shallow_structure(lambda part: not isinstance(part, tuple), [1, [2, (3, 4)]])
     [True, [True, False]]
     """
     answer = traverse_fn(structure)
@@ -558,7 +566,7 @@ def get_traverse_shallow_structure(
 def sequence_like(instance: Any, args: Sequence[Any]) -> Any:
     """A container like `instance` with other children, which stand in flattening order.
 
-    >>> sequence_like({"b": 0, "a": 0}, [1, 2])
+    >>> tf.__internal__.nest.sequence_like({"b": 0, "a": 0}, [1, 2])
     {'b': 2, 'a': 1}
     """
     return _rebuild(instance, _kind_of(instance, True), list(args))
@@ -568,7 +576,7 @@ def sequence_like(instance: Any, args: Sequence[Any]) -> Any:
 def list_to_tuple(structure: Any) -> Any:
     """The structure with a tuple in place of each list.
 
-    >>> list_to_tuple([1, {"a": [2]}])
+    >>> tf.__internal__.nest.list_to_tuple([1, {"a": [2]}])
     (1, {'a': (2,)})
     """
     kind = _kind_of(structure, False)

@@ -12,6 +12,11 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
+SparseTensorValue.__doc__ = """The parts of a sparse tensor as arrays, as `Session.run` gives them in TensorFlow 1.
+
+>>> tf.compat.v1.SparseTensorValue(indices=[[0]], values=[1.0], dense_shape=[2]).values
+[1.0]
+"""
 public("compat.v1.SparseTensorValue")(SparseTensorValue)
 
 

@@ -161,6 +161,11 @@ Tensor.__reduce__ = _reduce
 Tensor.__setitem__ = _refuse_item_assignment
 Tensor.cpu = _copy
 Tensor.is_tensor_like = True
+Tensor.__doc__ = """An array that operations take and give: it has a shape and a dtype, and never changes.
+
+>>> tf.constant([[1.0, 2.0]]).shape
+TensorShape([1, 2])
+"""
 public("Tensor")(Tensor)
 
 _core.register_objects({"tensor_repr": _repr, "tensor_str": _str})

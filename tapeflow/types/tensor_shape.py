@@ -18,7 +18,7 @@ class TensorShape(TensorShapeBase):
 
     `len`, iteration, integer indices, `rank`, `ndims` and `as_list` are in the core.
 
-    >>> TensorShape([None, 3]).merge_with([2, None])
+    >>> tf.TensorShape([None, 3]).merge_with([2, None])
     TensorShape([2, 3])
     """
 
@@ -50,7 +50,7 @@ class TensorShape(TensorShapeBase):
     def num_elements(self) -> int | None:
         """The number of elements, or None if a size is unknown.
 
-        >>> TensorShape([2, 3]).num_elements()
+        >>> tf.TensorShape([2, 3]).num_elements()
         6
         """
         if self._dims is None:
@@ -69,7 +69,7 @@ class TensorShape(TensorShapeBase):
     def is_compatible_with(self, other: Any) -> bool:
         """Whether one tensor can have both shapes.
 
-        >>> TensorShape([None, 3]).is_compatible_with([2, 3])
+        >>> tf.TensorShape([None, 3]).is_compatible_with([2, 3])
         True
         """
         theirs = as_shape(other)._dims
@@ -91,7 +91,7 @@ class TensorShape(TensorShapeBase):
     def concatenate(self, other: Any) -> TensorShape:
         """The sizes of this shape followed by those of `other`.
 
-        >>> TensorShape([2]).concatenate([3, None])
+        >>> tf.TensorShape([2]).concatenate([3, None])
         TensorShape([2, 3, None])
         """
         theirs = as_shape(other)._dims
@@ -102,7 +102,7 @@ class TensorShape(TensorShapeBase):
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
         """The narrowest shape that both shapes fit: sizes that differ become unknown.
 
-        >>> TensorShape([2, 3]).most_specific_compatible_shape([2, 4])
+        >>> tf.TensorShape([2, 3]).most_specific_compatible_shape([2, 4])
         TensorShape([2, None])
         """
         theirs = as_shape(other)._dims
@@ -157,7 +157,7 @@ class TensorShape(TensorShapeBase):
     def with_rank(self, rank: int) -> TensorShape:
         """This shape with `rank` dimensions.
 
-        >>> TensorShape(None).with_rank(2)
+        >>> tf.TensorShape(None).with_rank(2)
         TensorShape([None, None])
         """
         try:
@@ -274,7 +274,7 @@ def _sizes_agree(a: int | None, b: int | None) -> bool:
 class Dimension:
     """One size of a TensorFlow 1 shape, perhaps unknown; arithmetic and comparison with an unknown size give unknown.
 
-    >>> Dimension(3) + 2
+    >>> tf.compat.v1.Dimension(3) + 2
     Dimension(5)
     """
 
@@ -399,7 +399,7 @@ class Dimension:
 def dimension_value(dimension: Any) -> int | None:
     """The size as a number or None, of a TensorFlow 1 `Dimension` as of a plain size.
 
-    >>> dimension_value(Dimension(3))
+    >>> tf.compat.dimension_value(tf.compat.v1.Dimension(3))
     3
     """
     return dimension.value if isinstance(dimension, Dimension) else dimension
@@ -409,8 +409,8 @@ def dimension_value(dimension: Any) -> int | None:
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """The size at `index` as a TensorFlow 1 `Dimension`, unknown if the number of dimensions is.
 
-    >>> dimension_at_index(TensorShape([2, 3]), -1)
+    >>> tf.compat.dimension_at_index(tf.TensorShape([2, 3]), -1)
     Dimension(3)
     """
-    dims = shape.dims
+    dims = as_shape(shape).dims
     return Dimension(None) if dims is None else dims[index]

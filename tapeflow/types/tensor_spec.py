@@ -16,7 +16,11 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape, unknown_shape
 
 @public("__internal__.CompositeTensor")
 class CompositeTensor:
-    """A value that consists of several tensors; its `_type_spec` takes it apart and puts it together."""
+    """A value that consists of several tensors; its `_type_spec` takes it apart and puts it together.
+
+    >>> issubclass(tf.SparseTensor, tf.__internal__.CompositeTensor)
+    True
+    """
 
     @property
     def _type_spec(self) -> TypeSpec:
@@ -74,7 +78,7 @@ class TypeSpec:
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or each value of another spec, may stand where this spec is asked for.
 
-        >>> TensorSpec([None, 3]).is_compatible_with(TensorSpec([2, 3]))
+        >>> tf.TensorSpec([None, 3]).is_compatible_with(tf.TensorSpec([2, 3]))
         True
         """
         other = _as_spec(spec_or_value)
@@ -89,7 +93,7 @@ class TypeSpec:
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
         """The narrowest spec for the values of this and all other specs, or None.
 
-        >>> TensorSpec([2, 3]).most_specific_common_supertype([TensorSpec([2, 4])])
+        >>> tf.TensorSpec([2, 3]).most_specific_common_supertype([tf.TensorSpec([2, 4])])
         TensorSpec(shape=(2, None), dtype=tf.float32, name=None)
         """
         if any(type(other) is not type(self) for other in others):
@@ -142,7 +146,7 @@ class TypeSpec:
 class TensorSpec(TypeSpec):
     """The shape, the dtype and perhaps the name of a tensor.
 
-    >>> TensorSpec([None, 2], "int32", name="x")
+    >>> tf.TensorSpec([None, 2], "int32", name="x")
     TensorSpec(shape=(None, 2), dtype=tf.int32, name='x')
     """
 
@@ -274,7 +278,11 @@ class BoundedTensorSpec(TensorSpec):
 
 @public("NoneTensorSpec")
 class NoneTensorSpec(TypeSpec):
-    """The spec of None in a structure of tensors."""
+    """The spec of None in a structure of tensors.
+
+    >>> tf.NoneTensorSpec().is_compatible_with(None)
+    True
+    """
 
     value_type = type(None)
 
@@ -327,7 +335,7 @@ class VariableSpec(TypeSpec):
 def type_spec_from_value(value: Any) -> TypeSpec:
     """The spec of a tensor, of a value that consists of tensors, or of what can become a tensor.
 
-    >>> type_spec_from_value([1, 2])
+    >>> tf.type_spec_from_value([1, 2])
     TensorSpec(shape=(2,), dtype=tf.int32, name=None)
     """
     spec = _find_spec(value)

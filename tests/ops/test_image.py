@@ -128,3 +128,32 @@ def test_broken_png_is_an_error(broken):
 def test_errors(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+BOXES = [[[0.1, 0.2, 0.6, 0.7], [0.3, 0.3, 0.9, 0.8]]]
+
+
+@pytest.mark.parametrize(
+    ("seed", "begin", "size"),
+    [([1, 2], [3, 12, 0], [16, 15, -1]), ([3, 4], [5, 15, 0], [13, 12, -1]), ([5, 6], [0, 4, 0], [16, 17, -1])],
+)
+def test_distorted_boxes_are_tensorflows(seed, begin, size):
+    found = tf.image.stateless_sample_distorted_bounding_box([20, 30, 3], BOXES, seed, min_object_covered=0.3)
+    np.testing.assert_array_equal(found.begin, begin)
+    np.testing.assert_array_equal(found.size, size)
+    corners = np.array([begin[0] / 20, begin[1] / 30, (begin[0] + size[0]) / 20, (begin[1] + size[1]) / 30])
+    np.testing.assert_allclose(found.bboxes, corners.reshape(1, 1, 4), rtol=1e-6)
+
+
+def test_distorted_boxes_follow_the_seeds():
+    tf.random.set_seed(1)
+    begins = [
+        tf.image.sample_distorted_bounding_box([20, 30, 3], BOXES, 5, 0.3).begin.numpy().tolist() for _ in range(2)
+    ]
+    assert begins == [[2, 5, 0], [0, 8, 0]]
+    whole = tf.image.sample_distorted_bounding_box([20, 30, 3], BOXES, min_object_covered=1.5)
+    np.testing.assert_array_equal(whole.size, [20, 30, -1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="No bounding boxes"):
+        tf.image.sample_distorted_bounding_box([20, 30, 3], tf.zeros([1, 0, 4]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="image_size must contain 3 elements"):
+        tf.image.sample_distorted_bounding_box([20, 30], BOXES)

@@ -233,3 +233,20 @@ def test_dropout_scales_what_it_keeps():
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     y = tf.nn.experimental.general_dropout(x, 0.5, lambda shape, dtype: tf.constant([0.1, 0.9, 0.5, 0.2]))
     np.testing.assert_allclose(y, [0, 4, 6, 0])
+
+
+def test_ctc_loss_without_merging():
+    """TensorFlow's values, and the derivative of them."""
+    logits = tf.constant(np.random.default_rng(0).normal(size=(5, 2, 4)).astype("float32"))
+    labels = tf.sparse.from_dense([[1, 1, 2], [2, 0, 0]])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = tf.compat.v1.nn.ctc_loss(labels, logits, [5, 4], ctc_merge_repeated=False)
+    np.testing.assert_allclose(loss, [5.273308753967285, 4.250762939453125], rtol=1e-5)
+    gradient = tape.gradient(loss, logits).numpy()
+    np.testing.assert_allclose(gradient[0, 0], [0.22597685, -0.49569902, 0.37808728, -0.10836527], rtol=1e-4)
+    np.testing.assert_allclose(gradient[4, 0], [0.16286038, 0.32798371, -0.60088861, 0.11004438], rtol=1e-4)
+    first = tf.compat.v1.nn.ctc_loss(tf.sparse.from_dense([[1, 1, 2]]), logits[:3, :1], [3], ctc_merge_repeated=False)
+    np.testing.assert_allclose(first, [5.18808], rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Not enough time"):
+        tf.compat.v1.nn.ctc_loss(tf.sparse.from_dense([[1, 1, 2]]), logits[:2, :1], [2], ctc_merge_repeated=False)

@@ -1,5 +1,9 @@
 """`tf.experimental.numpy`: NumPy's dtype promotion, and gradients through it."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +65,142 @@ def test_choices_and_places():
     np.testing.assert_array_equal(tnp.where([0, 3, 4])[0].numpy(), [1, 2])
     np.testing.assert_array_equal(tnp.take([1, 2, 3], [5, -1]).numpy(), [3, 1])
     np.testing.assert_array_equal(tnp.clip([1, 9], None, 5).numpy(), [1, 5])
+
+
+MATRIX = np.arange(12.0).reshape(3, 4)
+CUBE = np.arange(24).reshape(2, 3, 4)
+
+SAME_AS_NUMPY = {
+    "angle": [([1j, -1.0],), (np.array([1, -1]), True)],
+    "append": [([1], [2.5]), (MATRIX, MATRIX, 1)],
+    "around": [(np.array([1.256, -2.5, 3.5]), 1), (np.array([12, 15, 25]), -1), (2.5,)],
+    "array_equal": [([1, 2], [1, 2]), ([1], [1, 2])],
+    "atleast_1d": [(1,)],
+    "atleast_2d": [([1, 2],)],
+    "atleast_3d": [(1,), ([1, 2],), (MATRIX,)],
+    "average": [(MATRIX,), (MATRIX, 1, [1, 2, 3, 4]), (MATRIX, None, MATRIX)],
+    "broadcast_arrays": [([1, 2], [[3], [4]])],
+    "compress": [([True, False, True], MATRIX, 0), ([True, False, True], MATRIX)],
+    "cross": [([1, 2, 3], [4, 5, 6]), (CUBE[:, :, :3], CUBE[:, :, 1:], -1, -1, 0)],
+    "diag": [([1, 2], 1), ([1, 2], -1), (MATRIX, 1), (MATRIX, -2)],
+    "diag_indices": [(3,)],
+    "diagflat": [([[1, 2]], 1)],
+    "diagonal": [(CUBE, 1), (CUBE, -1, 1, 2), (CUBE, 9)],
+    "diff": [(MATRIX,), (CUBE, 2, 1), ([True, False],)],
+    "divmod": [([7, -7], 3)],
+    "dot": [(MATRIX, [1, 2, 3, 4]), (CUBE, MATRIX.T), (2, MATRIX)],
+    "dsplit": [(CUBE, 2)],
+    "dstack": [(([1, 2], [3, 4]),)],
+    "einsum": [("ij,kj->ik", MATRIX, MATRIX)],
+    "eye": [(2,), (2, 3, 1)],
+    "flip": [(MATRIX,), (CUBE, 1), (CUBE, (0, 2))],
+    "fliplr": [(MATRIX,)],
+    "flipud": [(MATRIX,)],
+    "full_like": [([1, 2], 7)],
+    "gcd": [([12, 18], 8)],
+    "geomspace": [(1, 1000, 4), (-1, -8, 4)],
+    "hsplit": [(MATRIX, 2), (np.array([1, 2, 3]), [1])],
+    "hstack": [(([1], [2]),), ((MATRIX, MATRIX),)],
+    "inner": [([1, 2], [3, 4]), (CUBE, MATRIX)],
+    "iscomplex": [([1j, 1],), ([1, 2],)],
+    "isreal": [([1j, 1],)],
+    "ix_": [([0, 1], [2]), ([True, False, True], [1])],
+    "kron": [([1, 2], MATRIX), (MATRIX, [[1, 2]])],
+    "lcm": [([4, 6], 10)],
+    "linspace": [(0, 1, 5), (0, 1, 4, False), ([0, 1], [2, 5], 3), (0, 1, 0), (0, 1, 1)],
+    "logspace": [(0, 2, 3)],
+    "meshgrid": [([1, 2], [3, 4, 5])],
+    "moveaxis": [(CUBE, 0, 2), (CUBE, (0, 1), (2, 0))],
+    "nanmean": [([1.0, np.nan, 4.0],)],
+    "nanprod": [([2.0, np.nan],)],
+    "nansum": [([1.0, np.nan],)],
+    "nonzero": [([0, 1, 2],), (MATRIX,)],
+    "pad": [(MATRIX, [(1, 2), (0, 1)], "constant"), (MATRIX, 1, "reflect")],
+    "polyval": [([1, 2, 3], [1, 2])],
+    "repeat": [(MATRIX, 2), (MATRIX, 2, 1)],
+    "roll": [(MATRIX, 5), (MATRIX, 1, 1)],
+    "rot90": [(CUBE, k, axes) for k in range(4) for axes in ((0, 1), (2, 1))],
+    "select": [([[True, False], [True, True]], [[1, 2], [3.5, 4]])],
+    "signbit": [([-1.0, 0.0, -0.0],), ([1, -1],)],
+    "sinc": [([0.0, 0.5, 1.5],)],
+    "size": [(CUBE,)],
+    "sort": [([3, 1, 2],), (CUBE[::-1], 0), (MATRIX, None)],
+    "split": [(np.array([1, 2, 3, 4]), 2), (MATRIX, [1, 3], 1)],
+    "swapaxes": [(CUBE, 0, -1)],
+    "take_along_axis": [(MATRIX, np.argsort(-MATRIX, 1), 1), (MATRIX, np.array([[-1]]), 0)],
+    "tensordot": [(CUBE, MATRIX), (MATRIX, MATRIX, ([1], [1]))],
+    "tile": [([1, 2], (2, 2)), (CUBE, 2)],
+    "trace": [(CUBE,), (MATRIX, 1)],
+    "tri": [(2, 3, 1)],
+    "tril": [(CUBE, -1)],
+    "triu": [(CUBE, 1)],
+    "vander": [([1, 2, 3],), ([1, 2, 3], 2, True)],
+    "vdot": [([1j, 2], [3, 4j])],
+    "vsplit": [(MATRIX, 3)],
+    "vstack": [(([1, 2], [3, 4]),)],
+    "zeros_like": [(CUBE,)],
+}
+
+
+@pytest.mark.parametrize("name", SAME_AS_NUMPY)
+def test_is_numpys(name):
+    for arguments in SAME_AS_NUMPY[name]:
+        expected = getattr(np, name)(*arguments)
+        got = getattr(tnp, name)(*arguments)
+        assert isinstance(got, list | tuple) == isinstance(expected, list | tuple)
+        pairs = zip(got, expected, strict=True) if isinstance(expected, list | tuple) else [(got, expected)]
+        for mine, numpys in pairs:
+            np.testing.assert_allclose(np.asarray(mine), numpys, rtol=1e-12, atol=1e-12)
+            assert np.shape(mine) == np.shape(numpys)
+
+
+def test_gradients_pass_through():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tnp.trace(tnp.rot90(x)) + tnp.sum(tnp.kron(x, [[2.0]])) + tnp.sinc(tnp.zeros_like(x))[0, 0]
+    np.testing.assert_array_equal(tape.gradient(y, x), [[2.0, 3.0], [3.0, 2.0]])
+
+
+def test_numpy_behavior():
+    """It cannot be undone, so it has a process of its own."""
+    program = """
+import tapeflow as tf
+tf.experimental.numpy.experimental_enable_numpy_behavior()
+x = tf.constant([[1, 2], [3, 4]])
+assert (x + 1.5).dtype == tf.float64 and (1.5 + x).dtype == tf.float64
+assert (tf.constant(1) * tf.constant(2.5)).numpy() == 2.5
+assert (tf.Variable(1) - tf.constant(0.5)).numpy() == 0.5
+assert x.T.tolist() == [[1, 3], [2, 4]] and x.reshape(-1).tolist() == [1, 2, 3, 4] == x.ravel().tolist()
+assert x.reshape(1, 4).shape == [1, 4] and x.transpose(1, 0).tolist() == x.T.tolist()
+assert x.astype("float32").dtype == tf.float32 and x.size == 4 and x.ndim == 2
+assert x.max().numpy() == 4 and x.mean().numpy() == 2.5 and x.clip(2, 3).tolist() == [[2, 2], [3, 3]]
+assert x[x > 2.5].tolist() == [3, 4] and (x == 1.0).tolist() == [[True, False], [False, False]]
+v = tf.Variable(2.0)
+with tf.GradientTape() as tape:
+    y = v * 3 + v ** 2
+assert tape.gradient(y, v).numpy() == 7.0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+
+
+def test_random_numbers_are_tensorflows():
+    tnp.random.seed(1)
+    np.testing.assert_allclose(tnp.random.randn(2), [0.4459007, 1.43996715], rtol=1e-7)
+    np.testing.assert_allclose(tnp.random.rand(2), [0.08085637, 0.26826495], rtol=1e-7)
+    np.testing.assert_allclose(tnp.random.uniform(0, 2, [2]), [1.26843989, 0.23564198], rtol=1e-7)
+    np.testing.assert_array_equal(tnp.random.randint(0, 10, [3]), [6, 1, 6])
+    np.testing.assert_array_equal(tnp.random.poisson(2.0, [3]), [2, 0, 3])
+
+
+def test_random_numbers_have_numpys_shapes():
+    tnp.random.seed(1)
+    first = tnp.random.randn(2, 3)
+    tnp.random.seed(1)
+    np.testing.assert_array_equal(first, tnp.random.standard_normal((2, 3)))
+    assert tnp.random.rand(2).dtype == tf.float64
+    whole = tnp.random.randint(5, size=[100]).numpy()
+    assert whole.min() >= 0 and whole.max() < 5
+    bounded = tnp.random.uniform([0.0, 10.0], [1.0, 11.0]).numpy()
+    assert 0 <= bounded[0] < 1 and 10 <= bounded[1] < 11
+    assert tnp.random.poisson(3.0, [4]).shape == [4]

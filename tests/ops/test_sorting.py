@@ -62,3 +62,22 @@ def test_nth_element_shares_its_gradient_among_equals():
         y = tf.raw_ops.NthElement(input=x, n=1)
     assert float(y) == 2.0
     np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("size", [1, 47, 48, 100, 8191, 8192])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int32", "int64", "uint8"])
+def test_orders_of_all_lengths(size, dtype):
+    """Each length has its method; all of them are stable."""
+    x = np.random.default_rng(size).integers(-100, 100, size).astype(dtype)
+    np.testing.assert_array_equal(tf.argsort(x), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(tf.sort(x), np.sort(x))
+    k = max(1, size // 3)
+    best = tf.math.top_k(x, k)
+    expected = np.argsort(-x.astype("float64"), kind="stable")[:k]
+    np.testing.assert_array_equal(best.indices, expected)
+    np.testing.assert_array_equal(best.values, x[expected])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_top_k_among_nothing_but_nan(dtype):
+    np.testing.assert_array_equal(tf.math.top_k(np.full(1000, np.nan, dtype), 3).indices, [0, 1, 2])
