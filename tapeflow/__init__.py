@@ -24,6 +24,7 @@ from tapeflow import (  # noqa: E402
     autodiff,
     config,
     control_flow,
+    function,
     module,
     ops,
     random_generator,
