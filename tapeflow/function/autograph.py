@@ -123,7 +123,11 @@ def _compiled(function: FunctionType, node: ast.FunctionDef | ast.Lambda) -> Cod
     """The code of the definition, compiled inside a factory that has its free variables as parameters."""
     original = function.__code__
     names = ["ag__", *(n for n in original.co_freevars if n != "ag__")]
-    statement: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else node
+    if isinstance(node, ast.Lambda):
+        name, statement = "<lambda>", ast.Expr(node)
+    else:  # under its own name it would hide a global function, as a function that calls itself
+        name = node.name = "ag__function"
+        statement = node
     parameters = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
     extra = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
     block: ast.stmt = ast.FunctionDef(name="ag__factory", args=parameters, body=[statement], decorator_list=[], **extra)
@@ -133,7 +137,7 @@ def _compiled(function: FunctionType, node: ast.FunctionDef | ast.Lambda) -> Cod
     module = ast.fix_missing_locations(ast.copy_location(ast.Module([block], []), node))
     future = original.co_flags & 0x1FF0000
     compiled = compile(module, original.co_filename, "exec", flags=future, dont_inherit=True)
-    found = _code_named(_code_named(compiled, "ag__factory"), original.co_name)
+    found = _code_named(_code_named(compiled, "ag__factory"), name)
     return _with_shown_names(found, original.co_name, original.co_qualname)
 
 

@@ -131,7 +131,8 @@ def to_code(entity: Callable[..., Any], recursive: bool = True, experimental_opt
     if node is None:
         raise ValueError(f"converting {entity}: its source code is not available")
     try:
-        return ast.unparse(rewritten(node, "__class__" in function.__code__.co_freevars)) + "\n"
+        converted = rewritten(node, "__class__" in function.__code__.co_freevars)
+        return ast.unparse(ast.fix_missing_locations(converted)) + "\n"
     except UnsupportedError as error:
         raise ValueError(f"converting {entity}: {error}") from None
 

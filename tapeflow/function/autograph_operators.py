@@ -87,7 +87,7 @@ def condition(value: Any, statement: str) -> Any:
     if wrong_shape or wrong_dtype:
         cast = "to use as boolean Tensor, use `tf.cast`; " if wrong_dtype else ""
         raise ValueError(
-            f"condition of {statement} expected to be `tf.bool` scalar, got {tensor}; {cast}to check for None, use "
+            f"condition of {statement} expected to be `tf.bool` scalar, got {tensor!r}; {cast}to check for None, use "
             "`is not None`"
         )
     return tensor
@@ -408,7 +408,7 @@ def _staged_loop(
     start = get_state()
     chosen = {} if options is None else options()
     invariants = _invariants(names, start, chosen.pop("shape_invariants", None) or ())
-    before = Packed(_defined(names, start, body, get_state, set_state))
+    before = Packed(_defined(names, start, body, get_state, set_state, invariants))
     set_state(before.values)
     shapes = _flat_shapes(names, before, invariants)
 
@@ -433,7 +433,12 @@ def _staged_loop(
 
 
 def _defined(
-    names: Sequence[str], start: Sequence[Any], body: Run, get_state: State, set_state: State
+    names: Sequence[str],
+    start: Sequence[Any],
+    body: Run,
+    get_state: State,
+    set_state: State,
+    invariants: dict[str, Any],
 ) -> tuple[Any, ...]:
     """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them."""
     missing = [n for n, value in enumerate(start) if is_missing(value) or value is None]
@@ -441,7 +446,7 @@ def _defined(
         return tuple(start)
     try:
         after = probe(lambda: (body(), get_state())[1])
-    except (NameError, AttributeError, TypeError, ValueError, LookupError) as error:
+    except (NameError, AttributeError, LookupError) as error:
         lacking = [shown(names[n]) for n in missing if is_missing(start[n])]
         if not lacking:
             raise
@@ -458,6 +463,9 @@ def _defined(
                 raise ValueError(f"'{names[n]}' must be defined before the loop")
         else:
             values[n] = placeholder_like(after[n])
+            shapes = [leaf.shape for leaf in Packed([after[n]]).travelling if hasattr(leaf, "shape")]
+            if not all(shape.is_fully_defined() for shape in shapes):
+                invariants.setdefault(names[n], shapes)
     return tuple(values)
 
 

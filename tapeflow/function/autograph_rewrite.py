@@ -56,6 +56,28 @@ def _operator(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(_load("ag__"), name, ast.Load()), list(arguments), [])
 
 
+def _placed(call: ast.Call, place: ast.expr) -> ast.Call:
+    """The call of an operator where `place` stands: tracebacks name the line of what is called, so it is the first."""
+    if not hasattr(place, "lineno"):  # made for a flag: it stands where its statement stands
+        return call
+    callee = call.func
+    callee.lineno = callee.end_lineno = place.lineno
+    callee.col_offset = callee.end_col_offset = place.col_offset
+    return ast.copy_location(call, place)
+
+
+def _at_head(node: ast.stmt, place: ast.stmt) -> ast.stmt:
+    """A statement on the first line of the branch or loop from which it is made."""
+    if not isinstance(place, ast.If | ast.While | ast.For):
+        return ast.copy_location(node, place)
+    head = place.iter if isinstance(place, ast.For) else place.test
+    node.lineno = node.end_lineno = place.lineno
+    node.col_offset = node.end_col_offset = place.col_offset
+    if getattr(head, "end_lineno", None) == place.lineno:
+        node.end_col_offset = head.end_col_offset
+    return node
+
+
 def _later(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(_arguments(), value)
 
@@ -191,7 +213,7 @@ class Rewriter(ast.NodeTransformer):
             new = [ast.Expr(_operator("assert_", self.visit(node.test), message))]
         else:
             new = [self.visit(node)]
-        return [ast.copy_location(n, node) for n in new]
+        return [_at_head(n, node) for n in new]
 
     def _try(self, node: ast.Try, live: frozenset[str]) -> ast.stmt:
         around = live | self._names.block([*(s for h in node.handlers for s in h.body), *node.orelse]).reads
@@ -241,7 +263,7 @@ class Rewriter(ast.NodeTransformer):
         used = whole.reads | live
         block, options = self._without_options(node.body)
         names = self._carried(whole, used) + self._composites(whole)
-        start = ast.copy_location(ast.Assign([node.target], _load("ag__item")), node)
+        start = _at_head(ast.Assign([node.target], _load("ag__item")), node)
         body = self._inner("body", whole, [start, *self.block(block, used)], "ag__item")
         go_on: ast.expr = _later(self.visit(unless(node.flags))) if node.flags else ast.Constant(None)
         state, get, set_ = self._state(names)
@@ -324,7 +346,7 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         call = _operator("call", node.func, *node.args)
         call.keywords = node.keywords
-        return ast.copy_location(call, node)
+        return _placed(call, node)
 
     def _locals(self) -> ast.expr:
         names = sorted(self._own_names)
@@ -339,14 +361,14 @@ class Rewriter(ast.NodeTransformer):
             return node
         first, *rest = node.values
         operator = _operator("and_" if isinstance(node.op, ast.And) else "or_", first, *map(_later, rest))
-        return ast.copy_location(operator, node)
+        return _placed(operator, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not a` as `ag__.not_(a)`."""
         self.generic_visit(node)
         if not isinstance(node.op, ast.Not):
             return node
-        return ast.copy_location(_operator("not_", node.operand), node)
+        return _placed(_operator("not_", node.operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """`a < b < c` as `ag__.chain(a, "<", lambda: b, "<", lambda: c)`; `x in tensor` as a chain of one."""
@@ -357,7 +379,7 @@ class Rewriter(ast.NodeTransformer):
         parts: list[ast.expr] = [node.left]
         for operator, operand in zip(node.ops, node.comparators):
             parts += [ast.Constant(_COMPARISONS[type(operator)]), _later(operand)]
-        return ast.copy_location(_operator("chain", *parts), node)
+        return _placed(_operator("chain", *parts), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if c else b` as `ag__.if_expression(c, lambda: a, lambda: b, "c")`."""
@@ -366,7 +388,7 @@ class Rewriter(ast.NodeTransformer):
         if _binds_names(node.body, node.orelse):
             return node
         choice = _operator("if_expression", node.test, _later(node.body), _later(node.orelse), ast.Constant(text))
-        return ast.copy_location(choice, node)
+        return _placed(choice, node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """As an assignment: an annotation would forbid `nonlocal`."""
