@@ -16,7 +16,6 @@ from tapeflow.function.autograph_source import syntax_of
 from tapeflow.namespace import public
 
 _verbosity = 0
-_UNSET = object()
 
 
 @public("autograph.experimental.Feature")
@@ -77,10 +76,10 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]
 
 @public("autograph.experimental.set_loop_options")
 def set_loop_options(
-    parallel_iterations: Any = _UNSET,
-    swap_memory: Any = _UNSET,
-    maximum_iterations: Any = _UNSET,
-    shape_invariants: Any = _UNSET,
+    parallel_iterations: Any = None,
+    swap_memory: Any = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
 ) -> None:
     """Options for the graph loop in whose body it stands; it does nothing elsewhere.
 
@@ -121,9 +120,8 @@ def to_graph(
 def to_code(entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None) -> str:
     """The source of the converted function; `ag__` holds the run-time operators.
 
-    >>> def twice(x):
-    ...     return tf.add(x, x)
-    >>> "def twice(x):" in tf.autograph.to_code(twice)
+    >>> import textwrap
+    >>> "ag__.if_(" in tf.autograph.to_code(textwrap.indent)
     True
     """
     function = _convertible(entity)

@@ -348,6 +348,8 @@ def _staged_for(
     names: Sequence[str],
     options: Run | None,
 ) -> None:
+    if isinstance(rows.count, int) and rows.count == 0:
+        return
     position: list[Any] = [convert_to_tensor(0)]
     count = convert_to_tensor(rows.count)
     if count.dtype != position[0].dtype:
@@ -406,7 +408,7 @@ def _staged_loop(
     test: Run, body: Run, get_state: State, set_state: State, names: Sequence[str], options: Run | None
 ) -> None:
     start = get_state()
-    chosen = {} if options is None else options()
+    chosen = {} if options is None else {k: v for k, v in options().items() if v is not None}
     invariants = _invariants(names, start, chosen.pop("shape_invariants", None) or ())
     before = Packed(_defined(names, start, body, get_state, set_state, invariants))
     set_state(before.values)
