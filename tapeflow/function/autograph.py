@@ -11,7 +11,6 @@ import functools
 import itertools
 import os
 import re
-import sysconfig
 from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, SimpleNamespace, TracebackType
 from typing import Any
@@ -27,7 +26,7 @@ from tapeflow.ops.printing import print_ as print_in_graph
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MACHINERY = os.path.join(PACKAGE, "function", "autograph")
-_STANDARD = os.path.normpath(sysconfig.get_paths()["stdlib"]) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _LIBRARIES = frozenset(
     ["tapeflow", "tensorflow", "keras", "tf_keras", "numpy", "scipy", "ml_dtypes", "pandas", "matplotlib", "PIL"]
     + ["absl", "pytest", "_pytest", "hypothesis", "jax", "torch", "sklearn", "IPython"]

@@ -7,7 +7,7 @@ What follows a branch that always jumps moves into the other branch; what follow
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 RETURNED = "ag__returned"
 VALUE = "ag__value"
@@ -17,8 +17,7 @@ class UnsupportedError(Exception):
     """The function uses something that cannot be converted; the text says what."""
 
 
-@dataclass(frozen=True)
-class _Loop:
+class _Loop(NamedTuple):
     stopped: str
     skipped: str
 

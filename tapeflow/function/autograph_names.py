@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _NOTHING: frozenset[str] = frozenset()
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """Names read before they are bound here, surely bound, and possibly bound; `a.b` and `a[0]` count as names."""
 
     reads: frozenset[str] = _NOTHING
