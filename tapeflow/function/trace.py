@@ -47,7 +47,7 @@ def init_scope() -> Iterator[None]:
 def trace_body(
     function: Callable[..., Any], outer: Any, inputs: Sequence[Any], changing: Sequence[Any] = ()
 ) -> tuple[Any, Any]:
-    """The graph of a branch or a loop body, called with a symbolic tensor for each of `inputs`, and what it returned."""
+    """The graph of a branch or a loop body, called with symbolic tensors like `inputs`, and its result."""
     graph = FuncGraph(outer)
     graph.changing = list(changing)
     with building(graph):

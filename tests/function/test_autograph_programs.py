@@ -1,0 +1,93 @@
+"""Random programs give the same result as they are written, converted, and converted with staged tensors."""
+
+import importlib.util
+import random
+
+import pytest
+from function.staging import run_staged
+
+import tapeflow as tf
+from tapeflow.function.autograph import convert
+
+
+class Writer:
+    """Writes a function of integer variables a, b, c with nested branches, loops and jumps."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.loops = 0
+
+    def expression(self):
+        pick = self.random.choice
+        return f"{pick('abc')} {pick('+-')} {pick('abc123')}"
+
+    def test(self):
+        pick = self.random.choice
+        simple = f"{pick('abc')} {pick(['<', '>', '<=', '=='])} {pick('abc2')}"
+        kind = self.random.random()
+        if kind < 0.15:
+            return f"{simple} and b < 7"
+        if kind < 0.3:
+            return f"not {simple} or a > 5"
+        return f"-9 < {pick('abc')} < 4" if kind < 0.4 else simple
+
+    def block(self, depth, in_loop, indent):
+        lines = []
+        for _ in range(self.random.randint(1, 3)):
+            lines += self.statement(depth, in_loop, indent)
+        return lines
+
+    def statement(self, depth, in_loop, indent):
+        space = "    " * indent
+        kind = self.random.random()
+        if depth == 0 or kind < 0.35:
+            if in_loop and self.random.random() < 0.25:
+                return [space + self.random.choice(["break", "continue"])]
+            if self.random.random() < 0.12:
+                return [f"{space}return a + 10 * b"]
+            return [f"{space}{self.random.choice('abc')} = {self.expression()}"]
+        if kind < 0.65:
+            lines = [f"{space}if {self.test()}:", *self.block(depth - 1, in_loop, indent + 1)]
+            if self.random.random() < 0.6:
+                lines += [f"{space}else:", *self.block(depth - 1, in_loop, indent + 1)]
+            return lines
+        self.loops += 1
+        counter = f"n{self.loops}"
+        if kind < 0.85:
+            head = [f"{space}for {counter} in RANGE({self.random.randint(0, 4)}):"]
+            lines = [*head, *self.block(depth - 1, True, indent + 1)]
+        else:
+            inside = "    " * (indent + 1)
+            lines = [f"{space}{counter} = ZERO", f"{space}while {counter} < 3 and ({self.test()}):"]
+            lines += [f"{inside}{counter} += 1", *self.block(depth - 1, True, indent + 1)]
+        if self.random.random() < 0.3:
+            lines += [f"{space}else:", *self.block(depth - 1, in_loop, indent + 1)]
+        return lines
+
+    def function(self):
+        return "\n".join(["def program(a, b, c):", *self.block(3, False, 1), "    return a + 10 * b + 100 * c", ""])
+
+
+def load(path, source, **values):
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    vars(module).update(values)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+ARGUMENTS = [(0, 0, 0), (1, -2, 3), (5, 2, -4)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed, tmp_path):
+    source = Writer(seed).function()
+    program = load(tmp_path / f"program_{seed}.py", source, RANGE=range, ZERO=0)
+    converted = convert(program)
+    assert converted is not program
+    expected = [program(*arguments) for arguments in ARGUMENTS]
+    assert [converted(*arguments) for arguments in ARGUMENTS] == expected, source
+    staged = load(tmp_path / f"staged_{seed}.py", source, RANGE=tf.range, ZERO=tf.constant(0))
+    results = [run_staged(staged, *map(tf.constant, arguments)) for arguments in ARGUMENTS]
+    assert [int(result) for result in results] == expected, source
