@@ -1,5 +1,6 @@
 // The Python variable type: the cell itself, reading and assigning. Its other methods are in types/variable.py.
 
+#include "autodiff/tape.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
@@ -116,6 +117,7 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
   Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
   check_assignable(v, t, who);
+  if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
   if (update == Update::assign) {
     v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
     return;
@@ -161,6 +163,7 @@ PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
     VariableBody& v = variable_of(self);
     if (!v.value) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
+    if (!thread_state().recorders.empty()) note_variable_on_tapes(Event::numpy, v);
     return v.value.rank() == 0 ? to_numpy_scalar(v.value) : to_numpy(v.value.view(v.value.shape()), true);
   });
 }
@@ -176,13 +179,18 @@ PyObject* assign_slice(PyObject* self, PyObject* args) {
     Shape ignored;
     if (!broadcast(plan.result, t.shape(), &ignored) || !(ignored == plan.result))
       fail(ErrorKind::value, "assign: the value must have the shape of the slice ", plan.result, "; got ", t.shape());
+    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
     write_slice(writable_value(v), plan, t);
     return another_face(self);
   });
 }
 
 PyObject* get_shape(PyObject* self, void*) {
-  return guarded([&] { return wrap_shape(variable_of(self).shape); });
+  return guarded([&] {
+    VariableBody& v = variable_of(self);
+    if (!thread_state().recorders.empty() && v.value) note_variable_on_tapes(Event::shape, v);
+    return wrap_shape(v.shape);
+  });
 }
 PyObject* get_dtype(PyObject* self, void*) {
   return guarded([&] { return wrap_dtype(variable_of(self).dtype); });

@@ -1,0 +1,203 @@
+"""The way of values over a tape: its records and its notes as one graph, and the likeliest way from one to another."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any, NamedTuple
+
+from tapeflow.diagnostics.source_line import source_line
+
+_UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
+_FLOATING = ("float", "bfloat", "complex", "half")
+
+
+class Step(NamedTuple):
+    """A record, or a note of what happened beside the records."""
+
+    event: str
+    operation: str | None
+    code: CodeType | None
+    instruction: int
+    inputs: list[int]
+    outputs: list[int]
+    moment: str
+    stops: bool
+    dtypes: list[str]
+    order: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return source_line(self.code, self.instruction)
+
+    @property
+    def short_name(self) -> str:
+        name = (self.operation or "").rpartition(".")[2]
+        if name[:1].isupper():  # an operation without a public name
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"V\d$", "", name)).lower()
+        return {"select": "where"}.get(name, name)
+
+
+class Edge(NamedTuple):
+    """From one value to another by a step. An edge that breaks the gradient says how."""
+
+    step: Step
+    value: int
+    output: int
+    breaks: str | None
+    cost: int
+
+
+# The surer it is that a value went this way, the lower the cost.
+_COST = {"numpy": 300, "number": 300, "truth": 500, "argument": 350}
+
+
+def known(index: int | None) -> int | None:
+    """An index as the graph names it: outputs of records have one name, whatever their dtype."""
+    if index is not None and index >= _UNFOLLOWED and index & _RECORD_OUTPUT:
+        return index & (_RECORD_OUTPUT - 1)
+    return index
+
+
+def is_followed(index: int | None) -> bool:
+    """Whether an index, as the tape gives it, is that of a followed value."""
+    return index is not None and index < _UNFOLLOWED
+
+
+def has_gradient(dtype: str) -> bool:
+    """Whether values of a dtype have gradients."""
+    return dtype.startswith(_FLOATING)
+
+
+class Flow:
+    """The graph of all that a tape saw."""
+
+    def __init__(self, tape: Any) -> None:
+        self.leaves: dict[int, tuple[Any, bool]] = tape._leaves()
+        self.steps = list(_steps(tape))
+        self.edges: dict[int, list[Edge]] = defaultdict(list)
+        self.maker: dict[int, Step] = {}
+        self.first_use: dict[int, Step] = {}
+        self.dtype: dict[int, str] = {index: about[0] for index, (about, _) in self.leaves.items()}
+        for step in self.steps:
+            for value in step.inputs:
+                self.first_use.setdefault(value, step)
+            if step.event in ("record", "operation", "constant"):
+                self.maker.update(dict.fromkeys(step.outputs, step))
+                self.dtype.update(zip(step.outputs, step.dtypes))
+        for step in self.steps:
+            self._connect(step)
+
+    def _connect(self, step: Step) -> None:
+        for value in step.inputs:
+            for output in step.outputs:
+                breaks = self._break(step, value, output)
+                self.edges[value].append(Edge(step, value, output, breaks, 100 if breaks else 1))
+            if step.event in ("numpy", "number", "truth", "argument", "shape"):
+                for edge in self._returns(step, value):
+                    self.edges[value].append(edge)
+
+    def _break(self, step: Step, value: int, output: int) -> str | None:
+        if step.event in ("assign", "watch"):
+            return step.event
+        if step.moment != "open":
+            return step.moment
+        if step.event != "record" or value >= _UNFOLLOWED or not has_gradient(self.dtype.get(value, "float32")):
+            return None
+        if step.stops:
+            return "operation"
+        return None if has_gradient(self.dtype.get(output, "float32")) else "dtype"
+
+    def _returns(self, step: Step, value: int) -> Iterable[Edge]:
+        """Where a value that left for Python may have come back."""
+        if step.event in ("argument", "shape"):
+            following = (s for s in self.steps[step.order + 1 :] if s.outputs and s.event != "assign")
+            for other in following:
+                if other.code is step.code and other.instruction == step.instruction:
+                    yield from (Edge(other, value, output, "argument", 100) for output in other.outputs)
+                    if step.event == "argument":
+                        return
+                    break
+                if step.event == "argument":
+                    break
+        if step.event == "shape":
+            return
+        about = self.leaves.get(value, (None, False))[0]
+        for index, (likeness, fresh) in self.leaves.items():
+            maker = self.maker.get(index)
+            arrival = maker or (self.first_use.get(index) if fresh else None)
+            if arrival is None or arrival.order < step.order or index == value:
+                continue
+            cost = 150 if likeness == about else _COST[step.event]
+            yield Edge(step, value, index, step.event, cost + min(50, arrival.order - step.order))
+
+    def way(self, start: int, goal: int) -> list[Edge] | None:
+        """The likeliest way from one value to another, or None."""
+        best, back, heap = {start: 0}, {}, [(0, start)]
+        while heap:
+            cost, value = heapq.heappop(heap)
+            if value == goal:
+                break
+            if cost > best[value]:
+                continue
+            for edge in self.edges[value]:
+                total = cost + edge.cost
+                if total < best.get(edge.output, 1 << 60):
+                    best[edge.output], back[edge.output] = total, edge
+                    heapq.heappush(heap, (total, edge.output))
+        if goal not in best:
+            return None
+        way: list[Edge] = []
+        while goal != start:
+            way.append(back[goal])
+            goal = back[goal].value
+        return way[::-1]
+
+    def ancestors(self, goal: int) -> set[int]:
+        """All values that a value was computed from, itself included."""
+        parents = defaultdict(set)
+        for value, edges in self.edges.items():
+            for edge in edges:
+                if edge.breaks not in ("numpy", "number", "truth"):
+                    parents[edge.output].add(value)
+        seen, stack = {goal}, [goal]
+        while stack:
+            for parent in parents[stack.pop()] - seen:
+                seen.add(parent)
+                stack.append(parent)
+        return seen
+
+    def reached(self, start: int) -> set[int]:
+        """All values that a gradient can come back from to a value, itself included."""
+        seen, stack = {start}, [start]
+        while stack:
+            for edge in self.edges[stack.pop()]:
+                if edge.breaks is None and edge.step.event == "record" and edge.output not in seen:
+                    seen.add(edge.output)
+                    stack.append(edge.output)
+        return seen
+
+
+def _steps(tape: Any) -> Iterable[Step]:
+    records, notes = tape._records(), tape._notes()
+    order = at = 0
+    for event, operation, code, instruction, records_before, inputs, outputs, moment in [*notes, *_END]:
+        while at < min(records_before, len(records)):
+            name, where, instant, _, consumed, produced, stops, dtypes = records[at]
+            yield Step("record", name, where, instant, _known_all(consumed), produced, "open", stops, dtypes, order)
+            at, order = at + 1, order + 1
+        if event:
+            yield Step(
+                event, operation, code, instruction, _known_all(inputs), _known_all(outputs), moment, False, [], order
+            )
+            order += 1
+
+
+_END = [("", None, None, 0, 1 << 60, [], [], "open")]
+
+
+def _known_all(indices: list[int]) -> list[int]:
+    return [known(i) for i in indices]  # type: ignore[misc]
