@@ -168,15 +168,16 @@ void Tape::clear() {
   trace_.clear();
 }
 
-void Tape::forget() {
+void Tape::forget(bool by_reset) {
   forgotten_serial_ = serial();
+  forgot_by_reset_ = by_reset;
+  if (explains_) (by_reset ? reset_place_ : used_up_place_).set_here();
   forget_all();
 }
 
 void Tape::reset() {
   clear();
-  forget();
-  if (explains_) ended_.set_here();
+  forget(true);
 }
 
 void* Tape::allocate(size_t bytes) {
@@ -449,7 +450,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   }
 
   if (!keep) used_up_ = true;
-  if (!keep && explains_) ended_.set_here();
+  if (!keep && explains_) used_up_place_.set_here();
   for (size_t i = count; i-- > 0;) {
     Record& r = *records_[i];
     run_rule(r, flow, useful);
@@ -475,8 +476,7 @@ void Tape::use_up() {
   std::vector<VariableBody*> watched;
   watched.swap(watched_);
   clear();
-  forget();
-  if (explains_) ended_.set_here();
+  forget(false);
   watched_.swap(watched);
 }
 

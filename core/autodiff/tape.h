@@ -53,7 +53,9 @@ class Tape final : public Recorder, public Watcher {
   Moment moment() const { return paused_ ? Moment::paused : recording_ ? Moment::open : Moment::closed; }
   const Trace& trace() const { return trace_; }
   const Location& opened_at() const { return opened_.location(); }
-  const Location& ended_at() const { return ended_.location(); }  // where it was used up or reset last
+  const Location& used_up_at() const { return used_up_place_.location(); }
+  const Location& reset_at() const { return reset_place_.location(); }
+  bool forgot_by_reset() const { return forgot_by_reset_; }  // else by being used up
   // Whether a value was on this tape before it was used up or reset last.
   bool forgot(const Marks& marks) const {
     return forgotten_serial_ && (marks.slot[0].tape == forgotten_serial_ || marks.slot[1].tape == forgotten_serial_);
@@ -81,7 +83,7 @@ class Tape final : public Recorder, public Watcher {
 
  private:
   static ValueIndex followed(ValueIndex i) { return is_followed(i) ? i : kNotFollowed; }
-  void forget();
+  void forget(bool by_reset);
   ValueIndex known(const Tensor&);  // makes it known if it is not
   ValueIndex known(VariableBody&);
   void clear();
@@ -95,8 +97,9 @@ class Tape final : public Recorder, public Watcher {
   std::vector<VariableBody*> watched_;
   ValueIndex next_value_ = 0;
   bool persistent_, watch_accessed_variables_, explains_, recording_ = false, paused_ = false, used_up_ = false;
+  bool forgot_by_reset_ = false;
   Trace trace_;
-  Place opened_, ended_;
+  Place opened_, used_up_place_, reset_place_;
   uint64_t forgotten_serial_ = 0;
 };
 

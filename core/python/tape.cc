@@ -389,22 +389,27 @@ PyObject* tape_likeness(PyObject*, PyObject* o) {
   });
 }
 
-// _opened_at() and _ended_at(): a code object (or None) and an instruction in it.
+// _opened_at(), _used_up_at() and _reset_at(): a code object (or None) and an instruction in it.
 PyObject* tape_opened_at(PyObject* self, PyObject*) {
   const Location& l = tape_of(self).opened_at();
   return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
 }
-PyObject* tape_ended_at(PyObject* self, PyObject*) {
-  const Location& l = tape_of(self).ended_at();
+PyObject* tape_used_up_at(PyObject* self, PyObject*) {
+  const Location& l = tape_of(self).used_up_at();
+  return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
+}
+PyObject* tape_reset_at(PyObject* self, PyObject*) {
+  const Location& l = tape_of(self).reset_at();
   return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
 }
 
-// _forgot(tensor or variable): whether it was on this tape before that was used up or reset.
+// _forgot(tensor or variable): "reset" or "used up" if it was on this tape before that, else None.
 PyObject* tape_forgot(PyObject* self, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "GradientTape.explain");
     const Marks& marks = is_tensor(x.get()) ? tensor_of(x.get()).body()->marks : variable_of(x.get()).marks;
-    return PyBool_FromLong(tape_of(self).forgot(marks));
+    if (!tape_of(self).forgot(marks)) Py_RETURN_NONE;
+    return PyUnicode_FromString(tape_of(self).forgot_by_reset() ? "reset" : "used up");
   });
 }
 
@@ -455,7 +460,8 @@ PyMethodDef tape_methods[] = {
     {"_leaves", tape_leaves, METH_NOARGS, nullptr},
     {"_likeness", tape_likeness, METH_O, nullptr},
     {"_opened_at", tape_opened_at, METH_NOARGS, nullptr},
-    {"_ended_at", tape_ended_at, METH_NOARGS, nullptr},
+    {"_used_up_at", tape_used_up_at, METH_NOARGS, nullptr},
+    {"_reset_at", tape_reset_at, METH_NOARGS, nullptr},
     {"_forgot", tape_forgot, METH_O, nullptr},
     {"_elsewhere", tape_elsewhere, METH_O, nullptr},
     {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},

@@ -23,8 +23,8 @@ class GradientTape(_core.GradientTape):
     """Records operations, so that derivatives can be asked for.
 
     `persistent` lets `gradient` be called more than once. Trainable variables are watched when they are read, unless
-    `watch_accessed_variables` is False; other tensors are watched by `watch`. With `strict`, a gradient that would be None
-    raises `tf.autodiff.NoGradientError`, which says why.
+    `watch_accessed_variables` is False; other tensors are watched by `watch`. With `strict`, a gradient that would be
+    None raises `tf.autodiff.NoGradientError`, which says why.
 
     >>> x = tf.constant(3.)
     >>> with tf.GradientTape() as tape:

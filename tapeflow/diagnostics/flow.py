@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from tapeflow.diagnostics.program import is_literal
 from tapeflow.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
@@ -72,6 +75,17 @@ def has_gradient(dtype: str) -> bool:
     return dtype.startswith(_FLOATING)
 
 
+def number_of(about: tuple[str, int, int, int], last: bool = False) -> float | None:
+    """The first or last element of a leaf, of the dtypes that numbers usually have."""
+    formats = {"float32": "<f", "float64": "<d", "int32": "<i", "int64": "<q"}
+    if about[0] not in formats or about[1] == 0:
+        return None
+    size = struct.calcsize(formats[about[0]])
+    held = min(8, size * about[1])
+    at = held - size if last else 0
+    return float(struct.unpack_from(formats[about[0]], about[3 if last else 2].to_bytes(8, "little"), at)[0])
+
+
 class Flow:
     """The graph of all that a tape saw."""
 
@@ -88,8 +102,26 @@ class Flow:
             if step.event in ("record", "operation", "constant"):
                 self.maker.update(dict.fromkeys(step.outputs, step))
                 self.dtype.update(zip(step.outputs, step.dtypes))
+        self._arrivals = self._find_arrivals()
+        self._arrivals_like: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+        for place, (order, index, step) in enumerate(self._arrivals):
+            self._arrivals_like[self.leaves[index][0]].append((order, index))
+            # What Python may hold when the value arrives has a node of its own, below zero.
+            self.edges[-1 - place].append(Edge(step, -1 - place, index, None, 0))
+            if place + 1 < len(self._arrivals):
+                self.edges[-1 - place].append(Edge(step, -1 - place, -2 - place, None, 1))
         for step in self.steps:
             self._connect(step)
+
+    def _find_arrivals(self) -> list[tuple[int, int, Step]]:
+        """The values that were made from what Python held, in order; not those that the program has as literals."""
+        arrivals = []
+        for index, (about, fresh) in self.leaves.items():
+            step = self.maker.get(index) or (self.first_use.get(index) if fresh else None)
+            ends = number_of(about), number_of(about, last=True)
+            if step is not None and not all(is_literal(*step.place, number) for number in ends):
+                arrivals.append((step.order, index, step))
+        return sorted(arrivals, key=lambda arrival: arrival[:2])
 
     def _connect(self, step: Step) -> None:
         for value in step.inputs:
@@ -125,14 +157,13 @@ class Flow:
                     break
         if step.event == "shape":
             return
-        about = self.leaves.get(value, (None, False))[0]
-        for index, (likeness, fresh) in self.leaves.items():
-            maker = self.maker.get(index)
-            arrival = maker or (self.first_use.get(index) if fresh else None)
-            if arrival is None or arrival.order < step.order or index == value:
-                continue
-            cost = 150 if likeness == about else _COST[step.event]
-            yield Edge(step, value, index, step.event, cost + min(50, arrival.order - step.order))
+        place = bisect.bisect_left(self._arrivals, step.order, key=lambda arrival: arrival[0])
+        if place < len(self._arrivals):
+            yield Edge(step, value, -1 - place, step.event, _COST[step.event])
+        like = self._arrivals_like.get(self.leaves.get(value, (None, False))[0], [])
+        at = bisect.bisect_left(like, (step.order, -1))
+        if at < len(like) and like[at][1] != value:
+            yield Edge(step, value, like[at][1], step.event, 150)
 
     def way(self, start: int, goal: int) -> list[Edge] | None:
         """The likeliest way from one value to another, or None."""

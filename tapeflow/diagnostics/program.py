@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,7 @@ class _Program(NamedTuple):
     bindings: list[Binding]
     uses_by_function: dict[str, frozenset[str]]
     with_end_by_line: dict[int, int]
+    literals_by_line: dict[int, list[float]]
 
 
 @lru_cache(maxsize=32)
@@ -96,15 +98,18 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {})
+        return _Program([], {}, {}, {})
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
+    literals: dict[int, list[float]] = {}
 
     def visit(node: ast.AST, scope: tuple[int, int]) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions[node.name] = _keys(node)
             scope = (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            literals.setdefault(node.lineno, []).append(float(node.value))
         if isinstance(node, ast.With):
             ends[node.lineno] = node.end_lineno or node.lineno
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
@@ -120,7 +125,7 @@ def _read(file: str) -> _Program:
             visit(child, scope)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends)
+    return _Program(bindings, functions, ends, literals)
 
 
 def end_of_with(file: str, line: int) -> int:
@@ -156,3 +161,17 @@ def uses_name(named: Named, binding: Binding, source: str, before: int, depth: i
         return False
     inner = (b for n in uses for b in bindings_of(Named(n, named.frame)) if b.line < before and b is not binding)
     return any(uses_name(named, b, source, b.line, depth - 1) for b in inner)
+
+
+def uses_itself(binding: Binding, name: str) -> bool:
+    """Whether a binding of a name computes the new value from the old one."""
+    if "." not in name:
+        return name in binding.uses
+    return any(use in binding.names and use.rpartition(".")[2] == name.rpartition(".")[2] for use in binding.uses)
+
+
+def is_literal(file: str, line: int, number: float | None) -> bool:
+    """Whether a number stands as such in a line of the program."""
+    if number is None:
+        return False
+    return any(math.isclose(number, n, rel_tol=1e-6) for n in _read(file).literals_by_line.get(line, []))

@@ -30,7 +30,10 @@ def svg(tape: Any, target: Any = None, source: Any = None) -> str:
         (
             s
             for s in steps
-            if broken and answer and s.place == (answer.file, answer.line) and _name(s) == (answer.operation or _name(s))
+            if broken
+            and answer
+            and s.place == (answer.file, answer.line)
+            and _name(s) == (answer.operation or _name(s))
         ),
         None,
     )

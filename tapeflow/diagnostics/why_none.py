@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from types import FrameType
 from typing import Any
 
 from tapeflow import _core
 from tapeflow.diagnostics.explanation import Explanation, NoGradientError
-from tapeflow.diagnostics.flow import Edge, Flow, Step, has_gradient, is_followed, known
-from tapeflow.diagnostics.program import Named, bindings_of, end_of_with, named_values, names_of, user_frames, uses_name
+from tapeflow.diagnostics.flow import Edge, Flow, Step, has_gradient, is_followed, known, number_of
+from tapeflow.diagnostics.program import (
+    Named,
+    bindings_of,
+    end_of_with,
+    named_values,
+    names_of,
+    user_frames,
+    uses_itself,
+    uses_name,
+)
 from tapeflow.diagnostics.source_line import source_line
 from tapeflow.types import nest
 
@@ -31,22 +39,26 @@ _INDEXING = {
 }  # fmt: skip
 
 
-def explain(tape: Any, target: Any, source: Any) -> Explanation:
-    """See `GradientTape.explain`. Of several targets, the one that says most about the source."""
+def explain(tape: Any, target: Any, source: Any, is_none: bool = False) -> Explanation:
+    """See `GradientTape.explain`. Of several targets, the one that says most about the source.
+
+    `is_none` says that the gradient was computed and is None.
+    """
     frames = user_frames()
     flow = Flow(tape)
     targets = [t for t in nest.flatten(target) if t is not None]
-    answers = [_Question(tape, flow, frames, t, source).answer() for t in targets]
+    answers = [_Question(tape, flow, frames, t, source, is_none).answer() for t in targets]
     return next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
 
 
 def refuse_none(tape: Any, target: Any, source: Any) -> None:
     """Raises what `explain` answers; called by a strict tape instead of giving None."""
-    raise NoGradientError(explain(tape, target, source))
+    raise NoGradientError(explain(tape, target, source, True))
 
 
 class _Question:
-    def __init__(self, tape: Any, flow: Flow, frames: list[FrameType], target: Any, source: Any) -> None:
+    def __init__(self, tape: Any, flow: Flow, frames: list[FrameType], target: Any, source: Any, is_none: bool) -> None:
+        self.is_none = is_none
         self.tape, self.flow, self.frames, self.target, self.source = tape, flow, frames, target, source
         self.start, self.goal = tape._index_of(source), tape._index_of(target)
         self.source_names = names_of(source, frames)
@@ -59,23 +71,22 @@ class _Question:
 
     def _about_the_tape(self) -> Explanation | None:
         tape = self.tape
-        ended = source_line(*tape._ended_at())
-        gone = tape._forgot(self.target) and self.goal is None
-        if tape._used_up and gone:
+        gone = tape._forgot(self.target) if self.goal is None else None
+        if gone == "used up":
             return Explanation(
                 "tape used up",
                 "The tape was used up by an earlier gradient call",
                 "Ask for all gradients in one call, or make the tape with persistent=True.",
                 None,
-                *ended,
+                *source_line(*tape._used_up_at()),
             )
-        if gone and not tape._used_up:
+        if gone == "reset":
             return Explanation(
                 "tape reset",
                 "The target was computed before the tape was reset, and the tape has forgotten it",
                 "Compute the target after the reset.",
                 None,
-                *ended,
+                *source_line(*tape._reset_at()),
             )
         return None
 
@@ -120,15 +131,28 @@ class _Question:
         if not is_followed(self.start) and not (way and way[0].breaks and self._would_be_watched()):
             return self._unfollowed(way)
         if not broken:
+            silent = next((e.step for e in way if e.step.short_name == "custom_gradient"), None)
+            if silent is None and self.is_none and way:
+                silent = way[0].step
+            if silent is not None and (self.is_none or self.tape._used_up):
+                return Explanation(
+                    "operation without gradient",
+                    f"The rule of {silent.short_name} gives no gradient for this input",
+                    "Let the rule return a gradient for it.",
+                    silent.short_name,
+                    *silent.place,
+                )
             if self.tape._used_up:
                 return Explanation(
                     "tape used up",
                     "The target depends on the source, but the tape was used up by an earlier gradient call",
                     "Ask for all gradients in one call, or make the tape with persistent=True.",
                     None,
-                    *source_line(*self.tape._ended_at()),
+                    *source_line(*self.tape._used_up_at()),
                 )
-            return Explanation("connected", "The gradient is not None: the target depends on the source", "Call gradient.")
+            return Explanation(
+                "connected", "The gradient is not None: the target depends on the source", "Call gradient."
+            )
         return self._broken(way, broken[0])
 
     def _would_be_watched(self) -> bool:
@@ -181,15 +205,20 @@ class _Question:
             case "assign":
                 return Explanation(
                     "assign",
-                    "The value goes into a variable by an assignment, and no gradient passes through the state of a variable",
+                    "The value is assigned to a variable, and no gradient passes through the state of a variable",
                     "Use the assigned tensor itself for the target, not the variable.",
                     "assign",
                     *step.place,
                 )
-        kinds = {"numpy": "a NumPy array", "number": "a Python number", "truth": "a condition of the program"}
+        kinds = {
+            "numpy": "a NumPy array",
+            "number": "a Python number",
+            "truth": "a condition of the program",
+            "argument": "a Python number",
+        }
         return Explanation(
             "numpy or numbers",
-            f"{self._name()} leaves as {kinds.get(str(first.breaks), 'Python numbers')}, and what Python computes is not recorded",
+            f"{self._name()} leaves as {kinds[str(first.breaks)]}, and what Python computes is not recorded",
             "Compute with operations of tf all the way, or wrap the function with tf.custom_gradient.",
             {"numpy": "numpy", "number": "float", "truth": "bool"}.get(str(first.breaks)),
             *step.place,
@@ -228,7 +257,9 @@ class _Question:
             )
         moment = step.moment if step else "open"
         cause = {"paused": "stop_recording", "closed": "after the tape"}.get(moment, "not watched")
-        where = {"paused": "inside tape.stop_recording()", "closed": "after the tape was closed"}.get(moment, "unwatched")
+        where = {"paused": "inside tape.stop_recording()", "closed": "after the tape was closed"}.get(
+            moment, "unwatched"
+        )
         return Explanation(
             cause,
             f"The variable {source.name} was only used {where}",
@@ -263,7 +294,8 @@ class _Question:
         if self.goal is None:
             return []
         flow = self.flow
-        leaves = [v for v in flow.ancestors(known(self.goal)) if v not in flow.maker or flow.maker[v].event == "constant"]
+        leaves = [v for v in flow.ancestors(known(self.goal)) if v >= 0]
+        leaves = [v for v in leaves if v not in flow.maker or flow.maker[v].event == "constant"]
         return sorted(leaves, key=lambda v: flow.first_use[v].order if v in flow.first_use else -1)
 
     def _another_tape(self) -> Explanation | None:
@@ -291,7 +323,7 @@ class _Question:
             return None
         for named in self.source_names:
             bindings = bindings_of(named)
-            again = [b for b in bindings if named.name in b.uses and not b.makes_variable]
+            again = [b for b in bindings if not b.makes_variable and uses_itself(b, named.name)]
             if again and any(b.makes_variable for b in bindings):
                 return Explanation(
                     "rebound",
@@ -333,7 +365,7 @@ class _Question:
                 after = named.file == opened_file and binding.line > closed_line and self.goal is None
                 return Explanation(
                     "after the tape" if after else "before the tape",
-                    f"`{named.name}` was computed {'after the tape was closed' if after else 'before the tape was opened'}",
+                    f"`{named.name}` was computed {'after the tape was closed' if after else 'before the tape opened'}",
                     "Move it into the `with` block.",
                     None,
                     named.file,
@@ -358,7 +390,9 @@ class _Question:
             if about != likeness or origin == known(self.start):
                 continue
             step = self.flow.maker.get(origin) or self.flow.first_use.get(origin)
-            named = next((n for n, v in named_values(self.frames) if _core.is_tensor(v) and self._is_one_of(v, {origin})), None)
+            named = next(
+                (n for n, v in named_values(self.frames) if _core.is_tensor(v) and self._is_one_of(v, {origin})), None
+            )
             made_here = origin in self.flow.maker or self.flow.leaves[origin][1]
             place = step.place if made_here and step else self._bound([named] if named else [])
             if place[0] is None and step:
@@ -386,7 +420,7 @@ class _Question:
         for origin in self._origins():
             about, fresh = self.flow.leaves.get(origin, (None, False))
             made = fresh or origin in self.flow.maker
-            if about and made and about[1] == 1 and _number(about) in sizes:
+            if about and made and about[1] == 1 and number_of(about) in sizes:
                 step = self.flow.maker.get(origin) or self.flow.first_use[origin]
                 before = [s for s in read if s.order < step.order]
                 if before:
@@ -441,14 +475,6 @@ class _Question:
             if bindings := bindings_of(named):
                 return named.file, bindings[-1].line
         return None, None
-
-
-def _number(about: tuple[str, int, int, int]) -> float | None:
-    first_bytes = about[2].to_bytes(8, "little")
-    formats = {"float32": "<f", "float64": "<d", "int32": "<i", "int64": "<q"}
-    if about[0] not in formats:
-        return None
-    return float(struct.unpack_from(formats[about[0]], first_bytes)[0])
 
 
 def _stop(step: Step, effect: str = "") -> Explanation:

@@ -329,11 +329,10 @@ def statistics_without_recording():
 @program("stop_recording", "exp")
 def stopped_on_the_inner_tape_only():
     x = tf.Variable(1.0)
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            with inner.stop_recording():
-                y = tf.exp(x)  # <- here
-            z = y * 3.0
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        with inner.stop_recording():
+            y = tf.exp(x)  # <- here
+        z = y * 3.0
     assert outer.gradient(z, x) is not None
     return why(inner, z, x)
 
@@ -564,18 +563,6 @@ def binning_in_a_function():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(binned(x, 0.5))
     return why(tape, loss, x)
-
-
-@program("operation without gradient", "sign")
-def only_the_sign():
-    x = tf.Variable([-1.0, 2.0])
-    with tf.GradientTape() as tape:
-        direction = tf.math.sign(x)  # <- here
-        y = tf.reduce_sum(direction * [2.0, 3.0])
-    gradient = tape.gradient(y, x)
-    if gradient is not None:
-        pytest.skip("sign has a gradient of zeros")
-    return tape.explain(y, x)
 
 
 # ---- a detour through NumPy or Python numbers
