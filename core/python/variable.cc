@@ -81,6 +81,7 @@ PyObject* set_up(PyObject* self, PyObject* args) {
       }
     }
     check_assignable(v, t, "Variable");
+    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
     v.value = t.view(t.shape());
     Py_RETURN_NONE;
   });

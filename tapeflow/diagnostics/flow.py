@@ -102,6 +102,12 @@ class Flow:
             if step.event in ("record", "operation", "constant"):
                 self.maker.update(dict.fromkeys(step.outputs, step))
                 self.dtype.update(zip(step.outputs, step.dtypes))
+        self._values_read = {
+            (value, step.code, step.instruction)
+            for step in self.steps
+            if step.event in ("numpy", "number")
+            for value in step.inputs
+        }
         self._arrivals = self._find_arrivals()
         self._arrivals_like: dict[Any, list[tuple[int, int]]] = defaultdict(list)
         for place, (order, index, step) in enumerate(self._arrivals):
@@ -145,16 +151,7 @@ class Flow:
 
     def _returns(self, step: Step, value: int) -> Iterable[Edge]:
         """Where a value that left for Python may have come back."""
-        if step.event in ("argument", "shape"):
-            following = (s for s in self.steps[step.order + 1 :] if s.outputs and s.event != "assign")
-            for other in following:
-                if other.code is step.code and other.instruction == step.instruction:
-                    yield from (Edge(other, value, output, "argument", 100) for output in other.outputs)
-                    if step.event == "argument":
-                        return
-                    break
-                if step.event == "argument":
-                    break
+        yield from self._returns_at_once(step, value)
         if step.event == "shape":
             return
         place = bisect.bisect_left(self._arrivals, step.order, key=lambda arrival: arrival[0])
@@ -164,6 +161,30 @@ class Flow:
         at = bisect.bisect_left(like, (step.order, -1))
         if at < len(like) and like[at][1] != value:
             yield Edge(step, value, like[at][1], step.event, 150)
+
+    def _returns_at_once(self, step: Step, value: int) -> Iterable[Edge]:
+        """A function of Tapeflow that reads a value, and what it makes of it: same instruction. A shape: same line."""
+        dtype = self.dtype.get(value, "float32")
+        whole = dtype.startswith(("int", "uint"))
+        if step.event == "shape" and (value, step.code, step.instruction) in self._values_read:
+            return  # not the shape alone
+        for other in self.steps[step.order + 1 :]:
+            if not other.outputs or other.event == "assign":
+                continue
+            same = other.code is step.code and other.instruction == step.instruction
+            if step.event == "shape" and not same:
+                made_of_nothing = all(self.leaves.get(i, (None, False))[1] for i in other.inputs)
+                same = made_of_nothing and other.place == step.place
+            if not same:
+                return
+            for output in other.outputs:
+                if step.event in ("argument", "shape") or whole:
+                    exact = other.instruction == step.instruction
+                    yield Edge(other, value, output, "argument", 100 if exact else 110)
+                elif other.event == "constant" and "string" in (dtype, self.dtype.get(output)):
+                    yield Edge(other, value, output, "dtype", 100)
+            if step.event != "shape":
+                return
 
     def way(self, start: int, goal: int) -> list[Edge] | None:
         """The likeliest way from one value to another, or None."""

@@ -181,9 +181,9 @@ class _Question:
                     return _stop(step, f", which makes it {dtype}")
                 return Explanation(
                     "dtype on the path",
-                    f"{name} turns the values into {dtype}, which has no gradient",
+                    f"{name or 'The function called here'} turns the values into {dtype}, which has no gradient",
                     "Stay with floating point values on the way to the target.",
-                    name,
+                    name or None,
                     *step.place,
                 )
             case "paused":

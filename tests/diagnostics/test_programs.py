@@ -494,6 +494,15 @@ def truth_as_target():
     return why(tape, positive, x)
 
 
+@program("dtype on the path")
+def through_text():
+    x = tf.Variable([1.5, 2.5])
+    with tf.GradientTape() as tape:
+        text = tf.strings.as_string(x * 2.0)  # <- here
+        y = tf.reduce_sum(tf.strings.to_number(text))
+    return why(tape, y, x)
+
+
 # ---- operations without gradient
 
 
@@ -629,6 +638,16 @@ def numpy_in_a_helper():
     return why(tape, loss, x)
 
 
+@program("numpy or numbers", "numpy")
+def numpy_function_in_the_middle():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        doubled = x * 2.0
+        y = tf.numpy_function(np.cumsum, [doubled], tf.float32)  # <- here
+        z = tf.reduce_sum(y)
+    return why(tape, z, x)
+
+
 # ---- state changed by assign
 
 
@@ -675,6 +694,15 @@ def part_of_a_variable():
     with tf.GradientTape() as tape:
         table[1].assign(x * 5.0)  # <- here
         y = tf.reduce_sum(table * 2.0)
+    return why(tape, y, x)
+
+
+@program("assign", "assign")
+def variable_made_inside():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        copy = tf.Variable(x * 2.0)  # <- here
+        y = tf.reduce_sum(copy * copy)
     return why(tape, y, x)
 
 
@@ -736,6 +764,24 @@ def length_read_in_python():
         tape.watch(x)
         n = x.shape[0]  # <- here
         y = w / n
+    return why(tape, y, x)
+
+
+@program("index or shape")
+def filled_to_the_shape():
+    x, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(6.0)
+    with tf.GradientTape() as tape:
+        tiled = tf.fill(tf.shape(x), w)  # <- here
+        y = tf.reduce_sum(tiled)
+    return why(tape, y, x)
+
+
+@program("index or shape", "broadcast_to")
+def ones_of_the_static_shape():
+    x, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(6.0)
+    with tf.GradientTape() as tape:
+        mask = tf.ones(x.shape)  # <- here
+        y = tf.reduce_sum(mask * w)
     return why(tape, y, x)
 
 
@@ -817,6 +863,16 @@ def intermediate_of_another_tape():
 
 
 # ---- no path at all
+
+
+@program("no path")
+def a_branch_that_uses_something_else():
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        score = tf.sin(x)  # <- here
+        print(f"{float(score):.3f}")
+        y = w * 2.0
+    return why(tape, y, x)
 
 
 @program("no path")
