@@ -46,9 +46,20 @@ def explain(tape: Any, target: Any, source: Any, is_none: bool = False) -> Expla
     """
     frames = user_frames()
     flow = Flow(tape)
-    targets = [t for t in nest.flatten(target) if t is not None]
+    targets = [_behind(t) for t in nest.flatten(target) if t is not None]
+    source = _behind(source)
+    if not targets or not _core.is_tensor(source):
+        raise TypeError(
+            "GradientTape.explain: needs a target and one source, each a tensor or a variable; "
+            f"got {type(target).__name__} and {type(source).__name__}"
+        )
     answers = [_Question(tape, flow, frames, t, source, is_none).answer() for t in targets]
     return next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
+
+
+def _behind(value: Any) -> Any:
+    """The variable that an object, such as a Keras variable, shows as its `handle`."""
+    return value if _core.is_tensor(value) else getattr(value, "handle", value)
 
 
 def refuse_none(tape: Any, target: Any, source: Any) -> None:
