@@ -100,7 +100,7 @@ struct AfterClose final : Recorder {
     if (active()) tape->note_read(v);
   }
 };
-thread_local AfterClose after_close;
+constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
 
 Tape::Tape(bool persistent, bool watch_accessed_variables, bool explains)
     : Watcher(Kind::tape), records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
@@ -245,7 +245,8 @@ ValueIndex Tape::known(const Tensor& t) {
   ValueIndex i = find_known(t);
   if (i != kNotFollowed) return i;
   i = trace_.new_values(1);
-  if (!mark_unfollowed(t.body()->marks, i)) return kNotFollowed;
+  // What Python does not hold is not asked for again.
+  if (t.body()->wrapper && !mark_unfollowed(t.body()->marks, i)) return kNotFollowed;
   trace_.add_leaf(i, t);
   return i;
 }
@@ -273,6 +274,7 @@ void Tape::note(Event event, const Tensor& t, Moment moment) {
   if (!explains_) return;
   bool made = event == Event::constant && find_known(t) == kNotFollowed;
   ValueIndex i = known(t);
+  if (made) mark_unfollowed(t.body()->marks, i);  // Python is about to hold it
   Note& n = trace_.add(event, moment, nullptr, records_.size());
   if (made) {
     n.first_output = i;
@@ -450,7 +452,6 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   }
 
   if (!keep) used_up_ = true;
-  if (!keep && explains_) used_up_place_.set_here();
   for (size_t i = count; i-- > 0;) {
     Record& r = *records_[i];
     run_rule(r, flow, useful);
@@ -468,6 +469,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
   bool complete = std::all_of(result.begin(), result.end(), [](const Cotangent& c) { return bool(c); });
   if (!keep && complete) use_up();
+  if (!keep && !complete && explains_) used_up_place_.set_here();
   return result;
 }
 

@@ -52,7 +52,10 @@ Note& Trace::add(Event event, Moment moment, const Op* op, size_t records) {
 
 Leaf describe(ValueIndex index, const Tensor& t) {
   Leaf leaf{index, t.dtype(), !t.body()->wrapper, t.size(), 0, 0};
-  if (t.dtype() != DType::string) {
+  if (t.dtype() == DType::float32 && t.size() == 1) {
+    std::memcpy(&leaf.first, t.raw(), sizeof(float));
+    leaf.last = leaf.first;
+  } else if (t.dtype() != DType::string) {
     size_t bytes = t.bytes(), part = std::min<size_t>(bytes, 8);
     std::memcpy(&leaf.first, t.raw(), part);
     std::memcpy(&leaf.last, static_cast<const char*>(t.raw()) + (bytes - part), part);
