@@ -3,13 +3,15 @@
 import os
 import sys
 
+import numpy
+
 from tapeflow import _core, namespace, primitives
 from tapeflow import types as _types
 from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape
 
 __version__ = "2.21.0"
 
-_core.set_package_folder(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_core.set_skipped_folders(*(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, numpy.__file__)))
 _core.register_dtypes(dtypes.dtype_by_enum)
 _core.register_objects({name: getattr(errors, name) for name in vars(errors) if name.endswith("Error")})
 _core.register_objects(

@@ -8,7 +8,7 @@ namespace tapeflow {
 
 class ForwardAccumulator final : public Recorder, public Watcher {
  public:
-  ForwardAccumulator() = default;
+  ForwardAccumulator() : Watcher(Kind::accumulator) {}
   ~ForwardAccumulator();
 
   void start();

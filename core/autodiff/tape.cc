@@ -10,8 +10,6 @@
 
 namespace tapeflow {
 
-LocationSource location_source;
-
 // One run of an operation. Behind the struct lie, in this order: the kept tensors, the dimensions of the inputs that
 // are not shaped like output 0, the input indices, the dtypes and ranks of inputs and outputs.
 struct Record {
@@ -68,9 +66,48 @@ template <class T> void give_back(std::vector<T>& to, std::vector<T>& used) {
 }
 }  // namespace
 
-Tape::Tape(bool persistent, bool watch_accessed_variables)
-    : records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
-      watch_accessed_variables_(watch_accessed_variables) {}
+// Hears what is computed after a tape was closed, for a number of operations: only so that it can be said. It stays last
+// in the list of recorders, where it can leave while they are being told.
+struct AfterClose final : Recorder {
+  static constexpr int kOperations = 64;
+  Tape* tape = nullptr;
+  uint64_t serial = 0;
+  int left = 0;
+
+  bool active() const { return tape && left > 0 && Watcher::live(serial); }
+  void attach(Tape* closed) {
+    detach();
+    tape = closed;
+    serial = closed->serial();
+    left = kOperations;
+    thread_state().recorders.push_back(this);
+  }
+  void detach() {
+    if (tape) stop_recorder(this);
+    tape = nullptr;
+  }
+  void leave() {
+    auto& recorders = thread_state().recorders;
+    if (recorders[recorders.size() - 1] != this) return;
+    recorders.pop_back();
+    tape = nullptr;
+  }
+  void record(const Call& call) override {
+    if (!active()) return leave();
+    --left;
+    tape->note_operation(call, Moment::closed);
+  }
+  void read(VariableBody& v, const Tensor&) override {
+    if (active()) tape->note_read(v);
+  }
+  bool follows(const Tensor&) const override { return false; }
+  bool only_notes() const override { return true; }
+};
+constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
+
+Tape::Tape(bool persistent, bool watch_accessed_variables, bool explains)
+    : Watcher(Kind::tape), records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
+      watch_accessed_variables_(watch_accessed_variables), explains_(explains) {}
 
 Tape::~Tape() {
   stop();
@@ -82,15 +119,37 @@ Tape::~Tape() {
 void Tape::start() {
   if (recording_) fail(ErrorKind::value, "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
   if (used_up_) reset();
+  if (after_close.tape) after_close.detach();
   thread_state().recorders.push_back(this);
   recording_ = true;
   used_up_ = false;
+  if (explains_) opened_.set_here();
+}
+
+void Tape::close() {
+  bool listened = recording_;
+  stop();
+  if (explains_ && listened) after_close.attach(this);
+}
+
+void Tape::pause() {
+  if (explains_)
+    paused_ = true;
+  else
+    stop();
+}
+
+void Tape::resume() {
+  if (recording_ && paused_)
+    paused_ = false;
+  else
+    start();
 }
 
 void Tape::stop() {
   if (!recording_) return;
   stop_recorder(this);
-  recording_ = false;
+  recording_ = paused_ = false;
 }
 
 void Tape::clear() {
@@ -109,11 +168,19 @@ void Tape::clear() {
   for (VariableBody* v : watched_) v->drop();
   watched_.clear();
   next_value_ = 0;
+  trace_.clear();
+}
+
+void Tape::forget(bool by_reset) {
+  forgotten_serial_ = serial();
+  forgot_by_reset_ = by_reset;
+  if (explains_) (by_reset ? reset_place_ : used_up_place_).set_here();
+  forget_all();
 }
 
 void Tape::reset() {
   clear();
-  forget_all();
+  forget(true);
 }
 
 void* Tape::allocate(size_t bytes) {
@@ -143,12 +210,26 @@ void* Tape::allocate(size_t bytes) {
 }
 
 void Tape::watch(const Tensor& t) {
-  if (differentiable.has(t.dtype()) && find(t) == kNotFollowed) follow(t, next_value_++);
+  if (!differentiable.has(t.dtype()) || find(t) != kNotFollowed) return;
+  ValueIndex before = find_known(t);
+  follow(t, next_value_++);
+  if (before == kNotFollowed) return;
+  Note& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
+  n.first_output = next_value_ - 1;
+  n.outputs = 1;
+  trace_.add_input(before);
 }
 
 void Tape::watch(VariableBody& v) {
   if (!differentiable.has(v.dtype) || find(v) != kNotFollowed) return;
+  ValueIndex before = find_known(v);
   follow(v, next_value_++);
+  if (before != kNotFollowed) {
+    Note& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
+    n.first_output = next_value_ - 1;
+    n.outputs = 1;
+    trace_.add_input(before);
+  }
   v.retain();
   watched_.push_back(&v);
 }
@@ -156,21 +237,121 @@ void Tape::watch(VariableBody& v) {
 void Tape::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
   if (index == kNotFollowed) {
-    if (!watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return;
+    if (paused_ || !watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return note_read(v);
     watch(v);
     index = find(v);
   }
   if (find(value) != index) follow(value, index);
 }
 
+ValueIndex Tape::known(const Tensor& t) {
+  ValueIndex i = find_known(t);
+  if (i != kNotFollowed) return i;
+  i = trace_.new_values(1);
+  // What Python does not hold is not asked for again.
+  if (t.body()->wrapper && !mark_unfollowed(t.body()->marks, i)) return kNotFollowed;
+  trace_.add_leaf(i, t);
+  return i;
+}
+
+ValueIndex Tape::known(VariableBody& v) {
+  ValueIndex i = find_known(v);
+  if (i != kNotFollowed) return i;
+  i = trace_.new_values(1);
+  return mark_unfollowed(v.marks, i) ? i : kNotFollowed;
+}
+
+void Tape::note_operation(const Call& call, Moment moment) {
+  if (!explains_ || call.out.empty() || call.in.size() > 0xffff || call.out.size() > 0xffff) return;
+  SmallVector<ValueIndex, 4> input;
+  for (const Tensor& t : call.in) input.push_back(known(t));
+  Note& n = trace_.add(Event::operation, moment, &call.op, records_.size());
+  n.first_output = trace_.new_values(call.out.size());
+  n.outputs = uint16_t(call.out.size());
+  for (ValueIndex i : input) trace_.add_input(i);
+  for (size_t i = 0; i < call.out.size(); ++i)
+    if (find(call.out[i]) == kNotFollowed) mark_unfollowed(call.out[i].body()->marks, n.first_output + ValueIndex(i));
+}
+
+void Tape::note(Event event, const Tensor& t, Moment moment) {
+  if (!explains_) return;
+  bool made = event == Event::constant && find_known(t) == kNotFollowed;
+  ValueIndex i = known(t);
+  if (made) mark_unfollowed(t.body()->marks, i);  // Python is about to hold it
+  Note& n = trace_.add(event, moment, nullptr, records_.size());
+  if (made) {
+    n.first_output = i;
+    n.outputs = 1;
+  } else {
+    trace_.add_input(i);
+  }
+}
+
+void Tape::note_read(VariableBody& v) {
+  if (!explains_ || !v.value) return;
+  ValueIndex i = known(v);
+  if (i == kNotFollowed || find_known(v.value) == i) return;
+  if (is_followed(i))
+    follow(v.value, i);
+  else
+    mark_unfollowed(v.value.body()->marks, i);
+}
+
+void Tape::note_assignment(VariableBody& v, const Tensor& value, Moment moment) {
+  if (!explains_) return;
+  ValueIndex from = known(value), to = known(v);
+  Note& n = trace_.add(Event::assign, moment, nullptr, records_.size());
+  n.first_output = to;
+  n.outputs = 1;
+  trace_.add_input(from);
+}
+
+namespace {
+template <class Tell> void tell_tapes(Tell tell) {
+  for (Recorder* r : thread_state().recorders) {
+    if (r == &after_close) {
+      if (after_close.active()) tell(*after_close.tape, Moment::closed);
+    } else if (auto* tape = dynamic_cast<Tape*>(r)) {
+      tell(*tape, tape->moment());
+    }
+  }
+}
+}  // namespace
+
+void note_on_tapes(Event event, const Tensor& t) {
+  tell_tapes([&](Tape& tape, Moment moment) { tape.note(event, t, moment); });
+}
+void note_variable_on_tapes(Event event, VariableBody& v) {
+  tell_tapes([&](Tape& tape, Moment moment) {
+    tape.note_read(v);
+    tape.note(event, v.value, moment);
+  });
+}
+void note_assignment_on_tapes(VariableBody& v, const Tensor& value) {
+  tell_tapes([&](Tape& tape, Moment moment) { tape.note_assignment(v, value, moment); });
+}
+bool is_recording() {
+  for (Recorder* r : thread_state().recorders) {
+    if (r->forward()) return true;
+    auto* tape = dynamic_cast<Tape*>(r);
+    if (r != &after_close && (!tape || tape->recording())) return true;
+  }
+  return false;
+}
+
 void Tape::record(const Call& call) {
+  if (paused_) return note_operation(call, Moment::paused);
   bool followed = false;
   SmallVector<ValueIndex, 4> input;
   for (const Tensor& t : call.in) {
-    input.push_back(find(t));
-    followed |= input.back() != kNotFollowed;
+    input.push_back(find_known(t));
+    followed |= is_followed(input.back());
   }
-  if (!followed || call.out.empty()) return;
+  if (!followed) return note_operation(call, Moment::open);
+  if (call.out.empty()) return;
+  if (explains_)
+    for (size_t i = 0; i < call.in.size(); ++i)
+      if (input[i] == kNotFollowed) input[i] = known(call.in[i]);
   if (call.in.size() > 0xffff || call.out.size() > 0xffff)
     fail(ErrorKind::unimplemented, call.name(), ": at most 65535 inputs or outputs can be recorded");
 
@@ -179,7 +360,7 @@ void Tape::record(const Call& call) {
   if (waits(call))
     keep = keep_everything;
   else if (op.keep_by_input)
-    keep = (input[0] != kNotFollowed ? op.keep_for[0] : 0) | (input[1] != kNotFollowed ? op.keep_for[1] : 0);
+    keep = (is_followed(input[0]) ? op.keep_for[0] : 0) | (is_followed(input[1]) ? op.keep_for[1] : 0);
   const Tensor& y = call.out[0];
   size_t dims = 0, kept = 0;
   SmallVector<Form, 4> form;
@@ -217,17 +398,39 @@ void Tape::record(const Call& call) {
     const Tensor& t = call.out[i];
     if (keeps_output(keep, i)) *k++ = {Tensor(t).release(), uint32_t(0x10000 + i)};
     d = std::copy(t.shape().begin(), t.shape().end(), d);
-    if (differentiable.has(t.dtype())) follow(t, next_value_);
+    if (differentiable.has(t.dtype()))
+      follow(t, next_value_);
+    else if (explains_ && next_value_ < kRecordOutput)
+      mark_unfollowed(t.body()->marks, kUnfollowed | kRecordOutput | next_value_);
     ++next_value_;
   }
   std::copy(form.begin(), form.end(), r->form());
   records_.push_back(r);
 }
 
+namespace {
+// A paused tape takes no notes of its own walk back.
+class Hidden {
+ public:
+  explicit Hidden(Tape* tape) : tape_(tape) {
+    if (tape_) stop_recorder(tape_);
+  }
+  ~Hidden() {
+    if (tape_) thread_state().recorders.push_back(tape_);
+  }
+  Hidden(const Hidden&) = delete;
+
+ private:
+  Tape* tape_;
+};
+}  // namespace
+
 std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                       std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                       bool keep) {
   keep |= persistent_;
+  if (after_close.tape == this) after_close.detach();
+  Hidden hidden(paused_ ? this : nullptr);
   // Which values lie on a path from a source.
   constexpr uint8_t kUseful = 1, kSource = 2;
   const ValueIndex values = next_value_;
@@ -239,7 +442,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   for (Record* r : records_)
     for (int i = 0; i < r->inputs; ++i) {
       ValueIndex x = r->input()[i];
-      if (x == kNotFollowed || !useful[x]) continue;
+      if (!is_followed(x) || !useful[x]) continue;
       for (int j = 0; j < r->outputs; ++j) useful[r->first_output + ValueIndex(j)] |= kUseful;
       break;
     }
@@ -271,6 +474,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
   bool complete = std::all_of(result.begin(), result.end(), [](const Cotangent& c) { return bool(c); });
   if (!keep && complete) use_up();
+  if (!keep && !complete && explains_) used_up_place_.set_here();
   return result;
 }
 
@@ -279,7 +483,7 @@ void Tape::use_up() {
   std::vector<VariableBody*> watched;
   watched.swap(watched_);
   clear();
-  forget_all();
+  forget(false);
   watched_.swap(watched);
 }
 
@@ -297,7 +501,7 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   bool any_wanted = false;
   for (int i = 0; i < r.inputs; ++i) {
     ValueIndex x = r.input()[i];
-    wanted.push_back(x != kNotFollowed && useful[x]);
+    wanted.push_back(is_followed(x) && useful[x]);
     any_wanted |= wanted.back();
   }
   if (!any_wanted) return;
@@ -350,7 +554,7 @@ void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
     size_t kept = 0;
     for (uint32_t i = 0; i < r->kept_count; ++i)
       if (const TensorBody* body = r->kept()[i].body) kept += size_t(body->size) * size_of(body->dtype);
-    see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs});
+    see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs, {r->form() + r->inputs, r->outputs}});
   }
 }
 

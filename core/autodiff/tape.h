@@ -7,33 +7,25 @@
 #include <vector>
 
 #include "autodiff/cotangent.h"
-#include "autodiff/watcher.h"
+#include "autodiff/trace.h"
 #include "base/parallel.h"
 
 namespace tapeflow {
-
-// The line of the user's program that an operation came from, as the Python layer tells it: a code object and an
-// instruction in it. Turned into a file and a line only when somebody asks.
-struct Location {
-  void* code = nullptr;
-  int instruction = 0;
-};
-struct LocationSource {
-  Location (*current)() = nullptr;  // retains the code object
-  void (*release)(void* code) = nullptr;
-};
-extern LocationSource location_source;
 
 struct Record;
 
 class Tape final : public Recorder, public Watcher {
  public:
-  Tape(bool persistent, bool watch_accessed_variables);
+  // A tape that explains takes notes for explanations.
+  Tape(bool persistent, bool watch_accessed_variables, bool explains = false);
   ~Tape();
 
   void start();  // begins to listen on this thread
   void stop();
-  bool recording() const { return recording_; }
+  void close();  // stops, but goes on taking notes for a while, until gradients are asked for
+  void pause();  // records nothing, but takes notes
+  void resume();
+  bool recording() const { return recording_ && !paused_; }
   bool persistent() const { return persistent_; }
   bool watches_accessed_variables() const { return watch_accessed_variables_; }
   bool used_up() const { return used_up_; }
@@ -43,10 +35,33 @@ class Tape final : public Recorder, public Watcher {
   void reset();
   const std::vector<VariableBody*>& watched_variables() const { return watched_; }
 
+  // The index of a followed value, or kNotFollowed.
+  ValueIndex find(const Tensor& t) const { return followed(Watcher::find(t)); }
+  ValueIndex find(const VariableBody& v) const { return followed(Watcher::find(v)); }
+  // The index of a value that is followed or known, or kNotFollowed.
+  ValueIndex find_known(const Tensor& t) const { return Watcher::find(t); }
+  ValueIndex find_known(const VariableBody& v) const { return Watcher::find(v); }
+
   void record(const Call&) override;
   void read(VariableBody&, const Tensor& value) override;
   bool asked_once() const override { return !persistent_; }
   bool follows(const Tensor& t) const override { return find(t) != kNotFollowed; }
+
+  // Notes for explanations.
+  void note_operation(const Call&, Moment);
+  void note(Event, const Tensor&, Moment);
+  void note_read(VariableBody&);
+  void note_assignment(VariableBody&, const Tensor& value, Moment);
+  Moment moment() const { return paused_ ? Moment::paused : recording_ ? Moment::open : Moment::closed; }
+  const Trace& trace() const { return trace_; }
+  const Location& opened_at() const { return opened_.location(); }
+  const Location& used_up_at() const { return used_up_place_.location(); }
+  const Location& reset_at() const { return reset_place_.location(); }
+  bool forgot_by_reset() const { return forgot_by_reset_; }  // else by being used up
+  // Whether a value was on this tape before it was used up or reset last.
+  bool forgot(const Marks& marks) const {
+    return forgotten_serial_ && (marks.slot[0].tape == forgotten_serial_ || marks.slot[1].tape == forgotten_serial_);
+  }
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
   // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.
@@ -64,10 +79,15 @@ class Tape final : public Recorder, public Watcher {
     std::span<const ValueIndex> inputs;
     ValueIndex first_output;
     int outputs;
+    std::span<const Form> output_forms;
   };
   void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
 
  private:
+  static ValueIndex followed(ValueIndex i) { return is_followed(i) ? i : kNotFollowed; }
+  void forget(bool by_reset);
+  ValueIndex known(const Tensor&);  // makes it known if it is not
+  ValueIndex known(VariableBody&);
   void clear();
   void* allocate(size_t bytes);
   void run_rule(Record&, std::vector<Cotangent>& cotangents, const std::vector<uint8_t>& useful);
@@ -78,7 +98,20 @@ class Tape final : public Recorder, public Watcher {
   size_t chunk_used_ = 0;
   std::vector<VariableBody*> watched_;
   ValueIndex next_value_ = 0;
-  bool persistent_, watch_accessed_variables_, recording_ = false, used_up_ = false;
+  bool persistent_, watch_accessed_variables_, explains_, recording_ = false, paused_ = false, used_up_ = false;
+  bool forgot_by_reset_ = false;
+  Trace trace_;
+  Place opened_, used_up_place_, reset_place_;
+  uint64_t forgotten_serial_ = 0;
 };
+
+// Tells the tapes that listen on this thread. Costs one look if there are none.
+void note_on_tapes(Event, const Tensor&);
+void note_variable_on_tapes(Event, VariableBody&);
+void note_assignment_on_tapes(VariableBody&, const Tensor& value);
+inline void note_on_tapes_if_any(Event event, const Tensor& t) {
+  if (!thread_state().recorders.empty()) note_on_tapes(event, t);
+}
+bool is_recording();  // whether something on this thread follows values
 
 }  // namespace tapeflow

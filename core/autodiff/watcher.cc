@@ -7,27 +7,32 @@ namespace {
 // be overwritten. Watchers beyond 255 have place 255, where nothing is ever live, and use their own table.
 constexpr uint64_t kPlaces = 256, kNoPlace = 255;
 uint64_t live_serial[kPlaces];
+Watcher* live_watcher[kPlaces];
 uint64_t generation = 0;
 
-bool live(uint64_t serial) { return serial != 0 && live_serial[serial % kPlaces] == serial; }
-
-uint64_t new_serial() {
+uint64_t new_serial(Watcher* watcher) {
   ++generation;
   for (uint64_t place = 0; place < kNoPlace; ++place)
-    if (live_serial[place] == 0) return live_serial[place] = generation * kPlaces + place;
+    if (live_serial[place] == 0) {
+      live_watcher[place] = watcher;
+      return live_serial[place] = generation * kPlaces + place;
+    }
   return generation * kPlaces + kNoPlace;
 }
 void retire(uint64_t serial) {
-  if (live(serial)) live_serial[serial % kPlaces] = 0;
+  if (Watcher::live(serial)) live_serial[serial % kPlaces] = 0;
 }
 }  // namespace
 
-Watcher::Watcher() : serial_(new_serial()) {}
+bool Watcher::live(uint64_t serial) { return serial != 0 && live_serial[serial % kPlaces] == serial; }
+Watcher* Watcher::owner(uint64_t serial) { return live(serial) ? live_watcher[serial % kPlaces] : nullptr; }
+
+Watcher::Watcher(Kind kind) : kind_(kind), serial_(new_serial(this)) {}
 Watcher::~Watcher() { retire(serial_); }
 
 void Watcher::forget_all() {
   retire(serial_);
-  serial_ = new_serial();
+  serial_ = new_serial(this);
   table_.clear();
 }
 
@@ -48,8 +53,23 @@ void Watcher::follow(Marks& marks, const void* key, ValueIndex index, Tensor hol
         mark = {serial_, index};
         return;
       }
+  if (serial_ % kPlaces != kNoPlace)
+    for (Mark& mark : marks.slot)
+      if (!is_followed(mark.value)) {
+        mark = {serial_, index};
+        return;
+      }
   marks.overflow = true;
   table_[key] = {index, std::move(holder)};
+}
+
+bool Watcher::mark_unfollowed(Marks& marks, ValueIndex index) {
+  if (serial_ % kPlaces == kNoPlace) return false;
+  Mark* place = nullptr;
+  for (Mark& mark : marks.slot)
+    if (mark.tape == serial_ || (!place && !live(mark.tape))) place = &mark;
+  if (place) *place = {serial_, index};
+  return place;
 }
 
 }  // namespace tapeflow

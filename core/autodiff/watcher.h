@@ -9,10 +9,15 @@ namespace tapeflow {
 
 using ValueIndex = uint32_t;
 constexpr ValueIndex kNotFollowed = ~ValueIndex(0);
+// Values that are not followed but known, so that their way can be told, have this bit. With the second bit the rest is
+// the index of a record's output, one whose dtype has no gradient.
+constexpr ValueIndex kUnfollowed = ValueIndex(1) << 31, kRecordOutput = ValueIndex(1) << 30;
+constexpr bool is_followed(ValueIndex i) { return i < kUnfollowed; }
 
 class Watcher {
  public:
-  Watcher();
+  enum class Kind : uint8_t { tape, accumulator };
+  explicit Watcher(Kind);
   ~Watcher();
   Watcher(const Watcher&) = delete;
 
@@ -20,7 +25,14 @@ class Watcher {
   ValueIndex find(const VariableBody& v) const { return find(v.marks, &v); }
   void follow(const Tensor& t, ValueIndex index) { follow(t.body()->marks, t.body(), index, t); }
   void follow(VariableBody& v, ValueIndex index) { follow(v.marks, &v, index, Tensor()); }
+  // Notes where a value that is not followed is known by, if a mark is free: a followed value may take the mark.
+  bool mark_unfollowed(Marks&, ValueIndex);
   void forget_all();
+  uint64_t serial() const { return serial_; }
+  Kind kind() const { return kind_; }
+
+  static bool live(uint64_t serial);
+  static Watcher* owner(uint64_t serial);  // null if it is not alive
 
  private:
   ValueIndex find(const Marks& marks, const void* key) const {
@@ -35,6 +47,7 @@ class Watcher {
     ValueIndex index;
     Tensor holder;  // keeps the key's address from being used again
   };
+  Kind kind_;
   uint64_t serial_;
   std::unordered_map<const void*, Entry> table_;
 };

@@ -157,10 +157,13 @@ const Op& call_op = define_inner(Op{
 std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
   ThreadState& state = thread_state();
   if (state.stage) return interpret(*graph, inputs);
-  if (state.recorders.empty()) return run_graph(*graph, inputs);
+  SmallVector<const Recorder*, 4> listening;
+  for (const Recorder* r : state.recorders)
+    if (!r->only_notes()) listening.push_back(r);
+  if (listening.empty()) return run_graph(*graph, inputs);
   // Only the gradient of first order by one tape is a graph of its own; all else hears of every node.
-  Recorder& tape = *state.recorders[0];
-  if (state.recorders.size() > 1 || !tape.asked_once()) return interpret(*graph, inputs);
+  const Recorder& tape = *listening[0];
+  if (listening.size() > 1 || !tape.asked_once()) return interpret(*graph, inputs);
   std::vector<Tensor> followed;
   for (const Value& v : graph->values)
     if (v.node == Value::kConstant && tape.follows(v.tensor)) followed.push_back(v.tensor);

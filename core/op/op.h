@@ -129,6 +129,7 @@ struct Recorder {
   virtual void read(VariableBody&, const Tensor& value) = 0;  // before its value takes part in an operation
   virtual bool forward() const { return false; }  // works beside the operation (forward mode), not after it
   virtual bool asked_once() const { return false; }  // gives gradients once, after it stopped listening
+  virtual bool only_notes() const { return false; }  // what it hears changes no gradient
   virtual bool follows(const Tensor&) const = 0;
 
  protected:

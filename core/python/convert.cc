@@ -1,4 +1,5 @@
 // Converting Python values to tensors and tensors to NumPy arrays. The only file that uses NumPy's C interface.
+#include "autodiff/tape.h"
 #include "python/common.h"
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
@@ -431,6 +432,7 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   if (t.size() == 0) return result;
   if (!integers.has(t.dtype()))
     fail(ErrorKind::type, who, ": ", argument, " must be integers; got dtype ", name_of(t.dtype()));
+  note_on_tapes_if_any(Event::argument, t);
   return read_ints(t);
 }
 
@@ -446,6 +448,7 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() != 1 || !integers.has(t.dtype()))
     fail(ErrorKind::type, who, ": ", argument, " must be one integer; got shape ", t.shape(), " and dtype ", name_of(t.dtype()));
+  note_on_tapes_if_any(Event::argument, t);
   return read_ints(t)[0];
 }
 

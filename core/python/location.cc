@@ -1,4 +1,4 @@
-// Where in the user's program an operation is being called: the innermost frame that is not Tapeflow's own.
+// Where in the user's program an operation is being called: the innermost frame that is not Tapeflow's own or NumPy's.
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #undef Py_BUILD_CORE
@@ -17,21 +17,21 @@
 namespace tapeflow::python {
 namespace {
 
-// Whether a code object belongs to this package, remembered for the last few hundred code objects.
+// Whether a code object belongs to this package or to NumPy, remembered for the last few hundred code objects.
 struct Known {
   PyObject* code = nullptr;  // kept alive, so that its address stays its own
   bool ours = false;
 };
 constexpr size_t kKnown = 512;
 Known known[kKnown];
-PyObject* package_folder = nullptr;
+PyObject* skipped_folders = nullptr;  // a tuple
 
 bool is_ours(PyCodeObject* code) {
   Known& k = known[(reinterpret_cast<uintptr_t>(code) >> 5) % kKnown];
   if (k.code == reinterpret_cast<PyObject*>(code)) return k.ours;
   bool ours = false;
-  if (package_folder) {
-    Py_ssize_t match = PyUnicode_Tailmatch(code->co_filename, package_folder, 0, PY_SSIZE_T_MAX, -1);
+  for (Py_ssize_t i = 0; skipped_folders && i < PyTuple_GET_SIZE(skipped_folders) && !ours; ++i) {
+    Py_ssize_t match = PyUnicode_Tailmatch(code->co_filename, PyTuple_GET_ITEM(skipped_folders, i), 0, PY_SSIZE_T_MAX, -1);
     if (match < 0) PyErr_Clear();
     ours = match == 1;
   }
@@ -81,9 +81,9 @@ PyObject* set_record_locations(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
-PyObject* set_package_folder(PyObject*, PyObject* folder) {
-  Py_INCREF(folder);
-  Py_XSETREF(package_folder, folder);
+PyObject* set_skipped_folders(PyObject*, PyObject* folders) {
+  Py_INCREF(folders);
+  Py_XSETREF(skipped_folders, folders);
   for (Known& k : known) {
     Py_CLEAR(k.code);
     k.ours = false;
@@ -93,7 +93,7 @@ PyObject* set_package_folder(PyObject*, PyObject* folder) {
 
 PyMethodDef functions[] = {
     {"set_record_locations", set_record_locations, METH_O, "Whether records remember the line they came from."},
-    {"set_package_folder", set_package_folder, METH_O, "The folder whose frames are skipped when looking for a line."},
+    {"set_skipped_folders", set_skipped_folders, METH_VARARGS, "The folders whose frames are skipped when looking for a line."},
     {nullptr, nullptr, 0, nullptr},
 };
 

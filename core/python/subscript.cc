@@ -1,4 +1,5 @@
 // Indexing: x[...] with integers, slices, ellipsis, newaxis and integer tensors, turned into one strided slice.
+#include "autodiff/tape.h"
 #include "ops/ops.h"
 #include "ops/slicing.h"
 #include "python/common.h"
@@ -29,6 +30,7 @@ int64_t index_value(PyObject* key) {
   if (is_tensor(key) || is_variable(key) || known_dtype(key) != DType::invalid) {
     Tensor t = to_tensor(key, DType::invalid, DType::int32, "__getitem__");
     if (t.rank() != 0 || !integers.has(t.dtype())) fail_key(key);
+    note_on_tapes_if_any(Event::argument, t);
     return read_ints(t)[0];
   }
   if (!PyIndex_Check(key)) fail_key(key);

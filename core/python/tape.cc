@@ -61,18 +61,21 @@ void warn(const char* name, DType d) {
 struct TapeObject {
   PyObject_HEAD
   Tape* tape;
+  bool strict;  // a gradient that would be None is an error
 };
 Tape& tape_of(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
 
 PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  int persistent = 0, watch_accessed = 1;
+  int persistent = 0, watch_accessed = 1, strict = 0;
   if (PyTuple_GET_SIZE(args) || kwargs) {
-    static const char* names[] = {"persistent", "watch_accessed_variables", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp:GradientTape", const_cast<char**>(names), &persistent, &watch_accessed))
+    static const char* names[] = {"persistent", "watch_accessed_variables", "strict", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp$p:GradientTape", const_cast<char**>(names), &persistent, &watch_accessed, &strict))
       return nullptr;
   }
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) reinterpret_cast<TapeObject*>(self)->tape = new Tape(persistent, watch_accessed);
+  if (!self) return nullptr;
+  reinterpret_cast<TapeObject*>(self)->tape = new Tape(persistent, watch_accessed, true);
+  reinterpret_cast<TapeObject*>(self)->strict = strict;
   return self;
 }
 
@@ -90,19 +93,19 @@ PyObject* tape_enter(PyObject* self, PyObject*) {
   });
 }
 PyObject* tape_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  tape_of(self).stop();
+  tape_of(self).close();
   Py_RETURN_NONE;
 }
 PyObject* tape_pause(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     if (!tape_of(self).recording()) fail(ErrorKind::runtime, "GradientTape.stop_recording: Tape is not recording.");
-    tape_of(self).stop();
+    tape_of(self).pause();
     Py_RETURN_NONE;
   });
 }
 PyObject* tape_resume(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    tape_of(self).start();
+    tape_of(self).resume();
     Py_RETURN_NONE;
   });
 }
@@ -237,9 +240,15 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       cotangents.push_back(std::move(dy));
     }
     if (tape.recording() && !tape.persistent()) tape.stop();
-    std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
+    bool strict = reinterpret_cast<TapeObject*>(self)->strict && !zeros_for_none;
+    std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources, strict);
 
     for (auto& [s, dy] : direct) accumulate(flow[s], {dy, Tensor()}, dy.shape());
+    if (strict) {
+      for (size_t i = 0; i < flow.size(); ++i)
+        if (!flow[i]) checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, a.target, source_leaves[i], nullptr));
+      if (!tape.persistent()) tape.use_up();
+    }
 
     SmallVector<Ref, 8> results;
     for (size_t i = 0; i < flow.size(); ++i) {
@@ -283,6 +292,10 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
       for (size_t s = 0; s < flow.size(); ++s)
         if (flow[s]) parts[s].push_back(densified(flow[s], shapes[s]));
     }
+    bool strict = reinterpret_cast<TapeObject*>(self)->strict;
+    for (size_t s = 0; strict && s < parts.size(); ++s)
+      if (parts[s].empty() && rows)
+        checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, target, PyList_GET_ITEM(source_list, Py_ssize_t(s)), nullptr));
     if (!tape.persistent()) tape.use_up();
     Ref result = checked(PyList_New(0));
     for (auto& p : parts) {
@@ -293,36 +306,136 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
   });
 }
 
+// The indices as Python numbers; what is not known is left out.
+Ref index_list(std::span<const ValueIndex> indices) {
+  Ref list = checked(PyList_New(0));
+  for (ValueIndex i : indices) {
+    if (i == kNotFollowed) continue;
+    Ref index = checked(PyLong_FromUnsignedLong(i));
+    if (PyList_Append(list.get(), index.get()) < 0) throw_python_error();
+  }
+  return list;
+}
+PyObject* code_or_none(const Location& l) { return l.code ? static_cast<PyObject*>(l.code) : Py_None; }
+
 // _records(): for each record, the operation's public name, the code object and instruction it came from, the bytes of
-// the tensors it keeps, the indices of its inputs (None if not followed), those of its outputs, and whether its gradient
-// stops.
+// the tensors it keeps, the indices of its inputs, those of its outputs, whether its gradient stops, and the dtypes of
+// the outputs.
 PyObject* tape_records(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
     tape_of(self).visit_records([&](const Tape::RecordView& r) {
-      PyObject* code = r.location.code ? static_cast<PyObject*>(r.location.code) : Py_None;
-      Ref inputs = checked(PyList_New(0)), outputs = checked(PyList_New(0));
-      for (ValueIndex i : r.inputs) {
-        Ref index = i == kNotFollowed ? Ref::share(Py_None) : checked(PyLong_FromUnsignedLong(i));
-        PyList_Append(inputs.get(), index.get());
-      }
+      Ref inputs = index_list(r.inputs), outputs = checked(PyList_New(0)), dtypes = checked(PyList_New(0));
       for (int i = 0; i < r.outputs; ++i) {
         Ref index = checked(PyLong_FromUnsignedLong(r.first_output + ValueIndex(i)));
-        PyList_Append(outputs.get(), index.get());
+        Ref dtype = checked(PyUnicode_FromString(name_of(r.output_forms[size_t(i)].dtype)));
+        if (PyList_Append(outputs.get(), index.get()) < 0 || PyList_Append(dtypes.get(), dtype.get()) < 0) throw_python_error();
       }
-      Ref row = checked(Py_BuildValue("(sOinOOO)", r.op.public_name(), code, r.location.instruction, Py_ssize_t(r.kept_bytes),
-                                      inputs.get(), outputs.get(), r.op.gradient == Gradient::none ? Py_True : Py_False));
+      Ref row = checked(Py_BuildValue("(sOinOOOO)", r.op.public_name() ? r.op.public_name() : r.op.name, code_or_none(r.location),
+                                      r.location.instruction, Py_ssize_t(r.kept_bytes), inputs.get(), outputs.get(),
+                                      r.op.gradient == Gradient::none ? Py_True : Py_False, dtypes.get()));
       if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
     });
     return list.release();
   });
 }
 
-// _index_of(tensor or variable): where it stands on this tape, or None.
+// _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
+// the indices of its inputs and outputs, and what the tape was doing.
+PyObject* tape_notes(PyObject* self, PyObject*) {
+  static const char* events[] = {"operation", "constant", "numpy", "number", "truth", "shape", "argument", "assign", "watch"};
+  static const char* moments[] = {"open", "paused", "closed"};
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    tape_of(self).trace().visit_notes([&](const Note& n, std::span<const ValueIndex> in) {
+      Ref inputs = index_list(in), outputs = checked(PyList_New(0));
+      for (int i = 0; i < n.outputs; ++i) {
+        Ref index = checked(PyLong_FromUnsignedLong(n.first_output + ValueIndex(i)));
+        if (PyList_Append(outputs.get(), index.get()) < 0) throw_python_error();
+      }
+      const char* name = !n.op ? nullptr : n.op->public_name() ? n.op->public_name() : n.op->name;
+      Ref row = checked(Py_BuildValue("(szOiIOOs)", events[int(n.event)], name, code_or_none(n.location), n.location.instruction,
+                                      n.records, inputs.get(), outputs.get(), moments[int(n.moment)]));
+      if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
+    });
+    return list.release();
+  });
+}
+
+PyObject* describe_leaf(const Leaf& leaf) {
+  return Py_BuildValue("(sLKK)", name_of(leaf.dtype), static_cast<long long>(leaf.size),
+                       static_cast<unsigned long long>(leaf.first), static_cast<unsigned long long>(leaf.last));
+}
+
+// _leaves(): by index, what a value that no operation made can be recognised by, and whether it was made for its use.
+PyObject* tape_leaves(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref map = checked(PyDict_New());
+    tape_of(self).trace().visit_leaves([&](const Leaf& leaf) {
+      Ref index = checked(PyLong_FromUnsignedLong(leaf.index)), about = checked(describe_leaf(leaf));
+      Ref row = checked(PyTuple_Pack(2, about.get(), leaf.fresh ? Py_True : Py_False));
+      if (PyDict_SetItem(map.get(), index.get(), row.get()) < 0) throw_python_error();
+    });
+    return map.release();
+  });
+}
+
+// _likeness(tensor or variable): what _leaves() would say of it.
+PyObject* tape_likeness(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "GradientTape.explain");
+    Tensor t = is_tensor(x.get()) ? tensor_of(x.get()) : variable_of(x.get()).value;
+    return describe_leaf(describe(kNotFollowed, t));
+  });
+}
+
+// _opened_at(), _used_up_at() and _reset_at(): a code object (or None) and an instruction in it.
+PyObject* tape_opened_at(PyObject* self, PyObject*) {
+  const Location& l = tape_of(self).opened_at();
+  return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
+}
+PyObject* tape_used_up_at(PyObject* self, PyObject*) {
+  const Location& l = tape_of(self).used_up_at();
+  return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
+}
+PyObject* tape_reset_at(PyObject* self, PyObject*) {
+  const Location& l = tape_of(self).reset_at();
+  return Py_BuildValue("(Oi)", code_or_none(l), l.instruction);
+}
+
+// _forgot(tensor or variable): "reset" or "used up" if it was on this tape before that, else None.
+PyObject* tape_forgot(PyObject* self, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "GradientTape.explain");
+    const Marks& marks = is_tensor(x.get()) ? tensor_of(x.get()).body()->marks : variable_of(x.get()).marks;
+    if (!tape_of(self).forgot(marks)) Py_RETURN_NONE;
+    return PyUnicode_FromString(tape_of(self).forgot_by_reset() ? "reset" : "used up");
+  });
+}
+
+// _elsewhere(tensor or variable): the code object and instruction where another living tape recorded it, or None.
+PyObject* tape_elsewhere(PyObject* self, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Ref x = resolve_or_fail(o, "GradientTape.explain");
+    const Marks& marks = is_tensor(x.get()) ? tensor_of(x.get()).body()->marks : variable_of(x.get()).marks;
+    for (const Mark& mark : marks.slot) {
+      Watcher* owner = Watcher::owner(mark.tape);
+      if (!owner || owner == &tape_of(self) || owner->kind() != Watcher::Kind::tape || !is_followed(mark.value)) continue;
+      Location at;
+      static_cast<Tape*>(owner)->visit_records([&](const Tape::RecordView& r) {
+        if (mark.value >= r.first_output && mark.value < r.first_output + ValueIndex(r.outputs)) at = r.location;
+      });
+      return Py_BuildValue("(Oi)", code_or_none(at), at.instruction);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// _index_of(tensor or variable): where it is followed on this tape or known to it, or None.
 PyObject* tape_index_of(PyObject* self, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "GradientTape.explain");
-    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find(tensor_of(x.get())) : tape_of(self).find(variable_of(x.get()));
+    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find_known(tensor_of(x.get())) : tape_of(self).find_known(variable_of(x.get()));
     return i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
   });
 }
@@ -343,6 +456,14 @@ PyMethodDef tape_methods[] = {
     {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
+    {"_notes", tape_notes, METH_NOARGS, nullptr},
+    {"_leaves", tape_leaves, METH_NOARGS, nullptr},
+    {"_likeness", tape_likeness, METH_O, nullptr},
+    {"_opened_at", tape_opened_at, METH_NOARGS, nullptr},
+    {"_used_up_at", tape_used_up_at, METH_NOARGS, nullptr},
+    {"_reset_at", tape_reset_at, METH_NOARGS, nullptr},
+    {"_forgot", tape_forgot, METH_O, nullptr},
+    {"_elsewhere", tape_elsewhere, METH_O, nullptr},
     {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},
     {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
@@ -587,11 +708,11 @@ PyType_Slot stop_slots[] = {
 };
 PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, Py_TPFLAGS_DEFAULT, stop_slots};
 
-PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(!thread_state().recorders.empty()); }
+PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
 PyMethodDef functions[] = {
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},
-    {"is_recording", is_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
+    {"is_recording", tells_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -66,6 +66,7 @@ PyObject* set_up(PyObject* self, PyObject* args) {
     v.shape = t.shape();
     if (shape != Py_None) v.shape = shape_from(shape);
     check_assignable(v, t, "Variable");
+    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
     v.value = t.view(t.shape());
     Py_RETURN_NONE;
   });
@@ -89,9 +90,13 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
   Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
-  if (!thread_state().stage) return apply_update(v, t, update);
   if (t.size() >= 0) check_assignable(v, t, who);
-  run_all(assign_op(), std::span(&t, 1), {variable_param(v), Param(int64_t(update))});
+  if (thread_state().stage) {
+    run_all(assign_op(), std::span(&t, 1), {variable_param(v), Param(int64_t(update))});
+    return;
+  }
+  if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+  apply_update(v, t, update);
 }
 
 // assign(value, use_locking=None, name=None, read_value=True) and its two siblings.
@@ -126,6 +131,7 @@ PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
     VariableBody& v = variable_of(self);
     if (!v.value) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
+    if (!thread_state().recorders.empty()) note_variable_on_tapes(Event::numpy, v);
     return v.value.rank() == 0 ? to_numpy_scalar(v.value) : to_numpy(v.value.view(v.value.shape()), true);
   });
 }
@@ -141,13 +147,18 @@ PyObject* assign_slice(PyObject* self, PyObject* args) {
     Shape ignored;
     if (!broadcast(plan.result, t.shape(), &ignored) || !(ignored == plan.result))
       fail(ErrorKind::value, "assign: the value must have the shape of the slice ", plan.result, "; got ", t.shape());
+    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
     write_slice(writable_value(v), plan, t);
     return another_face(self);
   });
 }
 
 PyObject* get_shape(PyObject* self, void*) {
-  return guarded([&] { return wrap_shape(variable_of(self).shape); });
+  return guarded([&] {
+    VariableBody& v = variable_of(self);
+    if (!thread_state().recorders.empty() && v.value) note_variable_on_tapes(Event::shape, v);
+    return wrap_shape(v.shape);
+  });
 }
 PyObject* get_dtype(PyObject* self, void*) {
   return guarded([&] { return wrap_dtype(variable_of(self).dtype); });

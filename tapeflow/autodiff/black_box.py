@@ -68,6 +68,7 @@ def numpy_function(
     """
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)
+    arrays = [convert_to_tensor(x).numpy() for x in inp]
     with _core.StopRecording(True):
-        result = func(*[convert_to_tensor(x).numpy() for x in inp])
-        return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
+        result = func(*arrays)
+    return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.autodiff.source_line import source_line
-from tapeflow.autodiff.why_none import Explanation, explain
+from tapeflow.diagnostics import tape_picture, tape_report
+from tapeflow.diagnostics.explanation import Explanation
+from tapeflow.diagnostics.why_none import explain, refuse_none
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.types import nest
@@ -21,7 +23,8 @@ class GradientTape(_core.GradientTape):
     """Records operations, so that derivatives can be asked for.
 
     `persistent` lets `gradient` be called more than once. Trainable variables are watched when they are read, unless
-    `watch_accessed_variables` is False; other tensors are watched by `watch`.
+    `watch_accessed_variables` is False; other tensors are watched by `watch`. With `strict`, a gradient that would be
+    None raises `tf.autodiff.NoGradientError`, which says why.
 
     >>> x = tf.constant(3.)
     >>> with tf.GradientTape() as tape:
@@ -51,19 +54,21 @@ class GradientTape(_core.GradientTape):
         >>> print(tape.summary().splitlines()[0])
         1 record, 16 bytes kept
         """
-        rows: dict[tuple[str, int], list[Any]] = {}
-        records = self._records()
-        for operation, code, instruction, kept, *_ in records:
-            row = rows.setdefault(source_line(code, instruction), [0, 0, []])
-            row[0] += 1
-            row[1] += kept
-            if operation not in row[2]:
-                row[2].append(operation)
-        total = sum(record[3] for record in records)
-        lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
-        for (file, line), (count, kept, operations) in rows.items():
-            lines.append(f"  {file}:{line}  {count} x {', '.join(operations)}, {kept} bytes")
-        return "\n".join(lines)
+        return tape_report.summary(self)
+
+    def svg(self, target: Any = None, source: Any = None) -> str:
+        """A drawing of the tape as SVG text. With a target and a source, the place where the gradient stops is marked.
+
+        >>> x = tf.Variable(7.)
+        >>> with tf.GradientTape() as tape:
+        ...     y = tf.floor(x) * 2.
+        >>> 'class="broken"' in tape.svg(y, x)
+        True
+        """
+        return tape_picture.svg(self, target, source)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(repr(self))}</div>{self.svg()}"
 
     def explain(self, target: Any, source: Any) -> Explanation:
         """Why `gradient(target, source)` is None, or that it is not: the cause, the operation, its line, what to do.
@@ -77,9 +82,7 @@ class GradientTape(_core.GradientTape):
         return explain(self, target, source)
 
     def __repr__(self) -> str:
-        state = "recording" if self._recording else "used up" if self._used_up else "closed"
-        kind = "persistent, " if self._persistent else ""
-        return f"<tf.GradientTape: {kind}{state}, {len(self._records())} records>"
+        return tape_report.text(self)
 
     def jacobian(
         self,
@@ -184,6 +187,7 @@ def _warn_source(dtype: Any) -> None:
 _core.register_objects(
     {
         "Mapping": Mapping,
+        "refuse_none": refuse_none,
         "warn_watched_dtype": _warn_watched,
         "warn_target_dtype": _warn_target,
         "warn_source_dtype": _warn_source,

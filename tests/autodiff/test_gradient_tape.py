@@ -10,7 +10,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow import _core
-from tapeflow.autodiff.source_line import source_line
+from tapeflow.diagnostics.source_line import source_line
 
 
 def kept_bytes(tape):

@@ -62,7 +62,7 @@ def test_targets_that_are_not_recorded():
     with tf.GradientTape() as tape:
         z = x * x
     y = x * x
-    assert tape.explain(y, x).cause == "target not recorded"
+    assert tape.explain(y, x).cause == "after the tape"
     assert tape.explain(tf.cast(z, tf.int32), x).cause == "target dtype"
 
 
@@ -96,3 +96,32 @@ def test_a_tape_that_gave_none_can_still_be_asked():
         z = x * x
     assert float(tape.gradient(z, x)) == 6.0
     assert tape.explain(z, x).cause == "tape used up"
+
+
+def test_a_variable_behind_an_object():
+    class Wrapper:
+        def __init__(self, handle):
+            self.handle = handle
+
+    x = Wrapper(tf.Variable(3.0))
+    with tf.GradientTape() as tape:
+        y = tf.floor(x.handle)
+    assert tape.gradient(y, x) is None
+    assert tape.explain(y, x).operation == "floor"
+
+
+def test_what_cannot_be_explained():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    for target, source in ((y, [x, x]), (y, 3.0), ([], x)):
+        with pytest.raises(TypeError, match="GradientTape"):
+            tape.explain(target, source)
+
+
+def test_several_targets():
+    x, w = tf.Variable(3.0), tf.Variable(4.0)
+    with tf.GradientTape() as tape:
+        targets = [w * 2.0, tf.round(x)]
+    assert tape.gradient(targets, x) is None
+    assert tape.explain(targets, x).operation == "round"

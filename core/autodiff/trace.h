@@ -1,0 +1,117 @@
+// What a tape saw beside its records: operations on values that it does not follow, values that left for Python or came
+// from there, assignments. Only read when somebody asks why a gradient is None. Of a long program the end is remembered.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "autodiff/watcher.h"
+
+namespace tapeflow {
+
+// The line of the user's program that an operation came from, as the Python layer tells it: a code object and an
+// instruction in it. Turned into a file and a line only when somebody asks.
+struct Location {
+  void* code = nullptr;
+  int instruction = 0;
+};
+struct LocationSource {
+  Location (*current)() = nullptr;  // retains the code object
+  void (*release)(void* code) = nullptr;
+};
+extern LocationSource location_source;
+
+// A location that is let go of with its holder.
+class Place {
+ public:
+  Place() = default;
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { forget(); }
+  void set_here();
+  void forget();
+  const Location& location() const { return at_; }
+
+ private:
+  Location at_;
+};
+
+enum class Event : uint8_t {
+  operation,  // one that is not recorded
+  constant,   // a tensor made from Python numbers or an array
+  numpy,      // a tensor read as a NumPy array
+  number,     // ... as a Python number
+  truth,      // ... as a condition
+  shape,      // its shape read
+  argument,   // integers read as an index, a shape or an axis
+  assign,     // from a value to a variable
+  watch,      // from the value as it was before to the followed one
+};
+
+// What the tape was doing meanwhile.
+enum class Moment : uint8_t { open, paused, closed };
+
+struct Note {
+  const Op* op = nullptr;  // of an operation
+  Location location;
+  uint32_t records = 0;    // how many the tape had
+  ValueIndex first_output = kNotFollowed;
+  uint32_t first_input = 0;
+  uint16_t inputs = 0, outputs = 0;
+  Event event = Event::operation;
+  Moment moment = Moment::open;
+};
+
+// A value that no noted operation made.
+struct Leaf {
+  ValueIndex index;
+  DType dtype;
+  bool fresh;      // made from a Python value for the operation that used it first
+  int64_t size;
+  uint64_t first, last;  // its first and last eight bytes (fewer if it is smaller), to recognise the value by
+};
+
+Leaf describe(ValueIndex, const Tensor&);
+
+class Trace {
+ public:
+  Trace() = default;
+  Trace(const Trace&) = delete;
+  ~Trace() { clear(); }
+
+  Note& add(Event, Moment, const Op*, size_t records);
+  void add_input(ValueIndex i) {
+    part_[0].inputs.push_back(i);
+    ++part_[0].notes.back().inputs;
+  }
+  void add_leaf(ValueIndex, const Tensor&);
+  ValueIndex new_values(size_t count) {
+    ValueIndex first = kUnfollowed | next_value_;
+    next_value_ += ValueIndex(count);
+    return first;
+  }
+  void clear();
+
+  // Oldest first.
+  template <class See> void visit_notes(See see) const {
+    for (const Part* part : {&part_[1], &part_[0]})
+      for (const Note& n : part->notes) see(n, std::span<const ValueIndex>(part->inputs.data() + n.first_input, n.inputs));
+  }
+  template <class See> void visit_leaves(See see) const {
+    for (const Part* part : {&part_[1], &part_[0]})
+      for (const Leaf& leaf : part->leaves) see(leaf);
+  }
+
+ private:
+  struct Part {
+    std::vector<Note> notes;
+    std::vector<ValueIndex> inputs;
+    std::vector<Leaf> leaves;
+    void clear();
+  };
+  void make_room();
+
+  Part part_[2];  // the current one and the one before; when it is full they change places
+  ValueIndex next_value_ = 0;
+};
+
+}  // namespace tapeflow

@@ -1,0 +1,1 @@
+"""Answers about a tape: why a gradient is None, what the tape holds, what it looks like."""
