@@ -470,9 +470,34 @@ void call_python_rule(RuleContext& c) {
   }
 }
 
-const Op& custom_op() {
+// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of y_dot.
+void call_python_forward_rule(RuleContext& c) {
+  auto* rule = static_cast<PyObject*>(c.params[1].object.get());
+  Ref x_dot = checked(PyList_New(0));
+  for (const Tensor& t : c.given) {
+    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+    if (PyList_Append(x_dot.get(), item.get()) < 0) throw_python_error();
+  }
+  Ref results = checked(PyObject_CallOneArg(rule, x_dot.get()));
+  Ref items = checked(PySequence_Fast(results.get(), "a forward rule must return a list"));
+  for (int j = 0; j < c.outputs(); ++j) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), j);
+    if (item != Py_None) c.set(j, to_tensor(item, c.kept_outputs[size_t(j)].dtype(), DType::invalid, "custom_gradient"));
+  }
+}
+
+const Op& custom_op(bool with_forward_rule) {
   static const Op op{.name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .names = {"custom_gradient"}};
-  return op;
+  static const Op both{.name = "CustomGradient",
+                       .arguments = {},
+                       .vjp = call_python_rule,
+                       .jvp = call_python_forward_rule,
+                       .names = {"custom_gradient"}};
+  return with_forward_rule ? both : op;
+}
+
+std::shared_ptr<void> shared(PyObject* o) {
+  return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
 }
 
 // In forward mode the function's own operations have been followed. If they left no tangent, the rule is asked for one.
@@ -487,24 +512,26 @@ bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Cal
   return any;
 }
 
-// record_operation(outputs, inputs, rule): tells the open recorders that `outputs` came from `inputs` by an operation
-// with this rule. Gives new tensors with the outputs' elements; those are what is recorded.
+// record_operation(outputs, inputs, rule, forward_rule=None): tells the open recorders that `outputs` came from `inputs`
+// by an operation with these rules. Gives new tensors with the outputs' elements; those are what is recorded.
 PyObject* record_operation(PyObject*, PyObject* args) {
-  PyObject *outputs, *inputs, *rule;
-  if (!PyArg_ParseTuple(args, "O!O!O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule)) return nullptr;
+  PyObject *outputs, *inputs, *rule, *forward_rule = Py_None;
+  if (!PyArg_ParseTuple(args, "O!O!O|O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule, &forward_rule)) return nullptr;
   return guarded([&]() -> PyObject* {
     SmallVector<Tensor, 4> in;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
-    Py_INCREF(rule);
-    Params params{Param(std::shared_ptr<void>(rule, [](void* o) { Py_DECREF(static_cast<PyObject*>(o)); }))};
-    Call call(custom_op(), in, params);
+    bool has_forward_rule = forward_rule != Py_None;
+    Params params{Param(shared(rule)), Param(shared(forward_rule))};
+    Call call(custom_op(has_forward_rule), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
       call.out.push_back(t.view(t.shape()));
     }
     auto& recorders = thread_state().recorders;
     for (size_t i = 0; i < recorders.size(); ++i)
-      if (!recorders[i]->forward() || !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call)) recorders[i]->record(call);
+      if (has_forward_rule || !recorders[i]->forward() ||
+          !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call))
+        recorders[i]->record(call);
     return wrap_list(call.out);
   });
 }
