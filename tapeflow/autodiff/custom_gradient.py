@@ -131,8 +131,8 @@ class _CustomGradient:
         shape, dtype = getattr(gradient, "shape", None), getattr(gradient, "dtype", None)
         if shape is not None and tuple(shape) != tuple(x.shape):
             raise ValueError(
-                f"custom_gradient: the gradient of {what} must have the {what.split()[0]}'s shape {x.shape}; got {shape}."
-                f" (In the rule of {self._name}.)"
+                f"custom_gradient: the gradient of {what} must have the {what.split()[0]}'s shape {x.shape}; got "
+                f"{shape}. (In the rule of {self._name}.)"
             )
         if isinstance(gradient, _core.Tensor) and dtype != x.dtype:
             raise ValueError(
@@ -148,8 +148,8 @@ class _CustomGradient:
         def flat(x_dots: list[Any]) -> list[Any]:
             if any(t is not None for t in x_dots[len(inputs) :]):
                 raise ValueError(
-                    f"custom_gradient: {self._name} uses a variable that has a tangent, of which its forward rule cannot "
-                    "know. Give the variable as an argument."
+                    f"custom_gradient: {self._name} uses a variable that has a tangent, of which its forward rule "
+                    "cannot know. Give the variable as an argument."
                 )
             returned = rule(inputs, x_dots[: len(inputs)])
             y_dots = nest.flatten(returned) if isinstance(returned, list | tuple | dict) else [returned]

@@ -15,8 +15,8 @@ from tapeflow.types.indexed_slices import IndexedSlices
 class GradientAccumulator:
     """Adds up gradients over micro-batches, dense and sparse, and gives their weighted mean.
 
-    The mean is the gradient of one large batch whose loss is a mean over examples, if each part is added with its number
-    of examples as `weight`. Sparse gradients (`IndexedSlices`) stay sparse; None stays None until a part has a gradient.
+    The mean is the gradient of one large batch whose loss is a mean over examples, if each part is added with its
+    number of examples as `weight`. Sparse gradients (`IndexedSlices`) stay sparse; None stays until a part has one.
 
     >>> accumulator = tf.train.GradientAccumulator()
     >>> accumulator.add([tf.constant([1., 2.])])
@@ -72,7 +72,7 @@ def _scaled(gradient: Any, factor: float) -> Any:
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(_scaled(gradient.values, factor), gradient.indices, gradient.dense_shape)
     gradient = convert_to_tensor(gradient)
-    return gradient * cast(factor, gradient.dtype)
+    return gradient * convert_to_tensor(factor, gradient.dtype)
 
 
 def _added(total: Any, more: Any) -> Any:

@@ -53,6 +53,6 @@ def _hessian(function: Callable[..., Any], given: list[Any], which: int) -> Any:
         with GradientTape() as inner:
             inner.watch(x)
             y = function(*arguments)
-        gradient = inner.gradient(y, x, unconnected_gradients="zero")
+        gradient = convert_to_tensor(inner.gradient(y, x, unconnected_gradients="zero"))  # one of a gather is sparse
     found = outer.jacobian(gradient, x)
     return zeros([*x.shape, *x.shape], x.dtype) if found is None else found
