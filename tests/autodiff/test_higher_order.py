@@ -124,5 +124,5 @@ def test_hessians():
     assert tf.hessians(lambda a: a**3, tf.ones([2, 2]))[0].shape == [2, 2, 2, 2]
     np.testing.assert_array_equal(tf.hessians(lambda a: 3.0 * a, x)[0], np.zeros((2, 2)))
     np.testing.assert_allclose(tf.hessians(lambda a, b: tf.reduce_sum(a * b * a), [x, x])[0], [[6, 0], [0, 4]])
-    with pytest.raises(RuntimeError, match="tf.gradients is not supported when eager execution is enabled"):
+    with pytest.raises(RuntimeError, match=r"tf\.gradients is not supported when eager execution is enabled"):
         tf.hessians(x, x)
