@@ -272,10 +272,17 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
     }
     ValueIndex index = is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get()));
     if (tape.recording() && !tape.persistent()) tape.stop();
-    int64_t examples = batched ? spec.shape[0] : 1, rows = examples ? spec.shape.elements() / examples : 0;
+    bool flows = differentiable.has(spec.dtype);
+    int64_t examples = batched ? spec.shape[0] : 1, rows = flows && examples ? spec.shape.elements() / examples : 0;
     std::vector<SmallVector<Tensor, 8>> parts(sources.size());
-    Tensor one = Tensor::number(spec.dtype, 1);
+    Tensor one = flows ? Tensor::number(spec.dtype, 1) : Tensor();
     size_t size = size_of(spec.dtype);
+    if (flows && rows == 0) {  // no rows to stack, but whether there is a path decides between None and an empty result
+      Tensor dy = zeros(spec.dtype, spec.shape);
+      std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
+      for (size_t s = 0; s < flow.size(); ++s)
+        if (flow[s]) parts[s].push_back(zeros(spec.dtype, Shape{0}));
+    }
     for (int64_t r = 0; r < rows; ++r) {
       Tensor dy = zeros(spec.dtype, spec.shape);
       for (int64_t e = 0; e < examples; ++e) std::memcpy(static_cast<char*>(dy.mutable_raw()) + size_t(e * rows + r) * size, one.raw(), size);

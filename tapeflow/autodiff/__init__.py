@@ -6,6 +6,7 @@ from tapeflow.autodiff import (
     forward_accumulator,
     gradient_accumulation,
     gradient_check,
+    gradient_registry,
     gradient_tape,
     hessians,
     numerical_gradient,
