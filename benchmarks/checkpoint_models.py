@@ -74,7 +74,7 @@ def torch_step(model: str, recompute: bool):
     from torch.utils.checkpoint import checkpoint
 
     torch.set_num_threads(2)
-    order = (3, 2, 0, 1) if model == "cnn" else None
+    order = {"cnn": (3, 2, 0, 1)}.get(model, (0, 1))
     weights = [torch.from_numpy(np.transpose(a, order).copy()).requires_grad_() for a in arrays(*shapes_of(model))]
     (data,) = (torch.from_numpy(a) for a in arrays(input_shape(model)))
     data = data.permute(0, 3, 1, 2).contiguous() if model == "cnn" else data

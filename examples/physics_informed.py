@@ -3,6 +3,8 @@
 python examples/physics_informed.py
 """
 
+import itertools
+
 import numpy as np
 
 import tapeflow as tf
@@ -13,7 +15,7 @@ SIZES = (2, 32, 32, 1)
 def make_parameters(dtype=tf.float64, seed: int = 0):
     """Weights and biases of a network from (x, t) to u."""
     random = np.random.default_rng(seed)
-    weights = [tf.Variable(random.normal(size=s) / s[0] ** 0.5, dtype=dtype) for s in zip(SIZES, SIZES[1:])]
+    weights = [tf.Variable(random.normal(size=s) / s[0] ** 0.5, dtype=dtype) for s in itertools.pairwise(SIZES)]
     return weights, [tf.Variable(0.1 * random.normal(size=s), dtype=dtype) for s in SIZES[1:]]
 
 

@@ -53,10 +53,7 @@ class _CustomGradient:
         return getattr(function, "__name__", repr(function))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        def to_tensor(x: Any) -> Any:
-            return x if x is None or _is_opaque(x) else convert_to_tensor(x)
-
-        inputs = nest.map_structure(to_tensor, args)
+        inputs = nest.map_structure(_to_tensor, args)
         # Variables given as arguments are read, so that their gradient is that of the reading.
         flat_inputs = [x for x in nest.flatten(inputs) if isinstance(x, _core.Tensor)]
         if not flat_inputs and any(isinstance(x, _core.Tensor | _core.Variable) for x in nest.flatten(kwargs)):
@@ -165,9 +162,14 @@ class _CustomGradient:
         return flat
 
 
-def _is_opaque(value: Any) -> bool:
+def _to_tensor(value: Any) -> Any:
     """Arguments that are no tensors (functions, strings, objects) are passed on as they are."""
-    return callable(value) or isinstance(value, str | bytes)
+    if value is None or callable(value) or isinstance(value, str | bytes):
+        return value
+    try:
+        return convert_to_tensor(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def _takes_variables(rule: Callable[..., Any]) -> bool:

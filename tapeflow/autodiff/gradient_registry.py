@@ -1,6 +1,6 @@
 """Gradients by name: `tf.RegisterGradient`, `tf.no_gradient`, and which operations a block of code overrides.
 
-A registered gradient is a function `(op, *dys) -> dx or list of dx`. Graphs look names up here, by `registered_gradient`.
+A registered gradient is a function `(op, *dys) -> dx or list of dx`. Graphs look names up by `registered_gradient`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from tapeflow.namespace import public
@@ -16,7 +17,7 @@ from tapeflow.primitives import facts_by_name
 GradientFunction = Callable[..., Any]
 
 _gradient_by_name: dict[str, GradientFunction | None] = {}
-_overrides: ContextVar[Mapping[str, str]] = ContextVar("gradient overrides", default={})
+_overrides: ContextVar[Mapping[str, str]] = ContextVar("gradient overrides", default=MappingProxyType({}))
 
 
 @public("RegisterGradient", "compat.v1.RegisterGradient")
