@@ -1,6 +1,7 @@
 """Peak memory of training, each framework in its own process: of the whole process, and beyond what the import took.
 
-python benchmarks/peak_memory.py [steps]
+python benchmarks/peak_memory.py [steps]      the workloads of the step times
+python benchmarks/peak_memory.py --recompute  deep models, with and without recomputing: the table of docs/memory.md
 """
 
 import importlib
@@ -8,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+import checkpoint_models
 from compare import build_step, frameworks, print_table, run
 
 WORK = ["mlp_mnist", "cnn"]
@@ -19,11 +21,16 @@ def resident(field: str) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
-def train(framework: str, work: str, steps: int) -> dict:
-    importlib.import_module(framework)
+def train(framework: str, work: str, steps: int, recompute: bool | None) -> dict:
+    library = importlib.import_module(framework)
+    if recompute is not None and framework == "torch":
+        checkpoint_models.import_checkpoint()
     imported = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # sets VmHWM back to VmRSS: an import has a peak of its own
-    step = build_step(framework, work, compiled=framework == "jax")
+    if recompute is None:
+        step = build_step(framework, work, compiled=framework == "jax")
+    else:
+        step = checkpoint_models.build(framework, library, work, recompute)
     for _ in range(steps):
         step()
     return {"imported": imported, "peak": resident("VmHWM")}
@@ -40,8 +47,25 @@ def main():
         print_table(f"Peak memory of {steps} steps of {work}.", ["framework", "process", "beyond import"], rows)
 
 
+def compare_recomputing(steps: int = 3):
+    rows = []
+    for model in checkpoint_models.MODELS:
+        for recompute in (False, True):
+            row = [model, "recomputed" if recompute else "kept"]
+            for name in ("tapeflow", "tensorflow", "torch"):
+                if name in frameworks():
+                    result = run(name, __file__, "--worker", name, model, steps, int(recompute))
+                    row.append(f"{result['peak'] - result['imported']:,.0f} MB")
+            rows.append(row)
+    headers = ["model", "activations", "Tapeflow", "TensorFlow", "PyTorch"]
+    print_table(f"Peak memory of {steps} steps, beyond the import.", headers[: len(rows[0])], rows)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        print(json.dumps(train(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+        recompute = bool(int(sys.argv[5])) if sys.argv[5:] else None
+        print(json.dumps(train(sys.argv[2], sys.argv[3], int(sys.argv[4]), recompute)))
+    elif sys.argv[1:2] == ["--recompute"]:
+        compare_recomputing()
     else:
         main()

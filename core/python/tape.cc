@@ -281,10 +281,17 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
     }
     ValueIndex index = is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get()));
     if (tape.recording() && !tape.persistent()) tape.stop();
-    int64_t examples = batched ? spec.shape[0] : 1, rows = examples ? spec.shape.elements() / examples : 0;
+    bool flows = differentiable.has(spec.dtype);
+    int64_t examples = batched ? spec.shape[0] : 1, rows = flows && examples ? spec.shape.elements() / examples : 0;
     std::vector<SmallVector<Tensor, 8>> parts(sources.size());
-    Tensor one = Tensor::number(spec.dtype, 1);
+    Tensor one = flows ? Tensor::number(spec.dtype, 1) : Tensor();
     size_t size = size_of(spec.dtype);
+    if (flows && rows == 0) {  // no rows to stack, but whether there is a path decides between None and an empty result
+      Tensor dy = zeros(spec.dtype, spec.shape);
+      std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
+      for (size_t s = 0; s < flow.size(); ++s)
+        if (flow[s]) parts[s].push_back(zeros(spec.dtype, Shape{0}));
+    }
     for (int64_t r = 0; r < rows; ++r) {
       Tensor dy = zeros(spec.dtype, spec.shape);
       for (int64_t e = 0; e < examples; ++e) std::memcpy(static_cast<char*>(dy.mutable_raw()) + size_t(e * rows + r) * size, one.raw(), size);
@@ -578,7 +585,7 @@ void call_python_rule(RuleContext& c) {
   Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
   Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
   PyObject* slices = registered("IndexedSlices");
-  int first = c.params.size() > 1 ? int(c.params.integer(1)) : 0;  // as a node of a graph, the outputs are inputs too
+  int first = c.params.size() > 2 ? int(c.params.integer(2)) : 0;  // as a node of a graph, the outputs are inputs too
   for (int i = first; i < c.inputs(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i - first);
     if (item == Py_None || !c.wants(i)) continue;
@@ -592,13 +599,36 @@ void call_python_rule(RuleContext& c) {
   }
 }
 
-const Op& custom_op() {
-  static const Op& op = define_inner(Op{.name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .rule_of_its_own = true, .names = {"custom_gradient"}});
-  return op;
+// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of y_dot.
+void call_python_forward_rule(RuleContext& c) {
+  auto* rule = static_cast<PyObject*>(c.params[1].object.get());
+  Ref x_dot = checked(PyList_New(0));
+  for (const Tensor& t : c.given) {
+    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+    if (PyList_Append(x_dot.get(), item.get()) < 0) throw_python_error();
+  }
+  Ref results = checked(PyObject_CallOneArg(rule, x_dot.get()));
+  Ref items = checked(PySequence_Fast(results.get(), "a forward rule must return a list"));
+  for (int j = 0; j < c.outputs(); ++j) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), j);
+    if (item != Py_None) c.set(j, to_tensor(item, c.kept_outputs[size_t(j)].dtype(), DType::invalid, "custom_gradient"));
+  }
+}
+
+const Op& custom_op(bool with_forward_rule) {
+  static const Op& op = define_inner(Op{
+      .name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .rule_of_its_own = true, .names = {"custom_gradient"}});
+  static const Op& both = define_inner(Op{.name = "CustomGradient",
+                                          .arguments = {},
+                                          .vjp = call_python_rule,
+                                          .jvp = call_python_forward_rule,
+                                          .rule_of_its_own = true,
+                                          .names = {"custom_gradient"}});
+  return with_forward_rule ? both : op;
 }
 
 // The same as a node of a graph: takes the outputs and then the inputs, and gives the outputs.
-int staged_outputs(const Params& params) { return int(params.integer(1)); }
+int staged_outputs(const Params& params) { return int(params.integer(2)); }
 
 const Op& staged_custom_op() {
   static const Op& op = define_inner(Op{
@@ -624,6 +654,10 @@ const Op& staged_custom_op() {
   return op;
 }
 
+std::shared_ptr<void> shared(PyObject* o) {
+  return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
+}
+
 // In forward mode the function's own operations have been followed. If they left no tangent, the rule is asked for one.
 bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Call& call) {
   bool any = false;
@@ -636,32 +670,34 @@ bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Cal
   return any;
 }
 
-// record_operation(outputs, inputs, rule): tells the open recorders that `outputs` came from `inputs` by an operation
-// with this rule. Gives new tensors with the outputs' elements; those are what is recorded.
+// record_operation(outputs, inputs, rule, forward_rule=None): tells the open recorders that `outputs` came from `inputs`
+// by an operation with these rules. Gives new tensors with the outputs' elements; those are what is recorded.
 PyObject* record_operation(PyObject*, PyObject* args) {
-  PyObject *outputs, *inputs, *rule;
-  if (!PyArg_ParseTuple(args, "O!O!O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule)) return nullptr;
+  PyObject *outputs, *inputs, *rule, *forward_rule = Py_None;
+  if (!PyArg_ParseTuple(args, "O!O!O|O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule, &forward_rule)) return nullptr;
   return guarded([&]() -> PyObject* {
     SmallVector<Tensor, 4> in;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
-    Py_INCREF(rule);
-    Params params{Param(std::shared_ptr<void>(rule, [](void* o) { Py_DECREF(static_cast<PyObject*>(o)); }))};
+    bool has_forward_rule = forward_rule != Py_None;
+    Params params{Param(shared(rule)), Param(shared(forward_rule))};
     bool symbolic = false;
     for (const Tensor& t : in) symbolic |= t.symbolic();
     if (thread_state().stage && symbolic) {
       SmallVector<Tensor, 4> both;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) both.push_back(tensor_of(PyList_GET_ITEM(outputs, i)));
       for (const Tensor& t : in) both.push_back(t);
-      return wrap_list(run_all(staged_custom_op(), both, {params[0], Param(int64_t(PyList_GET_SIZE(outputs)))}));
+      return wrap_list(run_all(staged_custom_op(), both, {params[0], params[1], Param(int64_t(PyList_GET_SIZE(outputs)))}));
     }
-    Call call(custom_op(), in, params);
+    Call call(custom_op(has_forward_rule), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
       call.out.push_back(t.view(t.shape()));
     }
     auto& recorders = thread_state().recorders;
     for (size_t i = 0; i < recorders.size(); ++i)
-      if (!recorders[i]->forward() || !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call)) recorders[i]->record(call);
+      if (has_forward_rule || !recorders[i]->forward() ||
+          !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call))
+        recorders[i]->record(call);
     return wrap_list(call.out);
   });
 }

@@ -1,3 +1,14 @@
 """Policy around the tape: what of differentiation is decided in Python."""
 
-from tapeflow.autodiff import black_box, custom_gradient, forward_accumulator, gradient_tape, recompute
+from tapeflow.autodiff import (
+    black_box,
+    custom_gradient,
+    forward_accumulator,
+    gradient_accumulation,
+    gradient_check,
+    gradient_registry,
+    gradient_tape,
+    hessians,
+    numerical_gradient,
+    recompute,
+)

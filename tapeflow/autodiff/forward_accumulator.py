@@ -9,6 +9,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.types import nest
 from tapeflow.types.enums import UnconnectedGradients
+from tapeflow.types.indexed_slices import IndexedSlices
 
 
 @public("autodiff.ForwardAccumulator")
@@ -44,6 +45,9 @@ class ForwardAccumulator(_core.ForwardAccumulator):
         wants_zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
 
         def tangent_of(primal: Any) -> Any:
+            if isinstance(primal, IndexedSlices):
+                rows = tangent_of(primal.values)
+                return rows if rows is None else IndexedSlices(rows, primal.indices, primal.dense_shape)
             tangent = self._tangent(primal)
             return zeros(primal.shape, primal.dtype) if tangent is None and wants_zeros else tangent
 

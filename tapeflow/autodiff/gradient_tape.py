@@ -104,6 +104,7 @@ class GradientTape(_core.GradientTape):
         [[2., 0.], [0., 4.]]
         """
         self._refuse_loop(experimental_use_pfor, "jacobian")
+        _refuse_structure(target, "jacobian")
         wants_zeros = _wants_zeros(unconnected_gradients)
         target_shape = list(target.shape)
         flat_sources = nest.flatten(sources)
@@ -131,6 +132,8 @@ class GradientTape(_core.GradientTape):
         [[[2., 0.], [0., 4.]]]
         """
         self._refuse_loop(experimental_use_pfor, "batch_jacobian")
+        _refuse_structure(target, "batch_jacobian")
+        _refuse_structure(source, "batch_jacobian")
         shapes = list(target.shape), list(source.shape)
         if len(shapes[0]) < 2 or len(shapes[1]) < 2 or shapes[0][0] != shapes[1][0]:
             raise ValueError(
@@ -150,6 +153,11 @@ class GradientTape(_core.GradientTape):
                 f"GradientTape must be created with persistent=True to compute the {who} with eager execution enabled "
                 "and with experimental_use_pfor set to False."
             )
+
+
+def _refuse_structure(value: Any, who: str) -> None:
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise TypeError(f"GradientTape.{who}: one tensor or variable must be given; got a {type(value).__name__}")
 
 
 def _wants_zeros(unconnected_gradients: Any) -> bool:

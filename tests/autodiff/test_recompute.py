@@ -86,3 +86,37 @@ def test_several_outputs_and_integer_inputs():
         tape.watch(x)
         a, b = function(x, tf.constant(3))
     np.testing.assert_allclose(tape.gradient([a, b], x), [5.0, 7.0])
+
+
+def test_methods_and_forward_mode():
+    class Layer:
+        @tf.recompute_grad
+        def square(self, x):
+            return {"y": x * x}
+
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with tf.autodiff.ForwardAccumulator(x, tf.ones([2])) as accumulator:
+            y = Layer().square(x)["y"]
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+    np.testing.assert_array_equal(accumulator.jvp(y), [2.0, 4.0])
+
+
+def test_memory_of_nested_blocks():
+    """Blocks of blocks hold their ends alone, also while the gradient is computed."""
+    x = tf.Variable(tf.ones([50_000]))
+    block = tf.recompute_grad(lambda v: deep(v, tf.constant(0.9)))
+    peaks = []
+    for function in (deep, lambda v, w: block(v)):
+        y = x
+        gc.collect()
+        before = _core.memory_info()["current"]
+        _core.reset_memory_peak()
+        with tf.GradientTape() as tape:
+            for _ in range(5):
+                y = function(y, tf.constant(0.9))
+        tape.gradient(y, x)
+        peaks.append(_core.memory_info()["peak"] - before)
+        del tape, y
+    assert peaks[1] < peaks[0] / 3

@@ -1,0 +1,189 @@
+"""Custom rules in all their forms, what is refused, and forward mode through them."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+X = tf.constant([1.0, 2.0])
+
+
+def gradient(function, *xs, **keywords):
+    with tf.GradientTape() as tape:
+        tape.watch([x for x in xs if isinstance(x, tf.Tensor)])
+        y = function(*xs, **keywords)
+    return tape.gradient(y, list(xs))
+
+
+def tangent(function, x):
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = function(x)
+    return accumulator.jvp(y)
+
+
+def test_variables_inside():
+    v = tf.Variable(3.0, name="v")
+
+    @tf.custom_gradient
+    def function(x):
+        def rule(dy, variables):
+            assert variables[0] is v
+            return dy * 10.0, [tf.reduce_sum(dy) * 100.0]
+
+        return x * v, rule
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = function(X)
+    by_x, by_v = tape.gradient(y, [X, v])
+    np.testing.assert_array_equal(by_x, [10, 10])
+    assert float(by_v) == 200.0
+
+
+def test_keywords_are_passed_on_and_have_no_gradient():
+    @tf.custom_gradient
+    def function(x, k=2.0):
+        return x * k, lambda dy: dy * 100.0
+
+    k = tf.constant(5.0)
+    with tf.GradientTape() as tape:
+        tape.watch([X, k])
+        y = function(X, k=k)
+    by_x, by_k = tape.gradient(y, [X, k])
+    np.testing.assert_array_equal(by_x, [100, 100])
+    assert by_k is None
+    with tf.GradientTape() as tape:
+        tape.watch([X, k])
+        y = function(x=X, k=k)  # no positional tensor to which the rule could apply
+    np.testing.assert_array_equal(tape.gradient(y, X), [5, 5])
+
+
+def test_structures_several_results_and_none():
+    @tf.custom_gradient
+    def function(pair, n):
+        def rule(first, second):
+            return {"p": first, "q": None}, 2.0 * second
+
+        return (pair["p"] * 1.0, n * 1.0), rule
+
+    a, b, c = tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch([a, b, c])
+        y = function({"p": a, "q": b}, c)
+    by_a, by_b, by_c = tape.gradient(y, [a, b, c])
+    assert float(by_a) == 1.0 and by_b is None and float(by_c) == 2.0
+
+
+def test_methods_nesting_and_second_order():
+    class Layer:
+        factor = 3.0
+
+        @tf.custom_gradient
+        def cube(self, x):
+            return x**3, lambda dy: dy * self.factor * self.square(x)
+
+        @tf.custom_gradient
+        def square(self, x):
+            return x**2, lambda dy: dy * 2.0 * x
+
+    layer = Layer()
+    with tf.GradientTape() as outer:
+        outer.watch(X)
+        (first,) = gradient(layer.cube, X)
+    np.testing.assert_allclose(first, 3 * X**2)
+    np.testing.assert_allclose(outer.gradient(first, X), 6 * X)
+
+
+@pytest.mark.parametrize(
+    "rule, error, words",
+    [
+        (lambda dy: (dy, dy), ValueError, "expected to return 1 gradients, but returned 2"),
+        (lambda dy: tf.ones([3]), ValueError, r"gradient of input 0 must have the input's shape \(2,\); got \(3,\)"),
+        (lambda dy: tf.cast(dy, tf.float64), ValueError, "gradient of input 0 must have the input's dtype float32"),
+    ],
+)
+def test_a_rule_that_returns_something_else_is_told_so(rule, error, words):
+    with pytest.raises(error, match=words):
+        gradient(tf.custom_gradient(lambda x: (x * 1.0, rule)), X)
+
+
+def test_what_else_is_refused():
+    v = tf.Variable(2.0, name="v")
+    with pytest.raises(TypeError, match="must return two things"):
+        gradient(tf.custom_gradient(lambda x: x * 1.0), X)
+    with pytest.raises(TypeError, match="unsupported callable"):
+        gradient(tf.custom_gradient(lambda x: (x * 1.0, 3)), X)
+    with pytest.raises(TypeError, match="must accept keyword argument 'variables'"):
+        gradient(tf.custom_gradient(lambda x: (x * v, lambda dy: dy)), X)
+    with pytest.raises(TypeError, match="two things"):
+        gradient(tf.custom_gradient(lambda x: (x * v, lambda dy, variables: dy[0])), X)
+    with pytest.raises(ValueError, match="gradient for each variable"):
+        gradient(tf.custom_gradient(lambda x: (x * v, lambda dy, variables: (dy, [dy, dy]))), X)
+    with pytest.raises(ValueError, match="gradient of variable v:0 must have the variable's shape"):
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = tf.custom_gradient(lambda x: (x * v, lambda dy, variables: (dy, [dy])))(X)
+        tape.gradient(y, [X, v])
+
+
+def test_forward_mode_uses_the_given_rule():
+    @tf.custom_gradient
+    def function(x, y):
+        return (x * y, x + y), lambda a, b: (a * y + b, a * x + b)
+
+    calls = []
+
+    @function.def_jvp
+    def forward(inputs, tangents):
+        calls.append(tangents)
+        (x, y), (dx, dy) = inputs, tangents
+        dy = tf.zeros_like(y) if dy is None else dy
+        return dx * y + x * dy, dx + dy
+
+    assert len(calls) == 0
+    with tf.autodiff.ForwardAccumulator(X, tf.ones([2])) as accumulator:
+        a, b = function(X, tf.constant([3.0, 4.0]))
+    np.testing.assert_array_equal(accumulator.jvp(a), [3, 4])
+    np.testing.assert_array_equal(accumulator.jvp(b), [1, 1])
+    assert len(calls) == 1 and calls[0][1] is None
+
+
+def test_reverse_over_a_forward_rule():
+    function = tf.custom_gradient(lambda x: (tf.sin(x), lambda dy: dy * tf.cos(x)))
+    function.def_jvp(lambda inputs, tangents: tf.cos(inputs[0]) * tangents[0])
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        derivative = tangent(function, X)
+    np.testing.assert_allclose(tape.gradient(derivative, X), -np.sin(X), rtol=1e-6)
+    with tf.autodiff.ForwardAccumulator(X, tf.ones([2])) as accumulator:
+        (first,) = gradient(function, X)
+    np.testing.assert_allclose(accumulator.jvp(first), -np.sin(X), rtol=1e-6)
+
+
+def test_forward_mode_without_a_rule():
+    inside = tf.custom_gradient(lambda x: (x * 3.0, lambda dy: 10.0 * dy))
+    np.testing.assert_array_equal(tangent(inside, X), [3, 3])  # the operations inside, as in TensorFlow
+    hidden = tf.custom_gradient(lambda x: (tf.round(x), lambda dy: 10.0 * dy))
+    np.testing.assert_array_equal(tangent(hidden, X), [10, 10])  # the reverse rule, transposed
+
+
+def test_a_forward_rule_is_checked():
+    function = tf.custom_gradient(lambda x: (x * 1.0, lambda dy: dy))
+    function.def_jvp(lambda inputs, tangents: (tangents[0], tangents[0]))
+    with pytest.raises(ValueError, match="must return 1 tangents"):
+        tangent(function, X)
+    function.def_jvp(lambda inputs, tangents: tf.ones([3]))
+    with pytest.raises(ValueError, match="result 0"):
+        tangent(function, X)
+    v = tf.Variable(2.0)
+    uses = tf.custom_gradient(lambda x: (x * v, lambda dy, variables: (dy, [dy])))
+    uses.def_jvp(lambda inputs, tangents: tangents[0])
+    with tf.autodiff.ForwardAccumulator(v, tf.constant(1.0)), pytest.raises(ValueError, match="as an argument"):
+        uses(X)
+
+
+def test_grad_pass_through_with_variables_and_several_results():
+    v = tf.Variable(3.0)
+    np.testing.assert_array_equal(gradient(tf.grad_pass_through(lambda x: x * v), X)[0], [1, 1])
+    both = gradient(tf.grad_pass_through(lambda a, b: (a * b, a + b)), X, tf.constant([3.0, 4.0]))
+    np.testing.assert_array_equal(both, np.ones((2, 2)))
