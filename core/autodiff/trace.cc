@@ -52,6 +52,7 @@ Note& Trace::add(Event event, Moment moment, const Op* op, size_t records) {
 
 Leaf describe(ValueIndex index, const Tensor& t) {
   Leaf leaf{index, t.dtype(), !t.body()->wrapper, t.size(), 0, 0};
+  if (t.symbolic()) return leaf;
   if (t.dtype() == DType::float32 && t.size() == 1) {
     std::memcpy(&leaf.first, t.raw(), sizeof(float));
     leaf.last = leaf.first;
