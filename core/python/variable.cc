@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "ops/slicing.h"
 #include "python/common.h"
+#include "tensor/pending.h"
 #include "base/parallel.h"
 
 namespace tapeflow::python {
@@ -111,18 +112,54 @@ PyObject* another_face(PyObject* self) {
 
 const char* names[] = {"assign", "assign_add", "assign_sub"};
 
+// Nobody but the caller's expression holds this tensor, and no tape follows it. From 3.14 on the interpreter may borrow
+// references, so that a count of one proves nothing.
+bool dies_with_call(PyObject* value, const Tensor& t) {
+#if PY_VERSION_HEX < 0x030e0000
+  const Marks& marks = t.body()->marks;
+  return is_tensor(value) && Py_REFCNT(value) == 1 && t.body()->references == 2 && !marks.slot[0].tape &&
+         !marks.slot[1].tape && !marks.overflow;
+#else
+  return false;
+#endif
+}
+
+// For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
+void update_in_one_pass(VariableBody& v, const Tensor& t, Update update) {
+  PauseRecording paused;
+  Tensor sum = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+  Tensor before = std::exchange(v.value, Tensor());
+  TensorBody* body = before.body();
+  try {
+    before = Tensor();  // the sum holds it, if it waits
+    sum.raw();
+  } catch (...) {
+    v.value = Tensor::borrow(body);
+    throw;
+  }
+  v.value = std::move(sum);
+}
+
 void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
   Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
   check_assignable(v, t, who);
   if (update == Update::assign) {
+    if (!t.computed() && dies_with_call(value, t)) {  // it may go on waiting: often the next statement reads it
+      v.value = std::move(t);
+      return;
+    }
     v.value = t.view(t.shape());  // shared until the next write, which finds the other holder, if it still lives
     return;
   }
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
   if (!(v.value.shape() == t.shape()))
     fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+  if (!t.computed()) {
+    if (dies_with_call(value, t)) let_die(t);
+    return update_in_one_pass(v, t, update);
+  }
   if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
   if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
   PauseRecording paused;

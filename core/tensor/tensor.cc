@@ -16,6 +16,7 @@ int free_count = 0;
 TensorBody* TensorBody::create() {
   TensorBody* body = free_count ? free_bodies[--free_count] : new TensorBody;
   body->references = 1;
+  body->data = body->small;
   body->buffer = nullptr;
   body->marks = Marks();
   body->wrapper = nullptr;
@@ -23,7 +24,10 @@ TensorBody* TensorBody::create() {
 }
 
 void TensorBody::destroy() {
-  if (buffer) buffer->drop();
+  if (buffer)
+    buffer->drop();
+  else if (!data)
+    drop_pending(this);
   if (free_count < kFreeLimit)
     free_bodies[free_count++] = this;
   else
@@ -92,7 +96,7 @@ Tensor Tensor::view(const Shape& shape, int64_t offset) const {
   body->dtype = body_->dtype;
   body->shape = shape;
   body->size = shape.elements();
-  const char* start = static_cast<const char*>(body_->data) + size_t(offset) * size_of(body_->dtype);
+  const char* start = static_cast<const char*>(raw()) + size_t(offset) * size_of(body_->dtype);
   if (body_->buffer) {
     body->buffer = body_->buffer;
     body->buffer->retain();
