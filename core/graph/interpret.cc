@@ -27,6 +27,22 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
                [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
 }
 
+// For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
+void update_in_one_pass(VariableBody& v, const Tensor& t, Update update) {
+  PauseRecording paused;
+  Tensor sum = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+  Tensor before = std::exchange(v.value, Tensor());
+  TensorBody* body = before.body();
+  try {
+    before = Tensor();  // the sum holds it, if it waits
+    sum.raw();
+  } catch (...) {
+    v.value = Tensor::borrow(body);
+    throw;
+  }
+  v.value = std::move(sum);
+}
+
 const Op& read_op = define_inner(Op{
     .name = "ReadVariableOp",
     .arguments = {},
@@ -85,6 +101,7 @@ void apply_update(VariableBody& v, const Tensor& t, Update update) {
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
   if (!(v.value.shape() == t.shape()))
     fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+  if (!t.computed()) return update_in_one_pass(v, t, update);
   if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
   if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
   PauseRecording paused;
