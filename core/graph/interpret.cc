@@ -1,6 +1,7 @@
 // Running a graph through the door, and the operations on variables that only graphs need.
 #include <algorithm>
 
+#include "autodiff/deferred.h"
 #include "base/parallel.h"
 #include "graph/graph.h"
 #include "kernels/elementwise.h"
@@ -138,6 +139,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
 
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (at[i]) see(ValueId(i), at[i]);
+  auto* stage = static_cast<Graph*>(thread_state().stage);
   SmallVector<Tensor, 4> in;
   for (size_t i = 0; i < count; ++i) {
     const Node& node = graph.nodes[i];
@@ -145,6 +147,13 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     if (node.op == &read_op) {
       at[node.first_output] = read_variable(variable_in(node.params[0]));
       see(node.first_output, at[node.first_output]);
+      continue;
+    }
+    if (node.op == &assign_variable_op && stage && stage->plain_updates && node.params.integer(1) != int(Update::assign)) {
+      VariableBody& v = variable_in(node.params[0]);
+      Tensor before = read_variable(v), delta = at[node.inputs[0]];
+      Tensor after = node.params.integer(1) == int(Update::add) ? add(before, delta) : subtract(before, delta);
+      run_all(assign_variable_op, std::span(&after, 1), {node.params[0], Param(int64_t(Update::assign))});
       continue;
     }
     in.clear();
@@ -163,7 +172,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     for (ValueId v : node.inputs)
       if (last[v] == int(i)) at[v] = Tensor();
     Call call(*node.op, in, params);
-    dispatch(call);
+    if (!stage || !run_deferred(call)) dispatch(call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);
