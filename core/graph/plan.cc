@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/subnormals.h"
 #include "graph/control_ops.h"
 #include "ops/ops.h"
 
@@ -139,8 +140,10 @@ class Planner {
   }
 
   bool can_be_planned() {
-    for (const Value& v : graph().values)
+    for (const Value& v : graph().values) {
       if (v.tensor.size() < 0 || v.tensor.dtype() == DType::string) return false;
+      if (v.tensor.dtype() == DType::float64 || v.tensor.dtype() == DType::complex128) plan_->flushes_ = false;
+    }
     for (const Node& n : graph().nodes) {
       if (!n.op || n.params.has_tensor()) return false;
       if (std::string_view(n.op->name) == "Composition") return false;
@@ -646,6 +649,7 @@ bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
     }
   } running{*this};
   running_ = true;
+  FlushSubnormals flush(flushes_);
 
   for (Store& s : stores_) {
     if (!s.computed) continue;

@@ -78,7 +78,7 @@ class Plan {
   std::vector<Store> stores_;
   std::vector<Result> results_;
   size_t arena_bytes_ = 0;
-  bool running_ = false;
+  bool running_ = false, flushes_ = true;
 };
 
 }  // namespace tapeflow

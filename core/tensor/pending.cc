@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/subnormals.h"
 
 namespace tapeflow {
 namespace {
@@ -66,6 +67,7 @@ class Program {
   }
 
   void run() const {
+    FlushSubnormals flush;
     parallel_for(size_, std::max<int64_t>(4 * kBlock, kGrain / count_), [&](int64_t begin, int64_t end) {
       alignas(64) float scratch[kMostOperations * kBlock];
       for (int64_t at = begin; at < end; at += kBlock) run_block(scratch, at, std::min(kBlock, end - at));
