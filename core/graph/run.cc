@@ -18,7 +18,12 @@ Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
   if (plans.none) return nullptr;
   for (auto& p : plans.list)
     if (p->fits(inputs)) return p.get();
-  std::unique_ptr<Plan> plan = Plan::make(graph, inputs);
+  std::unique_ptr<Plan> plan;
+  try {
+    plan = Plan::make(graph, inputs);
+  } catch (const Error&) {
+    return nullptr;  // it cannot run with these inputs; running it says why
+  }
   if (!plan) {
     plans.none = true;
     return nullptr;
