@@ -5,6 +5,7 @@
 #include <new>
 
 #include "autodiff/forward.h"
+#include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
 
@@ -176,6 +177,7 @@ bool wants_zeros(PyObject* unconnected) {
        "; it must be 'none', 'zero' or a tf.UnconnectedGradients.");
 }
 
+constexpr int64_t kRowsWorthTracing = 4;
 constexpr const char* kUsedUp =
     "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). Make the tape with "
     "persistent=True to ask it more than once.";
@@ -260,6 +262,27 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   });
 }
 
+// The walk back as a graph from the cotangent to the gradients, so that many cotangents need it only once. `reached` says
+// which sources have one. Null if a rule written in Python does not like symbolic tensors.
+std::shared_ptr<Graph> trace_back(Tape& tape, ValueIndex target, const Spec& spec, std::span<const ValueIndex> sources,
+                                  std::span<const Shape> shapes, std::vector<bool>& reached) {
+  auto graph = std::make_shared<Graph>();
+  EnterStage stage(graph.get());
+  PauseRecording unheard;
+  Tensor dy = graph->add_input(spec);
+  try {
+    std::vector<Cotangent> flow = tape.gradient(std::span(&target, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
+    for (size_t s = 0; s < flow.size(); ++s) {
+      reached.push_back(bool(flow[s]));
+      if (flow[s]) graph->outputs.push_back(graph->id_of(densified(flow[s], shapes[s])));
+    }
+  } catch (const Error&) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  return graph;
+}
+
 // _jacobian_rows(target, sources, batched): for each element of the target (of one example of it, if batched) the
 // gradient by each source, stacked: along a new first dimension, or a new second one if batched. None where there is
 // no path. Sources are a flat list.
@@ -292,9 +315,19 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
       for (size_t s = 0; s < flow.size(); ++s)
         if (flow[s]) parts[s].push_back(zeros(spec.dtype, Shape{0}));
     }
+    std::shared_ptr<Graph> graph;
+    std::vector<bool> reached;
+    if (rows >= kRowsWorthTracing && !is_recording() && !thread_state().stage)
+      graph = trace_back(tape, index, spec, sources, std::span(shapes.begin(), shapes.size()), reached);
     for (int64_t r = 0; r < rows; ++r) {
       Tensor dy = zeros(spec.dtype, spec.shape);
       for (int64_t e = 0; e < examples; ++e) std::memcpy(static_cast<char*>(dy.mutable_raw()) + size_t(e * rows + r) * size, one.raw(), size);
+      if (graph) {
+        std::vector<Tensor> found = run_graph(*graph, std::span(&dy, 1));
+        for (size_t s = 0, next = 0; s < sources.size(); ++s)
+          if (reached[s]) parts[s].push_back(std::move(found[next++]));
+        continue;
+      }
       std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
       for (size_t s = 0; s < flow.size(); ++s)
         if (flow[s]) parts[s].push_back(densified(flow[s], shapes[s]));
