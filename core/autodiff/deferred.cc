@@ -2,6 +2,8 @@
 // are its plan and then the operation's own.
 #include "autodiff/deferred.h"
 
+#include <cstring>
+
 #include "autodiff/tape.h"
 #include "ops/ops.h"
 
@@ -98,8 +100,17 @@ bool waits(const Call& call) {
   return false;
 }
 
+// Rules of elementwise functions of one tensor ask for no shape. The rows that a gather took of a tensor of known shape
+// stay rows, however many they are.
+static bool needs_no_shapes(const RuleContext& c) {
+  if (c.params.has_tensor() || c.op.rule_needs_values) return false;
+  if (c.op.family && std::strcmp(c.op.family, "unary") == 0) return true;
+  bool of_rows = std::strcmp(c.op.name, "GatherV2") == 0 && c.params.integer(0) == 0 && c.params.integer(1) == 0;
+  return of_rows && c.kept_inputs[0] && c.kept_inputs[0].size() >= 0;
+}
+
 bool waits(const RuleContext& c) {
-  if (c.op.rule_of_its_own) return false;
+  if (c.op.rule_of_its_own || needs_no_shapes(c)) return false;
   if (c.op.rule_needs_values || c.params.has_tensor()) return true;
   for (int i = 0; i < c.inputs(); ++i)
     if (c.kept_inputs[size_t(i)] && c.kept_inputs[size_t(i)].size() < 0) return true;

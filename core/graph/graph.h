@@ -77,9 +77,8 @@ class Graph final : public Stage {
   std::unordered_map<std::string, int> name_counts_;
 };
 
-// What stands for elements of an integer tensor that are not known while tracing.
-constexpr int64_t kUnknownInt = INT64_MIN;
-// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants).
+// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
+// kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
 
 // Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear

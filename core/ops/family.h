@@ -171,7 +171,7 @@ struct Named {
 template <DTypes Set, class F, class Fast, class Rule>
 const Op& unary(const char* name, F, Fast, Rule, Named named) {
   Op op{.name = name, .arguments = {tensor(named.arguments.empty() ? "x" : named.arguments[0], Set)}};
-  op.infer = family::infer_unary<Set, F>;
+  op.infer = op.infer_staged = family::infer_unary<Set, F>;
   op.kernel = family::unary_kernel<Set, F, Fast>;
   if constexpr (std::is_same_v<Rule, NoGradient>) {
     op.gradient = Gradient::none;
@@ -192,7 +192,7 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
   bool given = !named.arguments.empty();
   Op op{.name = name,
         .arguments = {tensor(given ? named.arguments[0] : "x", Set), tensor(given ? named.arguments[1] : "y", Set)}};
-  op.infer = family::infer_binary<Set, F>;
+  op.infer = op.infer_staged = family::infer_binary<Set, F>;
   op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
   if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {
     op.gradient = Gradient::none;

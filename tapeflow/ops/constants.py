@@ -18,15 +18,52 @@ from tapeflow.types.tensor_shape import TensorShape
 def dims_of(shape: Any) -> list[int]:
     """A shape argument (list, TensorShape, tensor, number) as a list of sizes."""
     if isinstance(shape, TensorShape):
+        if not shape.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
         return shape.as_list()
+    if _core.is_symbolic(shape):
+        known = _core.known_elements(shape)
+        if known is not None and None not in known:
+            return known
     if isinstance(shape, list | tuple):
         return [int(d) for d in shape]
     values = np.asarray(shape)
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
 
 
-def _checked_dims(who: str, shape: Any) -> list[int]:
-    dims = dims_of(shape)
+def holds_symbolic(value: Any) -> bool:
+    """Whether an argument is, or is a list that holds, something that only running the graph gives."""
+    if isinstance(value, list | tuple):
+        return any(holds_symbolic(v) for v in value)
+    return _core.is_symbolic(value) or (isinstance(value, _core.Variable) and _core.is_tracing())
+
+
+def shape_argument(shape: Any) -> Any:
+    """A shape argument as a list of sizes, or as an integer tensor if not all of them are known while tracing."""
+    if not holds_symbolic(shape):
+        return dims_of(shape)
+    if isinstance(shape, list | tuple):
+        shape = primitives.Pack([cast(convert_to_tensor(d), "int64") for d in shape], 0)
+    shape = convert_to_tensor(shape)
+    known = _core.known_elements(shape) if _core.is_symbolic(shape) else None
+    if known is not None and None not in known:
+        return known
+    return shape if shape.shape.rank != 0 else primitives.Reshape(shape, [1])
+
+
+def dynamic_dims(x: Any) -> list[Any]:
+    """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
+    dims = x.shape.as_list()
+    if None in dims:
+        shape = primitives.Shape(x)
+        dims = [shape[i] if d is None else d for i, d in enumerate(dims)]
+    return dims
+
+
+def _checked_dims(who: str, shape: Any) -> Any:
+    dims = shape_argument(shape)
+    if _core.is_tensor(dims):
+        return dims
     for size in dims:
         if size < 0:
             raise _invalid(f"{who}: Dimension {size} must be >= 0; got shape {dims}")
@@ -73,7 +110,8 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return zeros(tensor.shape, dtype or tensor.dtype)
+    shape = tensor.shape if tensor.shape.is_fully_defined() else primitives.Shape(tensor)
+    return zeros(shape, dtype or tensor.dtype)
 
 
 @public("ones_like")
@@ -86,7 +124,8 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return ones(tensor.shape, dtype or tensor.dtype)
+    shape = tensor.shape if tensor.shape.is_fully_defined() else primitives.Shape(tensor)
+    return ones(shape, dtype or tensor.dtype)
 
 
 @public("fill")
@@ -115,6 +154,8 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
+    if any(_core.is_symbolic(v) for v in (start, limit, delta)):
+        return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
     first, last, step = (np.asarray(cast(v, common)).item() for v in (start, limit, delta))
     if step == 0:
         raise _invalid(f"range: Requires delta != 0: {step}")
@@ -129,6 +170,22 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     wide = np.float64 if as_dtype(common).is_floating else np.int64
     values = first + step * np.arange(count, dtype=wide)
     return _core.convert_to_tensor(values, common, None, "range")
+
+
+def _narrowed_range(*numbers: Any) -> Any:
+    """The range of numbers that are not all known; its static length, if they are known after all."""
+    y = primitives.Range(*numbers)
+    known = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
+    if None not in known and all(v[0] is not None for v in known):
+        _core.narrow_shape(y, TensorShape([len(builtins.range(*(v[0] for v in known)))]))
+    return y
+
+
+def _counted(length: Any) -> Any:
+    """0, 1, ..., length - 1 as a tensor, for a length that may not be known yet."""
+    if not _core.is_symbolic(length):
+        return _core.convert_to_tensor(np.arange(int(length)), None, None, "range")
+    return range(cast(length, "int64"))
 
 
 def _invalid(message: str) -> Exception:
@@ -146,6 +203,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     stop = convert_to_tensor(stop, dtype=start.dtype if not _core.is_tensor(stop) else None)
     if start.dtype.is_integer:
         start, stop = cast(start, "float64"), cast(stop, "float64")
+    if _core.is_symbolic(num):
+        return _open_linspace(start, stop, num, axis)
     num = int(num)
     if num < 1:
         raise _invalid(f"linspace: Requires num > 0: {num}")
@@ -163,6 +222,17 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     return primitives.SelectV2(last, stop, inside)
 
 
+def _open_linspace(start: Any, stop: Any, num: Any, axis: int) -> Any:
+    axis = axis if axis >= 0 else start.shape.rank + 1 + axis
+    start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
+    shape = [1] * start.shape.rank
+    shape[axis] = -1
+    places = primitives.Reshape(range(cast(num, "int64")), shape)
+    last = cast(num, "int64") - 1
+    inside = start + (stop - start) / cast(primitives.Maximum(last, 1), start.dtype) * cast(places, start.dtype)
+    return primitives.SelectV2(primitives.LogicalAnd(primitives.Equal(places, last), last > 0), stop, inside)
+
+
 @public("eye", "linalg.eye")
 def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32, name: str | None = None
@@ -172,11 +242,18 @@ def eye(
     >>> tf.eye(2)
     [[1., 0.], [0., 1.]]
     """
-    matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
-    tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
+    if _core.is_symbolic(num_rows) or _core.is_symbolic(num_columns):
+        rows, columns = _counted(num_rows), _counted(num_rows if num_columns is None else num_columns)
+        tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
+    else:
+        matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
+        tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
     if batch_shape is None:
         return tensor
-    return primitives.BroadcastTo(tensor, dims_of(batch_shape) + tensor.shape.as_list())
+    batch = shape_argument(batch_shape)
+    if not _core.is_tensor(batch):
+        return primitives.BroadcastTo(tensor, shape_argument([*batch, *dynamic_dims(tensor)]))
+    return primitives.BroadcastTo(tensor, primitives.ConcatV2([cast(batch, int32), primitives.Shape(tensor)], 0))
 
 
 @public("one_hot")
@@ -208,13 +285,18 @@ def one_hot(
             "int32, int64; indices must be integers, got float"
         )
     rank = indices.shape.rank
+    if rank is None and axis in (None, -1):
+        hit = primitives.Equal(primitives.ExpandDims(indices, -1), cast(_counted(depth), indices.dtype))
+        return primitives.StopGradient(primitives.SelectV2(hit, on, off))
     axis = rank if axis in (None, -1) else int(axis)
     if not 0 <= axis <= rank:
         raise _invalid(f"one_hot: Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
     shape = [1] * (rank + 1)
-    shape[axis] = int(depth)
-    if int(depth) < 0:
-        raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
-    positions = cast(primitives.Reshape(np.arange(int(depth)), shape), indices.dtype)
+    shape[axis] = -1
+    if not _core.is_symbolic(depth):
+        shape[axis] = int(depth)
+        if int(depth) < 0:
+            raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
+    positions = cast(primitives.Reshape(_counted(depth), shape), indices.dtype)
     hit = primitives.Equal(primitives.ExpandDims(indices, axis), positions)
     return primitives.StopGradient(primitives.SelectV2(hit, on, off))
