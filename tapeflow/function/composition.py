@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,12 +46,9 @@ def _run_whole(
         return function(*positional, **named)
 
     with init_scope():
-        first, structure = _probe(run, symbolic, 2, np.zeros)
-        try:
-            second, _ = _probe(run, symbolic, 3, np.ones)
-        except Exception:
-            second = first
-    specs = [(x.dtype, _common_shape(x.shape, y.shape)) for x, y in zip(first, second)]
+        found = _probes(run, symbolic)
+    first, structure = found[0]
+    specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
     outputs = differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False)
     return nest.pack_sequence_as(structure, outputs, expand_composites=True)
 
@@ -58,20 +57,69 @@ def _flat(structure: Any) -> list[Any]:
     return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True)]
 
 
-def _probe(run: Callable[[list[Any]], Any], symbolic: list[Any], unknown: int, fill: Callable[..., Any]) -> Any:
-    """The outputs for tensors of these shapes, with a number for every dimension that is not known."""
-    samples = []
-    for x in symbolic:
-        dims = [unknown] if x.shape.rank is None else [unknown if d is None else d for d in x.shape]
-        if x.dtype.name == "string":
-            samples.append(convert_to_tensor(np.full(dims, b"")))
-        else:
-            samples.append(convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype))
-    structure = run(samples)
-    return _flat(structure), structure
+def _ascending(dims: list[int], dtype: Any) -> Any:
+    return np.arange(int(np.prod(dims))).reshape(dims).astype(dtype)
 
 
-def _common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
+# Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
+_SIZES, _RANKS, _FILLS = (2, 11, 3, 4, 1, 8), (1, 2, 4, 3, 0, 5), (np.zeros, np.ones, _ascending)
+_MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits all
+
+
+def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[list[Any], Any]]:
+    """The outputs of a composition for two samples of its inputs that differ in elements and all open sizes, as far as
+    it takes them; if it takes only one, nothing but the ranks is learnt from it."""
+    found: list[Any] = []
+    error: Exception | None = None
+    for sizes, fill, samples in _samples(symbolic):
+        if found and (sizes == found[0][2] or fill is found[0][3]):
+            continue
+        try:
+            structure = run(samples)
+            found.append((_flat(structure), structure, sizes, fill))
+        except Exception as refused:
+            error = error or refused
+        if len(found) == 2 or (found and sizes is None):
+            break
+    if not found:
+        raise error or ValueError("there is nothing to try")
+    outputs, structure = found[0][:2]
+    if any(x.shape.rank is None for x in symbolic):
+        return [(outputs, structure), ([_Opened(TensorShape(None)) for _ in outputs], None)]
+    if len(found) == 1 or None in (found[0][2], found[1][2]) or len(outputs) != len(found[1][0]):
+        return [(outputs, structure), ([_Opened(TensorShape([None] * y.shape.rank)) for y in outputs], None)]
+    return [(outputs, structure), found[1][:2]]
+
+
+def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Tensors like the symbolic ones: the number that stands for all unknown dimensions, or None, what they are filled
+    with, and they themselves."""
+    ranks = _RANKS if any(x.shape.rank is None for x in symbolic) else (0,)
+    open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
+    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else (1, 2)):
+        yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
+    chance = Random(0)
+    for _ in range(_MIXTURES if sum(map(len, open_dims)) > 1 else 0):
+        fill = chance.choice(_FILLS)
+        yield None, fill, [_sample(x, lambda: chance.choice(_SIZES), chance.choice(ranks), fill) for x in symbolic]
+
+
+class _Opened(NamedTuple):
+    """In place of an output of which only the rank is known."""
+
+    shape: TensorShape
+
+
+def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]) -> Any:
+    """A tensor like `x`, with a number for every dimension that is not known."""
+    dims = [size() if d is None else d for d in ([None] * rank if x.shape.rank is None else x.shape)]
+    if x.dtype.name == "string":
+        return convert_to_tensor(np.full(dims, b""))
+    return convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype)
+
+
+def _common_shape(shapes: list[TensorShape]) -> TensorShape:
+    a, b = shapes
     if a.rank != b.rank:
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a, b)])

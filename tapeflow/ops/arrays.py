@@ -142,7 +142,7 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         return primitives.SplitV(value, [length // sizes] * sizes, axis)
     parts = shape_argument(sizes)
     if _core.is_tensor(parts):
-        if num is not None and parts.shape.rank is None or parts.shape[0] is None:
+        if num is not None:
             parts = primitives.Reshape(parts, [num])
         rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
         return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)

@@ -51,6 +51,25 @@ def shape_argument(shape: Any) -> Any:
     return shape if shape.shape.rank != 0 else primitives.Reshape(shape, [1])
 
 
+def numbers_of(numbers: Any) -> list[Any]:
+    """A vector argument as a list of numbers; scalars that running the graph gives where they are not known."""
+    given = shape_argument(numbers)
+    if not _core.is_tensor(given):
+        return given
+    known = _core.known_elements(given)
+    if known is None:
+        return dims_of(given)
+    return [given[i] if n is None else n for i, n in enumerate(known)]
+
+
+def joined_shape(shape: Any, x: Any) -> Any:
+    """A shape argument with the shape of `x` behind it."""
+    front = shape_argument(shape)
+    if not _core.is_tensor(front) and x.shape.rank is not None:
+        return shape_argument([*front, *dynamic_dims(x)])
+    return primitives.ConcatV2([cast(convert_to_tensor(front, dtype_hint=int32), int32), primitives.Shape(x)], 0)
+
+
 def dynamic_dims(x: Any) -> list[Any]:
     """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
     dims = x.shape.as_list()
@@ -250,10 +269,7 @@ def eye(
         tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
     if batch_shape is None:
         return tensor
-    batch = shape_argument(batch_shape)
-    if not _core.is_tensor(batch):
-        return primitives.BroadcastTo(tensor, shape_argument([*batch, *dynamic_dims(tensor)]))
-    return primitives.BroadcastTo(tensor, primitives.ConcatV2([cast(batch, int32), primitives.Shape(tensor)], 0))
+    return primitives.BroadcastTo(tensor, joined_shape(batch_shape, tensor))
 
 
 @public("one_hot")

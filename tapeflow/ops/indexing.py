@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, shape_argument
+from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, numbers_of, shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -163,8 +163,8 @@ def slice_key(
     shrink_axis_mask: int = 0,
 ) -> tuple[Any, ...]:
     """The Python index expression that TensorFlow's begin, end, strides and masks describe."""
-    first, last = _numbers_of(begin), _numbers_of(end)
-    steps = [1] * len(first) if strides is None else _numbers_of(strides)
+    first, last = numbers_of(begin), numbers_of(end)
+    steps = [1] * len(first) if strides is None else numbers_of(strides)
     if not len(first) == len(last) == len(steps):
         raise InvalidArgumentError(
             None,
@@ -188,17 +188,6 @@ def slice_key(
         else:
             key.append(builtins.slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
     return tuple(key)
-
-
-def _numbers_of(numbers: Any) -> list[Any]:
-    """A vector argument as a list of numbers; scalars that running the graph gives where they are not known."""
-    given = shape_argument(numbers)
-    if not _core.is_tensor(given):
-        return given
-    known = _core.known_elements(given)
-    if known is None:
-        return dims_of(given)
-    return [given[i] if n is None else n for i, n in enumerate(known)]
 
 
 def update_slice(x: Any, key: tuple[Any, ...], value: Any) -> Any:

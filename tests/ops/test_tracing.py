@@ -54,7 +54,9 @@ class Traced:
             tape.watch(sources)
             outputs = self.outputs(tensors)
             targets = [y * y for y in outputs if y.dtype.is_floating or y.dtype.is_complex]
-        gradients = tape.gradient(targets, sources) if facts_by_name[self.name]["gradient"] != "missing" and targets else []
+        gradients = (
+            tape.gradient(targets, sources) if facts_by_name[self.name]["gradient"] != "missing" and targets else []
+        )
         return outputs, [None if dx is None else tf.convert_to_tensor(dx) for dx in gradients]
 
     def run_graph(self, how: str) -> tuple[list[Any], list[Any], list[Any]]:
