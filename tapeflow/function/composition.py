@@ -49,12 +49,19 @@ def _run_whole(
         found = _probes(run, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
-    outputs = differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False)
-    return nest.pack_sequence_as(structure, outputs, expand_composites=True)
+    outputs = iter(differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False))
+    results = nest.flatten(structure, expand_composites=True)
+    results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
+    return nest.pack_sequence_as(structure, results, expand_composites=True)
+
+
+def _is_value(leaf: Any) -> bool:
+    """Whether a leaf of a result becomes a tensor; others, None or a dtype, are what they are."""
+    return _core.is_tensor(leaf) or isinstance(leaf, np.ndarray | np.generic | int | float | complex | str | bytes)
 
 
 def _flat(structure: Any) -> list[Any]:
-    return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True)]
+    return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True) if _is_value(x)]
 
 
 def _ascending(dims: list[int], dtype: Any) -> Any:

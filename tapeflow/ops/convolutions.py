@@ -36,14 +36,15 @@ def convolve(
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     first = is_channels_first(data_format, spatial)
-    if x.shape.rank < spatial + 2 or filters.shape.rank != spatial + 2:
+    x_rank, filters_rank = (spatial + 2 if t.shape.rank is None else t.shape.rank for t in (x, filters))
+    if x_rank < spatial + 2 or filters_rank != spatial + 2:
         raise InvalidArgumentError(
             None,
             None,
             f"{who}: input must have rank {spatial + 2} and filters rank {spatial + 2}; got "
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )
-    dims = x.shape.as_list()
+    dims = dynamic_dims(x) if x_rank > spatial + 2 else []
     batch = dims[: len(dims) - spatial - 1]
     if len(batch) > 1:
         size = 1
@@ -66,7 +67,7 @@ def convolve(
     if first:
         y = to_channels_first(y)
     if len(batch) > 1:
-        y = primitives.Reshape(y, [*batch, *y.shape.as_list()[1:]])
+        y = primitives.Reshape(y, [*batch, *dynamic_dims(y)[1:]])
     return y if whole is None else cast(y, whole)
 
 

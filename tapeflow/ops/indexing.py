@@ -12,6 +12,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, numbers_of, shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
 
 
@@ -118,15 +119,16 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
 
 def _slice_open(x: Any, begin: Any, size: Any) -> Any:
     """A block whose place or size, or the tensor around it, is not known while tracing."""
-    begin, size = shape_argument(begin), shape_argument(size)
-    if _core.is_tensor(size):
-        left = primitives.Shape(x, size.dtype) - cast(convert_to_tensor(begin), size.dtype)
-        count = primitives.SelectV2(primitives.Equal(size, -1), left, size)
-    else:
-        shape = primitives.Shape(x) if -1 in size else None
-        count = [cast(shape[i], "int64") - cast(begin[i], "int64") if s == -1 else s for i, s in enumerate(size)]
-    steps = [1] * (len(size) if not _core.is_tensor(size) else size.shape[0])
-    return primitives.StridedSlice(x, begin, steps, count)
+    begin, size = shape_argument(begin), numbers_of(size)
+    shape = primitives.Shape(x, int64)
+    count = []
+    for i, number in enumerate(size):
+        if _core.is_tensor(number):
+            left = shape[i] - cast(begin[i], int64)
+            count.append(primitives.SelectV2(primitives.Equal(number, -1), left, cast(number, int64)))
+        else:
+            count.append(shape[i] - cast(begin[i], int64) if number == -1 else number)
+    return primitives.StridedSlice(x, begin, [1] * len(size), count)
 
 
 @public("strided_slice")

@@ -175,5 +175,6 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     """
     value = convert_to_tensor(value)
     rows = dynamic_dims(value)[0] if value.shape.rank else 1
+    rows = cast(rows, int64) if _core.is_tensor(rows) else rows
     key, counter = draw(("RandomShuffle", value.dtype.name), seed, (rows + 2) // 4)
     return primitives.PhiloxShuffle(value, key, counter)

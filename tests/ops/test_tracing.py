@@ -1,4 +1,4 @@
-"""Every primitive while tracing: with known, with unknown dimensions and with unknown rank, a graph gives what eager gives."""
+"""Operations while tracing, with known and unknown dimensions and with unknown rank: a graph gives what eager gives."""
 
 from __future__ import annotations
 
@@ -59,6 +59,13 @@ class Traced:
         )
         return outputs, [None if dx is None else tf.convert_to_tensor(dx) for dx in gradients]
 
+    def tangents(self, tensors: list[Any]) -> list[Any]:
+        sources = [t for t in tensors if t.dtype.is_floating or t.dtype.is_complex]
+        with tf.autodiff.ForwardAccumulator(sources, [tf.ones_like(x) for x in sources]) as accumulator:
+            outputs = self.outputs(tensors)
+        flowing = [y for y in outputs if y.dtype.is_floating or y.dtype.is_complex]
+        return [accumulator.jvp(y, tf.UnconnectedGradients.ZERO) for y in flowing]
+
     def run_graph(self, how: str) -> tuple[list[Any], list[Any], list[Any]]:
         """Outputs, gradients, and the static shapes of the outputs."""
         values = [tf.convert_to_tensor(array) for array in self.arrays]
@@ -103,3 +110,18 @@ def test_a_graph_gives_what_eager_gives(name, how):
         same(gradients, found_gradients, name in random_names)
         for shape, y in zip(shapes, expected):
             assert shape.is_compatible_with(y.shape), f"the static shape {shape} is wrong: {y.shape}"
+
+
+@pytest.mark.parametrize("how", [KNOWN, OPEN])
+@pytest.mark.parametrize("name", [n for n, facts in facts_by_name.items() if facts["gradient"] == "rule"])
+def test_forward_mode_in_a_graph(name, how):
+    if how == OPEN and name in needs_dimensions:
+        return
+    traced = Traced(name, builders(name)[0](Maker(0, sample_dtype(name))))
+    values = [tf.convert_to_tensor(array) for array in traced.arrays]
+    expected = traced.tangents(values)
+    graph = FuncGraph()
+    with building(graph):
+        inputs = [graph.add_input(t.dtype, static_shape(a, how)) for t, a in zip(values, traced.arrays)]
+        graph.set_outputs(traced.tangents(inputs))
+    same(expected, graph.call(values), name in random_names)
