@@ -92,21 +92,23 @@ class Trial {
     merged = first;
     SmallVector<bool, 8> varied;
     for (size_t k = 0; k < open_.size(); ++k) varied.push_back(false);
-    auto vary = [&](size_t from, size_t to) {  // these two dimensions, or one, or all
+    auto vary = [&](size_t from, size_t to, bool down) {  // these two dimensions, or one, or all: to the double, or down to 1
       SmallVector<int64_t, 8> numbers = base;
       bool all = from > to;
       for (size_t k = 0; k < numbers.size(); ++k)
-        if (all || k == from || k == to) numbers[k] = 2 * base[k] + 2 * (base[k] == 0);
+        if (all || k == from || k == to) numbers[k] = down ? 1 : 2 * base[k] + 2 * (base[k] == 0);
       Specs other;
-      if (!specs(numbers, other)) return;  // a dimension has no choice, or goes with another one
+      if (numbers == base || !specs(numbers, other)) return;  // a dimension has no choice, or goes with another one
       merge(merged, other);
       for (size_t k = 0; k < numbers.size(); ++k)
         if (all || k == from || k == to) varied[k] = true;
     };
-    if (!open_.empty()) vary(1, 0);
-    for (size_t i = 0; open_.size() > 1 && i < open_.size(); ++i) vary(i, i);
+    for (bool down : {false, true}) {
+      if (!open_.empty()) vary(1, 0, down);
+      for (size_t i = 0; open_.size() > 1 && i < open_.size(); ++i) vary(i, i, down);
+    }
     for (size_t i = 0; i < open_.size() && open_.size() <= kMostPaired; ++i)
-      for (size_t k = i + 1; k < open_.size() && !(varied[i] && varied[k]); ++k) vary(i, k);
+      for (size_t k = i + 1; k < open_.size() && !(varied[i] && varied[k]); ++k) vary(i, k, false);
     // A dimension like one that could not be changed may follow it.
     for (Spec& spec : merged)
       for (int d = 0; d < spec.shape.rank(); ++d)

@@ -69,6 +69,8 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   const char* who = op.public_name();
   if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
     Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
+    DTypes allowed = a.kind == Argument::Kind::flag ? DTypes(booleans) : a.kind == Argument::Kind::real ? real_numbers : integers;
+    if (!allowed.has(t.dtype())) fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
     return Param(t, int(a.kind));
   }
   switch (a.kind) {

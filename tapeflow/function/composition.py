@@ -14,6 +14,7 @@ from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.function.trace import init_scope
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
+from tapeflow.types.errors import OpError
 from tapeflow.types.symbolic import Refusals
 from tapeflow.types.tensor_shape import TensorShape
 
@@ -24,13 +25,18 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     refusals, count = Refusals.count, graph.node_count
     try:
         return function(*args, **kwargs)
-    except Exception:
+    except Exception as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         if not symbolic or not (Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)):
             raise
         graph.cut_back(count)
-        return _run_whole(function, args, kwargs, leaves, symbolic)
+        try:
+            return _run_whole(function, args, kwargs, leaves, symbolic)
+        except Exception:
+            if isinstance(error, ValueError | OpError):
+                raise error from None
+            raise
 
 
 def _run_whole(
@@ -91,9 +97,11 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
     if not found:
         raise error or ValueError("there is nothing to try")
     outputs, structure = found[0][:2]
+    if len(found) == 2 and len(outputs) != len(found[1][0]):
+        raise ValueError("the number of results depends on what is not known while tracing")
     if any(x.shape.rank is None for x in symbolic):
         return [(outputs, structure), ([_Opened(TensorShape(None)) for _ in outputs], None)]
-    if len(found) == 1 or None in (found[0][2], found[1][2]) or len(outputs) != len(found[1][0]):
+    if len(found) == 1 or None in (found[0][2], found[1][2]):
         return [(outputs, structure), ([_Opened(TensorShape([None] * y.shape.rank)) for y in outputs], None)]
     return [(outputs, structure), found[1][:2]]
 
