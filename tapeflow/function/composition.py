@@ -75,7 +75,7 @@ def _ascending(dims: list[int], dtype: Any) -> Any:
 
 
 # Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
-_SIZES, _RANKS, _FILLS = (2, 11, 3, 4, 1, 8), (1, 2, 4, 3, 0, 5), (np.zeros, np.ones, _ascending)
+_SIZES, _RANKS, _FILLS = (2, 11, 3, 4, 1, 8), (1, 2, 4, 3, 0, 5), (np.zeros, _ascending, np.ones)
 _MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits all
 
 

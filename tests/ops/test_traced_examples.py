@@ -1,4 +1,4 @@
-"""The documented example of every public function, called in a graph: float arguments are symbolic, the rest is known."""
+"""The documented example of every public function in a graph: float arguments are symbolic, the rest is known."""
 
 from __future__ import annotations
 
