@@ -26,7 +26,7 @@ Params own_params(const Params& params) {
 }
 
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
-SmallVector<Tensor, 4> run_deferred(const Params& all, std::span<const Tensor> in) {
+SmallVector<Tensor, 4> run_rule(const Params& all, std::span<const Tensor> in) {
   const Plan& plan = plan_of(all);
   Params params = own_params(all);
   SmallVector<Tensor, 4> dy;
@@ -59,10 +59,10 @@ const Op& deferred_op = define_inner(Op{
     .kernel =
         [](Call& call) {
           PauseRecording unheard;
-          for (Tensor& t : run_deferred(call.params, call.in)) call.out.push_back(std::move(t));
+          for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, run_deferred); },
+    .vjp = [](RuleContext& c) { differentiate_run(c, run_rule); },
     .keep = keep_everything,
     .stateful = true,
     .rule_needs_values = true,
@@ -121,6 +121,16 @@ bool waits(const RuleContext& c) {
   for (int i = 0; i < c.outputs(); ++i)
     if (c.kept_outputs[size_t(i)] && c.kept_outputs[size_t(i)].size() < 0) return true;
   return false;
+}
+
+bool run_deferred(Call& call) {
+  if (&call.op != &deferred_op || call.params.has_tensor()) return false;
+  const Plan& plan = plan_of(call.params);
+  if (plan.op->rule_needs_values) return false;
+  for (const Tensor& t : call.in)
+    if (t.size() < 0) return false;
+  for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
 }
 
 void defer_rule(RuleContext& c) {

@@ -16,6 +16,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/subnormals.h"
+
 namespace tapeflow {
 namespace {
 
@@ -74,6 +76,7 @@ class Pool {
     n_ = n;
     chunk_ = chunk;
     body_ = &body;
+    mode_ = floating_mode();
     unfinished_.store(chunks, std::memory_order_relaxed);
     failed_.store(false, std::memory_order_relaxed);
     ticket_.store(Ticket::make(Ticket{ticket_.load(std::memory_order_relaxed)}.job() + 1, chunks).word);
@@ -138,6 +141,7 @@ class Pool {
     while (!Ticket{word}.empty()) {
       const uint64_t rest = from_front ? word + (1 << 16) : word - 1;
       if (!ticket_.compare_exchange_weak(word, rest, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      if (!from_front) set_floating_mode(mode_);
       run_chunk(from_front ? Ticket{word}.front() : Ticket{rest}.back());
       word = ticket_.load(std::memory_order_acquire);
     }
@@ -159,6 +163,7 @@ class Pool {
   alignas(64) int64_t n_ = 0;
   int64_t chunk_ = 0;
   const Body* body_ = nullptr;
+  uint64_t mode_ = 0;  // of the caller's floating point unit
   std::exception_ptr error_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> busy_{false};

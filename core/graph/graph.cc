@@ -143,16 +143,6 @@ void infer_known(Call& call) {
   for (const Tensor& t : trial.out) call.returns(t.dtype(), t.shape());
 }
 
-// What is known of an argument: an integer or a flag if it is, else its elements as known_elements() gives them.
-Param known_param(const Graph& graph, const Param& p) {
-  Ints elements = known_elements(graph, p.tensor());
-  bool known = elements.size() == 1 && elements[0] > kUnknownCount;
-  auto kind = Argument::Kind(p.argument_kind());
-  if (known && kind == Argument::Kind::integer) return Param(elements[0]);
-  if (known && kind == Argument::Kind::flag) return Param(elements[0] != 0);
-  return Param(std::move(elements));
-}
-
 }  // namespace
 
 void Graph::infer(Call& call) {
@@ -193,6 +183,22 @@ void fold_known(const Graph& graph, const Node& node, Ints& result) {
 }
 
 }  // namespace
+
+Param known_param(const Graph& graph, const Param& p) {
+  Ints elements = known_elements(graph, p.tensor());
+  bool known = elements.size() == 1 && elements[0] > kUnknownCount;
+  auto kind = Argument::Kind(p.argument_kind());
+  if (known && kind == Argument::Kind::integer) return Param(elements[0]);
+  if (known && kind == Argument::Kind::flag) return Param(elements[0] != 0);
+  return Param(std::move(elements));
+}
+std::optional<Param> settled_param(const Graph& graph, const Param& p) {
+  auto kind = Argument::Kind(p.argument_kind());
+  if (kind == Argument::Kind::real || kind == Argument::Kind::flag) return std::nullopt;
+  Param known = known_param(graph, p);
+  bool settled = known.kind == Param::Kind::integer || (kind != Argument::Kind::integer && all_known(known));
+  return settled ? std::optional(std::move(known)) : std::nullopt;
+}
 
 Ints known_elements(const Graph& graph, const Tensor& t) {
   if (!t.symbolic()) return read_ints(t);

@@ -3,6 +3,7 @@
 // stands for a value. What a graph inside another one uses of the outer graph becomes an input of its own, a capture.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,10 +60,11 @@ class Graph final : public Stage {
   std::vector<Tensor> captures;  // the outer tensors behind the last inputs
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
+  bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   void* face = nullptr;          // the Python object; borrowed
   std::shared_ptr<void> derivative;  // see graph/differentiate.cc
-  std::shared_ptr<void> plans;       // see graph/run.cc
+  mutable std::shared_ptr<void> plans;       // see graph/run.cc
 
  private:
   void infer(Call&);
@@ -80,6 +82,10 @@ class Graph final : public Stage {
 // The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
 // kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
+// What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives them.
+Param known_param(const Graph&, const Param&);
+// The argument itself, if all of it is known.
+std::optional<Param> settled_param(const Graph&, const Param&);
 
 // Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear
 // of every node. Gives the outputs.

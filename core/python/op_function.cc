@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "graph/graph.h"
 #include "python/common.h"
 
 namespace tapeflow::python {
@@ -71,7 +72,10 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
     Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
     DTypes allowed = a.kind == Argument::Kind::flag ? DTypes(booleans) : a.kind == Argument::Kind::real ? real_numbers : integers;
     if (!allowed.has(t.dtype())) fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
-    return Param(t, int(a.kind));
+    Param open(t, int(a.kind));
+    auto* stage = static_cast<const Graph*>(thread_state().stage);
+    std::optional<Param> settled = t.symbolic() ? settled_param(*stage, open) : std::nullopt;
+    return settled ? *settled : open;
   }
   switch (a.kind) {
     case Argument::Kind::flag: {
