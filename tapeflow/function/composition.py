@@ -75,35 +75,37 @@ def _ascending(dims: list[int], dtype: Any) -> Any:
 
 
 # Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
-_SIZES, _RANKS, _FILLS = (2, 11, 3, 4, 1, 8), (1, 2, 4, 3, 0, 5), (np.zeros, _ascending, np.ones)
+_SIZES, _RANKS, _FILLS = (2, 11, 1, 3, 4, 8), (1, 2, 4, 3, 0, 5), (np.zeros, _ascending, np.ones)
+_PROBES = 3
 _MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits all
 
 
 def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[list[Any], Any]]:
-    """The outputs of a composition for two samples of its inputs that differ in elements and all open sizes, as far as
-    it takes them; if it takes only one, nothing but the ranks is learnt from it."""
+    """The outputs of a composition for samples of its inputs that differ in elements and all open sizes, as far as it
+    takes them; from fewer than three, nothing but the ranks is learnt."""
     found: list[Any] = []
     error: Exception | None = None
-    for sizes, fill, samples in _samples(symbolic):
-        if found and (sizes == found[0][2] or fill is found[0][3]):
+    for size, fill, samples in _samples(symbolic):
+        if any(size == other_size or fill is other_fill for *_, other_size, other_fill in found):
             continue
         try:
             structure = run(samples)
-            found.append((_flat(structure), structure, sizes, fill))
+            found.append((_flat(structure), structure, size, fill))
         except Exception as refused:
             error = error or refused
-        if len(found) == 2 or (found and sizes is None):
+        if len(found) == _PROBES or (found and size is None):
             break
     if not found:
         raise error or ValueError("there is nothing to try")
-    outputs, structure = found[0][:2]
-    if len(found) == 2 and len(outputs) != len(found[1][0]):
+    outputs = found[0][0]
+    if any(len(outputs) != len(others) for others, *_ in found):
         raise ValueError("the number of results depends on what is not known while tracing")
-    if any(x.shape.rank is None for x in symbolic):
-        return [(outputs, structure), ([_Opened(TensorShape(None)) for _ in outputs], None)]
-    if len(found) == 1 or None in (found[0][2], found[1][2]):
-        return [(outputs, structure), ([_Opened(TensorShape([None] * y.shape.rank)) for y in outputs], None)]
-    return [(outputs, structure), found[1][:2]]
+    probes = [probe[:2] for probe in found]
+    open_rank = any(x.shape.rank is None for x in symbolic)
+    if open_rank or len(found) < _PROBES or found[-1][2] is None:
+        shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
+        probes.append(([_Opened(shape) for shape in shapes], None))
+    return probes
 
 
 def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
@@ -111,7 +113,7 @@ def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
     with, and they themselves."""
     ranks = _RANKS if any(x.shape.rank is None for x in symbolic) else (0,)
     open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
-    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else (1, 2)):
+    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else range(_PROBES)):
         yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
     chance = Random(0)
     for _ in range(_MIXTURES if sum(map(len, open_dims)) > 1 else 0):
@@ -134,10 +136,10 @@ def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]
 
 
 def _common_shape(shapes: list[TensorShape]) -> TensorShape:
-    a, b = shapes
-    if a.rank != b.rank:
+    first = shapes[0]
+    if any(shape.rank != first.rank for shape in shapes):
         return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a, b)])
+    return TensorShape([dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes)])
 
 
 def differentiable_call(

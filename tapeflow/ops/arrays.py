@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, shape_argument
+from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument
 from tapeflow.ops.constants import range as number_range
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.indexing import boolean_mask as boolean_mask
@@ -37,7 +37,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         return cast(input.dense_shape, out_type or int32)
     x = input if _core.is_tensor(input) else convert_to_tensor(input)
     dtype = as_dtype(out_type or int32)
-    if not x.shape.is_fully_defined():
+    if is_open(x):
         return primitives.Shape(x, dtype)
     return _core.convert_to_tensor(x.shape.as_list(), dtype, None, "shape")
 
@@ -64,7 +64,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
     else:
         x = convert_to_tensor(input)
-        if not x.shape.is_fully_defined():
+        if is_open(x):
             return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
         dims = x.shape.as_list()
     return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
@@ -92,7 +92,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     """
     if not _core.is_tensor(value):
         value = convert_to_tensor(value)
-    if holds_symbolic(axis) or holds_symbolic(num_or_size_splits) or value.shape.rank is None or None in value.shape:
+    if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
         return _split_open(value, num_or_size_splits, axis, num)
     axis = int(axis)
     if not -value.shape.rank <= axis < value.shape.rank:
@@ -159,7 +159,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     [[1, 2], [3, 4]]
     """
     value = convert_to_tensor(value)
-    if value.shape.rank is None or (value.shape.rank and value.shape[axis] is None):
+    if is_open(value):
         return primitives.Unpack(value, -1 if num is None else num, axis)
     if value.shape.rank and num is not None and value.shape[axis] != num:
         raise InvalidArgumentError(
@@ -238,7 +238,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
             None,
             f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
         )
-    if wanted.rank is None or x.shape.is_fully_defined():
+    if wanted.rank is None or not is_open(x):
         return primitives.Identity(x)
     return primitives.EnsureShape(x, [-1 if d is None else d for d in wanted])
 
@@ -332,7 +332,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     [3, 1, 2]
     """
     x = convert_to_tensor(input)
-    if holds_symbolic(shift) or None in x.shape:
+    if is_open(x) or holds_symbolic(shift):
         return _roll_open(x, shift, dims_of(axis))
     shifts, axes = dims_of(shift), dims_of(axis)
     if len(shifts) != len(axes):

@@ -33,9 +33,16 @@ def dims_of(shape: Any) -> list[int]:
 
 def holds_symbolic(value: Any) -> bool:
     """Whether an argument is, or is a list that holds, something that only running the graph gives."""
+    if not _core.is_tracing():
+        return False
     if isinstance(value, list | tuple):
         return any(holds_symbolic(v) for v in value)
-    return _core.is_symbolic(value) or (isinstance(value, _core.Variable) and _core.is_tracing())
+    return _core.is_symbolic(value) or isinstance(value, _core.Variable)
+
+
+def is_open(x: Any) -> bool:
+    """Whether a dimension of a tensor is not known while tracing."""
+    return _core.is_tracing() and not x.shape.is_fully_defined()
 
 
 def shape_argument(shape: Any) -> Any:
@@ -73,7 +80,7 @@ def joined_shape(shape: Any, x: Any) -> Any:
 def dynamic_dims(x: Any) -> list[Any]:
     """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
     dims = x.shape.as_list()
-    if None in dims:
+    if is_open(x):
         shape = primitives.Shape(x)
         dims = [shape[i] if d is None else d for i, d in enumerate(dims)]
     return dims
@@ -129,7 +136,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    shape = tensor.shape if tensor.shape.is_fully_defined() else primitives.Shape(tensor)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
     return zeros(shape, dtype or tensor.dtype)
 
 
@@ -143,7 +150,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    shape = tensor.shape if tensor.shape.is_fully_defined() else primitives.Shape(tensor)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
     return ones(shape, dtype or tensor.dtype)
 
 
@@ -173,27 +180,14 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
-    if any(_core.is_symbolic(v) for v in (start, limit, delta)):
-        return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
-    first, last, step = (np.asarray(cast(v, common)).item() for v in (start, limit, delta))
-    if step == 0:
-        raise _invalid(f"range: Requires delta != 0: {step}")
-    if (step > 0 and first > last) or (step < 0 and first < last):
-        sign = "<=" if step > 0 else ">="
-        raise _invalid(f"range: Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}")
-    count = (
-        builtins.max(0, -int(-(last - first) // step))
-        if isinstance(step, int)
-        else int(np.ceil(abs((last - first) / step)))
-    )
-    wide = np.float64 if as_dtype(common).is_floating else np.int64
-    values = first + step * np.arange(count, dtype=wide)
-    return _core.convert_to_tensor(values, common, None, "range")
+    return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
 
 
 def _narrowed_range(*numbers: Any) -> Any:
-    """The range of numbers that are not all known; its static length, if they are known after all."""
+    """The range, and its static length if that can be told while tracing."""
     y = primitives.Range(*numbers)
+    if not _core.is_symbolic(y):
+        return y
     known = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
     if None not in known and all(v[0] is not None for v in known):
         _core.narrow_shape(y, TensorShape([len(builtins.range(*(v[0] for v in known)))]))

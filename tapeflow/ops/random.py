@@ -148,7 +148,8 @@ def categorical(
     [[0, 0, 0]]
     """
     logits, dtype, num_samples = convert_to_tensor(logits), categorical_dtype(dtype), int(num_samples)
-    rows = (logits.shape.as_list() or [0])[0]
+    rows = (dynamic_dims(logits) or [0])[0]
+    rows = cast(rows, int64) if _core.is_tensor(rows) else rows
     words = 2 * rows * (max(num_samples + 3, 0) // 4 * 4)
     key, counter = draw(("Multinomial", logits.dtype.name, dtype.name), seed, words * BLOCKS_PER_OUTPUT)
     return primitives.PhiloxMultinomial(logits, num_samples, key, counter, dtype)
