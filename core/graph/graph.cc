@@ -229,7 +229,7 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   } else if (name == "Cast" || name == "Reshape" || name == "Identity" || name == "ExpandDims" || name == "Squeeze") {
     Ints same = known_elements(graph, input(0));
     if (same.size() == result.size()) result = same;
-  } else if (name == "GetItem" && input(0).size() >= 0 && !node.params.has_tensor()) {
+  } else if ((name == "GetItem" || name == "StridedSlice") && input(0).size() >= 0 && !node.params.has_tensor()) {
     Ints from = known_elements(graph, input(0));
     if (int64_t(from.size()) != input(0).size()) return result;
     EnterStage nowhere(nullptr);

@@ -151,7 +151,8 @@ def densify(slices: IndexedSlices) -> Any:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
         )
-    rows = int(np.asarray(slices.dense_shape)[0])
+    shape = slices.dense_shape
+    rows = shape[0] if _core.is_symbolic(shape) else int(np.asarray(shape)[0])
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 

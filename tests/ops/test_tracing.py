@@ -294,3 +294,27 @@ def test_errors_when_the_graph_runs():
         graph.call([tf.constant(X), tf.constant(3)])
     with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
         graph.call([tf.constant(X.T), tf.constant(0)])
+
+
+def test_what_is_known_while_tracing():
+    graph = FuncGraph()
+    with building(graph):
+        x = graph.add_input(tf.float32, tf.TensorShape([None, 4]))
+        assert not tf.executing_eagerly()
+        assert tf.is_symbolic_tensor(x)
+        assert tf.get_static_value(x) is None
+        assert tf.get_static_value(tf.shape(x)) is None
+        assert tf.get_static_value(tf.shape(x), partial=True).tolist() == [None, 4]
+        assert tf.get_static_value(tf.shape(x)[1] * 2 + 1) == 9
+        assert tf.zeros([tf.shape(x)[1] // 2, tf.shape(x)[0]]).shape.as_list() == [2, None]
+        assert tf.range(tf.shape(x)[1]).shape.as_list() == [4]
+    assert tf.executing_eagerly()
+
+
+def test_an_indexed_slices_of_symbolic_shape_is_densified():
+    def dense(values: Any, rows: Any) -> Any:
+        return tf.convert_to_tensor(tf.IndexedSlices(values, tf.constant([2, 0, 2]), tf.stack([rows, 4])))
+
+    expected, found, static = traced(dense, (X, [3, 4]), (N, []))
+    same(expected, found, random=False)
+    assert static == [[None, 4]]
