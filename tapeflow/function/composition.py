@@ -81,19 +81,19 @@ _MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits 
 
 
 def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[list[Any], Any]]:
-    """The outputs of a composition for samples of its inputs that differ in elements and all open sizes, as far as it
-    takes them; from fewer than three, nothing but the ranks is learnt."""
+    """The outputs of a composition for samples of its inputs. From three that differ in elements and all open sizes,
+    shapes are learnt; from others that it takes, ranks; from one alone, nothing."""
     found: list[Any] = []
     error: Exception | None = None
     for size, fill, samples in _samples(symbolic):
-        if any(size == other_size or fill is other_fill for *_, other_size, other_fill in found):
+        if size is not None and any(size == other_size or fill is other_fill for *_, other_size, other_fill in found):
             continue
         try:
             structure = run(samples)
             found.append((_flat(structure), structure, size, fill))
         except Exception as refused:
             error = error or refused
-        if len(found) == _PROBES or (found and size is None):
+        if len(found) == _PROBES:
             break
     if not found:
         raise error or ValueError("there is nothing to try")
@@ -101,7 +101,7 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
     if any(len(outputs) != len(others) for others, *_ in found):
         raise ValueError("the number of results depends on what is not known while tracing")
     probes = [probe[:2] for probe in found]
-    open_rank = any(x.shape.rank is None for x in symbolic)
+    open_rank = len(found) == 1 or any(x.shape.rank is None for x in symbolic)
     if open_rank or len(found) < _PROBES or found[-1][2] is None:
         shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
         probes.append(([_Opened(shape) for shape in shapes], None))
