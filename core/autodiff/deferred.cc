@@ -2,6 +2,8 @@
 // are its plan and then the operation's own.
 #include "autodiff/deferred.h"
 
+#include <cstring>
+
 #include "autodiff/tape.h"
 #include "ops/ops.h"
 
@@ -24,7 +26,9 @@ Params own_params(const Params& params) {
 }
 
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
-SmallVector<Tensor, 4> run_rule(const Plan& plan, const Params& params, std::span<const Tensor> in) {
+SmallVector<Tensor, 4> run_rule(const Params& all, std::span<const Tensor> in) {
+  const Plan& plan = plan_of(all);
+  Params params = own_params(all);
   SmallVector<Tensor, 4> dy;
   size_t next = size_t(plan.inputs + plan.outputs);
   for (bool flows : plan.flows) dy.push_back(flows ? in[next++] : Tensor());
@@ -55,38 +59,40 @@ const Op& deferred_op = define_inner(Op{
     .kernel =
         [](Call& call) {
           PauseRecording unheard;
-          for (Tensor& t : run_rule(plan_of(call.params), own_params(call.params), call.in)) call.out.push_back(std::move(t));
+          for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp =
-        [](RuleContext& c) {
-          Tape tape(false, false);
-          SmallVector<ValueIndex, 8> sources, targets;
-          SmallVector<Spec, 4> specs;
-          SmallVector<Tensor, 4> in, dy;
-          for (int i = 0; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
-          tape.start();
-          for (int i = 0; i < c.inputs(); ++i) {
-            if (c.wants(i)) tape.watch(in[size_t(i)]);
-            sources.push_back(c.wants(i) ? tape.find(in[size_t(i)]) : kNotFollowed);
-          }
-          SmallVector<Tensor, 4> result = run_rule(plan_of(c.params), own_params(c.params), in);
-          tape.stop();
-          for (size_t j = 0; j < result.size(); ++j) {
-            if (!c.has_dy(int(j))) continue;
-            targets.push_back(tape.find(result[j]));
-            specs.push_back({result[j].dtype(), result[j].shape()});
-            dy.push_back(c.dy(int(j)));
-          }
-          std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
-          for (int i = 0; i < c.inputs(); ++i)
-            if (flow[size_t(i)]) c.set(i, densified(flow[size_t(i)], c.shape(i)));
-        },
+    .vjp = [](RuleContext& c) { differentiate_run(c, run_rule); },
     .keep = keep_everything,
     .stateful = true,
+    .rule_needs_values = true,
 });
 
 }  // namespace
+
+void differentiate_run(RuleContext& c, SmallVector<Tensor, 4> (*run)(const Params&, std::span<const Tensor> in)) {
+  Tape tape(false, false);
+  SmallVector<ValueIndex, 8> sources, targets;
+  SmallVector<Spec, 4> specs;
+  SmallVector<Tensor, 4> in, dy;
+  for (int i = 0; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
+  tape.start();
+  for (int i = 0; i < c.inputs(); ++i) {
+    if (c.wants(i)) tape.watch(in[size_t(i)]);
+    sources.push_back(c.wants(i) ? tape.find(in[size_t(i)]) : kNotFollowed);
+  }
+  SmallVector<Tensor, 4> result = run(c.params, in);
+  tape.stop();
+  for (size_t j = 0; j < result.size(); ++j) {
+    if (!c.has_dy(int(j))) continue;
+    targets.push_back(tape.find(result[j]));
+    specs.push_back({result[j].dtype(), result[j].shape()});
+    dy.push_back(c.dy(int(j)));
+  }
+  std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
+  for (int i = 0; i < c.inputs(); ++i)
+    if (flow[size_t(i)]) c.set(i, densified(flow[size_t(i)], c.shape(i)));
+}
 
 bool waits(const Call& call) {
   if (!thread_state().stage) return false;
@@ -98,8 +104,17 @@ bool waits(const Call& call) {
   return false;
 }
 
+// Rules of elementwise functions of one tensor ask for no shape. The rows that a gather took of a tensor of known shape
+// stay rows, however many they are.
+static bool needs_no_shapes(const RuleContext& c) {
+  if (c.params.has_tensor() || c.op.rule_needs_values) return false;
+  if (c.op.family && std::strcmp(c.op.family, "unary") == 0) return true;
+  bool of_rows = std::strcmp(c.op.name, "GatherV2") == 0 && c.params.integer(0) == 0 && c.params.integer(1) == 0;
+  return of_rows && c.kept_inputs[0] && c.kept_inputs[0].size() >= 0;
+}
+
 bool waits(const RuleContext& c) {
-  if (c.op.rule_of_its_own) return false;
+  if (c.op.rule_of_its_own || needs_no_shapes(c)) return false;
   if (c.op.rule_needs_values || c.params.has_tensor()) return true;
   for (int i = 0; i < c.inputs(); ++i)
     if (c.kept_inputs[size_t(i)] && c.kept_inputs[size_t(i)].size() < 0) return true;
@@ -114,7 +129,7 @@ bool run_deferred(Call& call) {
   if (plan.op->rule_needs_values) return false;
   for (const Tensor& t : call.in)
     if (t.size() < 0) return false;
-  for (Tensor& t : run_rule(plan, own_params(call.params), call.in)) call.out.push_back(std::move(t));
+  for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
   return true;
 }
 

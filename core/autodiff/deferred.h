@@ -9,6 +9,9 @@ namespace tapeflow {
 bool waits(const Call&);
 bool waits(const RuleContext&);  // its kept tensors are all there
 
+// The VJP of an operation that runs other operations: runs them again on its inputs, under a tape.
+void differentiate_run(RuleContext&, SmallVector<Tensor, 4> (*run)(const Params&, std::span<const Tensor> in));
+
 // Runs the rule of a Deferred operation, if what it waited for is known now; sets call.out. False otherwise.
 bool run_deferred(Call&);
 

@@ -2,8 +2,11 @@
 //
 // An op without a forward rule gets its tangent from the reverse one: the VJP is linear in dy, so differentiating it by
 // dy and applying that to x_dot gives J x_dot. The value of dy does not matter; zeros are taken.
+//
+// While tracing, a rule that has to know shapes or elements waits, as in autodiff/deferred.h.
 #include "autodiff/forward.h"
 
+#include "autodiff/deferred.h"
 #include "autodiff/tape.h"
 #include "ops/ops.h"
 
@@ -43,6 +46,82 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
   std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
   for (size_t i = 0; i < flow.size(); ++i)
     y_dot.push_back(flow[i] ? densified(flow[i], call.out[i].shape()) : Tensor());
+  return y_dot;
+}
+
+SmallVector<Tensor, 4> tangents_of(const Call& call, std::span<const Tensor> x_dot) {
+  if (!call.op.jvp) return transpose_vjp(call, x_dot);
+  RuleContext context{call.op, call.params, call.in, call.out, {}, nullptr, x_dot, {}, {}, {}};
+  context.result.resize(call.out.size());
+  call.op.jvp(context);
+  return std::move(context.result);
+}
+
+// ---- the operation DeferredTangent: inputs are those of the operation, its outputs, and the tangents that flow;
+// parameters are its plan and then the operation's own. Outputs are the tangents of the outputs that have any.
+
+struct TangentPlan {
+  const Op* op;
+  size_t inputs, outputs;
+  SmallVector<bool, 8> flows;  // per input: a tangent is given
+};
+const TangentPlan& plan_of(const Params& params) { return *static_cast<const TangentPlan*>(params[0].object.get()); }
+
+SmallVector<Tensor, 4> run_tangents(const Params& params, std::span<const Tensor> in) {
+  const TangentPlan& plan = plan_of(params);
+  Params own = Params::sized(params.size() - 1);
+  for (int i = 1; i < int(params.size()); ++i) own.mutable_at(i - 1) = params[i];
+  SmallVector<Tensor, 4> x_dot;
+  size_t next = plan.inputs + plan.outputs;
+  for (bool flows : plan.flows) x_dot.push_back(flows ? in[next++] : Tensor());
+  Call call(*plan.op, in.subspan(0, plan.inputs), own);
+  for (const Tensor& y : in.subspan(plan.inputs, plan.outputs)) call.out.push_back(y);
+  SmallVector<Tensor, 4> y_dot = tangents_of(call, x_dot), result;
+  for (size_t j = 0; j < plan.outputs; ++j)
+    if (differentiable.has(call.out[j].dtype())) result.push_back(y_dot[j] ? y_dot[j] : zeros_like(call.out[j]));
+  return result;
+}
+
+const Op& deferred_tangent_op = define_inner(Op{
+    .name = "DeferredTangent",
+    .arguments = {tensors("values", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const TangentPlan& plan = plan_of(call.params);
+          for (const Tensor& y : call.in.subspan(plan.inputs, plan.outputs))
+            if (differentiable.has(y.dtype())) call.returns(y.dtype(), y.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { differentiate_run(c, run_tangents); },
+    .keep = keep_everything,
+    .stateful = true,
+    .rule_needs_values = true,
+});
+
+SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> x_dot) {
+  auto plan = std::make_shared<TangentPlan>();
+  plan->op = &call.op;
+  plan->inputs = call.in.size();
+  plan->outputs = call.out.size();
+  SmallVector<Tensor, 8> in;
+  for (const Tensor& t : call.in) in.push_back(t);
+  for (const Tensor& t : call.out) in.push_back(t);
+  for (const Tensor& t : x_dot) {
+    plan->flows.push_back(bool(t));
+    if (t) in.push_back(t);
+  }
+  Params params = Params::sized(call.params.size() + 1);
+  params.mutable_at(0) = Param(std::shared_ptr<void>(plan));
+  for (int i = 0; i < int(call.params.size()); ++i) params.mutable_at(i + 1) = call.params[i];
+  SmallVector<Tensor, 2> found = run_all(deferred_tangent_op, in, params);
+  SmallVector<Tensor, 4> y_dot;
+  size_t next = 0;
+  for (const Tensor& y : call.out) y_dot.push_back(differentiable.has(y.dtype()) ? found[next++] : Tensor());
   return y_dot;
 }
 
@@ -106,15 +185,8 @@ void ForwardAccumulator::record(const Call& call) {
   while (mine < recorders.size() && recorders[mine] != this) ++mine;
   PauseRecording inner(mine);
 
-  SmallVector<Tensor, 4> y_dot;
-  if (op.jvp) {
-    RuleContext context{op, call.params, call.in, call.out, {}, nullptr, x_dot, {}, {}, {}};
-    context.result.resize(call.out.size());
-    op.jvp(context);
-    y_dot = std::move(context.result);
-  } else {
-    y_dot = transpose_vjp(call, x_dot);
-  }
+  bool deferred = !op.rule_of_its_own && waits(call);
+  SmallVector<Tensor, 4> y_dot = deferred ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
   for (size_t j = 0; j < call.out.size(); ++j)
     if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/ops.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 
@@ -148,131 +149,71 @@ void infer_known(Call& call) {
   for (const Tensor& t : trial.out) call.returns(t.dtype(), t.shape());
 }
 
-// Dimensions that are not known are tried out with two numbers each, alone and together. What no trial changes is known.
-class Trial {
- public:
-  explicit Trial(const Call& call) : call_(call) {
-    for (size_t i = 0; i < call.in.size(); ++i) {
-      Shape shape = call.in[i].shape();
-      if (!shape.known_rank()) {
-        unknown_rank_ = true;
-        shape = Shape{1};
-      }
-      shapes_.push_back(shape);
-      for (int d = 0; d < shape.rank(); ++d)
-        if (shape[d] < 0) open_.push_back({i, d});
-    }
-    params_ = call.params;
-    if (!call.params.has_tensor()) return;
-    unknown_rank_ = true;
-    params_ = Params::sized(call.params.size());
-    for (int i = 0; i < int(call.params.size()); ++i)
-      params_.mutable_at(i) = call.params[i].kind == Param::Kind::tensor ? guess(i) : call.params[i];
-  }
-
-  void run(SmallVector<Spec, 1>& result) {
-    std::vector<int64_t> bases = {840, 1};
-    for (const Shape& s : shapes_)
-      for (int64_t d : s)
-        if (d >= 0) bases.push_back(d);
-    SmallVector<int64_t, 8> numbers;
-    numbers.resize(open_.size());
-    SmallVector<Spec, 1> first;
-    std::string message;
-    ErrorKind kind = ErrorKind::runtime;
-    size_t b = 0;
-    for (; b < bases.size(); ++b) {
-      std::fill(numbers.begin(), numbers.end(), bases[b]);
-      try {
-        first = specs(numbers);
-        break;
-      } catch (const Error& e) {
-        if (message.empty()) message = e.what(), kind = e.kind;
-      }
-    }
-    if (b == bases.size()) throw Error(kind, message);
-    result = first;
-    auto compare = [&] {
-      try {
-        SmallVector<Spec, 1> other = specs(numbers);
-        for (size_t i = 0; i < result.size(); ++i) {
-          if (other.size() != result.size() || other[i].shape.rank() != first[i].shape.rank())
-            result[i].shape = Shape::unknown();
-          else
-            for (int d = 0; d < result[i].shape.rank(); ++d)
-              if (other[i].shape[d] != first[i].shape[d]) result[i].shape[d] = -1;
-        }
-      } catch (const Error&) {
-        // This dimension has no choice, or goes together with another one.
-      }
-    };
-    for (int64_t& n : numbers) n *= 2;
-    compare();
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = k == i ? 2 * bases[b] : bases[b];
-      compare();
-    }
-    for (Spec& spec : result) {
-      if (unknown_rank_) spec.shape = Shape::unknown();
-      for (int d = 0; d < spec.shape.rank(); ++d)
-        if (bases[b] == 840 && spec.shape[d] == 840) spec.shape[d] = -1;
-    }
-  }
-
- private:
-  Param guess(int i) const {
-    int at = 0;
-    for (const Argument& a : call_.op.arguments) {
-      if (a.kind == Argument::Kind::tensor || a.kind == Argument::Kind::tensors || at++ != i) continue;
-      if (a.kind == Argument::Kind::flag) return Param(false);
-      if (a.kind == Argument::Kind::real) return Param(1.0);
-      if (a.kind == Argument::Kind::integer) return Param(0);
-    }
-    Ints ones;
-    ones.resize(1);
-    ones[0] = 0;
-    return Param(ones);
-  }
-
-  SmallVector<Spec, 1> specs(std::span<const int64_t> numbers) {
-    std::vector<Shape> shapes(shapes_.begin(), shapes_.end());
-    for (size_t k = 0; k < open_.size(); ++k) shapes[open_[k].first][open_[k].second] = numbers[k];
-    SmallVector<Tensor, 4> in;
-    for (size_t i = 0; i < shapes.size(); ++i)
-      in.push_back(call_.in[i].symbolic() ? Tensor::symbolic_value(call_.in[i].dtype(), shapes[i], {nullptr, 0}) : call_.in[i]);
-    Call trial(call_.op, in, params_);
-    infer_known(trial);
-    return trial.specs;
-  }
-
-  const Call& call_;
-  Params params_;
-  SmallVector<Shape, 4> shapes_;
-  SmallVector<std::pair<size_t, int>, 4> open_;
-  bool unknown_rank_ = false;
-};
-
 }  // namespace
 
 void Graph::infer(Call& call) {
+  if (fully_known(call) && (call.op.infer || !call.op.infer_staged)) return infer_known(call);
   if (call.op.infer_staged) {
     if (!call.params.has_tensor()) return call.op.infer_staged(call);
     Params told = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i)
-      told.mutable_at(i) = call.params[i].kind == Param::Kind::tensor ? Param(known_elements(*this, call.params[i].tensor())) : call.params[i];
+      told.mutable_at(i) = call.params[i].kind == Param::Kind::tensor ? known_param(*this, call.params[i]) : call.params[i];
     Call view(call.op, call.in, told);
     call.op.infer_staged(view);
     call.specs = view.specs;
     return;
   }
-  if (fully_known(call)) return infer_known(call);
-  Trial(call).run(call.specs);
+  try_out(call, infer_known);
+}
+
+namespace {
+
+// The elements that arithmetic on known numbers gives.
+void fold_known(const Graph& graph, const Node& node, Ints& result) {
+  EnterStage nowhere(nullptr);
+  PauseRecording unheard;
+  SmallVector<Tensor, 4> in;
+  for (ValueId v : node.inputs) {
+    const Tensor& t = graph.values[v].tensor;
+    Ints known = known_elements(graph, t);
+    if (int64_t(known.size()) != t.size() || std::any_of(known.begin(), known.end(), [](int64_t n) { return n <= kUnknownCount; })) return;
+    in.push_back(cast(int_tensor(known, DType::int64).view(t.shape()), t.dtype()));
+  }
+  if (node.params.has_tensor()) return;
+  try {
+    Ints folded = read_ints(run(*node.op, in, node.params));
+    if (folded.size() == result.size()) result = folded;
+  } catch (const Error&) {
+    // The error, a division by zero, comes when the graph runs.
+  }
+}
+
+}  // namespace
+
+Param known_param(const Graph& graph, const Param& p) {
+  Ints elements = known_elements(graph, p.tensor());
+  bool known = elements.size() == 1 && elements[0] > kUnknownCount;
+  auto kind = Argument::Kind(p.argument_kind());
+  if (known && kind == Argument::Kind::integer) return Param(elements[0]);
+  if (known && kind == Argument::Kind::flag) return Param(elements[0] != 0);
+  return Param(std::move(elements));
+}
+std::optional<Param> settled_param(const Graph& graph, const Param& p) {
+  auto kind = Argument::Kind(p.argument_kind());
+  if (kind == Argument::Kind::real || kind == Argument::Kind::flag) return std::nullopt;
+  Param known = known_param(graph, p);
+  bool settled = known.kind == Param::Kind::integer || (kind != Argument::Kind::integer && all_known(known));
+  return settled ? std::optional(std::move(known)) : std::nullopt;
 }
 
 Ints known_elements(const Graph& graph, const Tensor& t) {
   if (!t.symbolic()) return read_ints(t);
+  constexpr int64_t kMost = 256;
   Ints result;
-  if (t.size() < 0 || t.rank() > 1 || t.size() > 64) return result;
+  if (t.size() < 0 || t.size() > kMost) {
+    result.push_back(kUnknownCount);
+    return result;
+  }
   result.resize(size_t(t.size()));
   std::fill(result.begin(), result.end(), kUnknownInt);
   if (!graph.owns(t)) return result;
@@ -283,9 +224,10 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   std::string_view name = node.op->name;
   auto input = [&](size_t i) -> const Tensor& { return graph.values[node.inputs[i]].tensor; };
   if (name == "Shape") {
-    for (size_t i = 0; i < result.size(); ++i)
+    for (size_t i = 0; i < result.size(); ++i)  // the rank is known, since the size of the result is
       if (input(0).dim(int(i)) >= 0) result[i] = input(0).dim(int(i));
   } else if (name == "Pack" || name == "ConcatV2") {
+    if (t.rank() != 1 && node.params.integer(0) != 0) return result;
     Ints joined;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       for (int64_t n : known_elements(graph, input(i))) joined.push_back(n);
@@ -293,7 +235,7 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   } else if (name == "Cast" || name == "Reshape" || name == "Identity" || name == "ExpandDims" || name == "Squeeze") {
     Ints same = known_elements(graph, input(0));
     if (same.size() == result.size()) result = same;
-  } else if (name == "GetItem" && input(0).size() >= 0 && !node.params.has_tensor()) {
+  } else if ((name == "GetItem" || name == "StridedSlice") && input(0).size() >= 0 && !node.params.has_tensor()) {
     Ints from = known_elements(graph, input(0));
     if (int64_t(from.size()) != input(0).size()) return result;
     EnterStage nowhere(nullptr);
@@ -302,6 +244,8 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
     Tensor cut = run(*node.op, {places.view(input(0).shape())}, node.params);
     Ints picked = read_ints(cut);
     if (picked.size() == result.size()) result = picked;
+  } else if ((name == "Mul" || name == "AddV2" || name == "Sub" || name == "FloorDiv" || name == "Prod") && integers.has(t.dtype())) {
+    fold_known(graph, node, result);
   }
   return result;
 }

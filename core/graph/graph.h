@@ -3,6 +3,7 @@
 // stands for a value. What a graph inside another one uses of the outer graph becomes an input of its own, a capture.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,10 +79,13 @@ class Graph final : public Stage {
   std::unordered_map<std::string, int> name_counts_;
 };
 
-// What stands for elements of an integer tensor that are not known while tracing.
-constexpr int64_t kUnknownInt = INT64_MIN;
-// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants).
+// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
+// kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
+// What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives them.
+Param known_param(const Graph&, const Param&);
+// The argument itself, if all of it is known.
+std::optional<Param> settled_param(const Graph&, const Param&);
 
 // Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear
 // of every node. Gives the outputs.

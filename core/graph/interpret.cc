@@ -77,7 +77,14 @@ const Op& assign_variable_op = define_inner(Op{
 
 // A parameter that was a tensor while tracing: its elements, if they are there now.
 Param resolved(const Param& p, Tensor t) {
-  if (t.symbolic()) return Param(std::move(t), p.argument_kind());
+  if (t.symbolic()) {
+    Param open(std::move(t), p.argument_kind());
+    auto* stage = static_cast<const Graph*>(thread_state().stage);
+    std::optional<Param> settled = stage ? settled_param(*stage, open) : std::nullopt;
+    return settled ? *settled : open;
+  }
+  bool single = Argument::Kind(p.argument_kind()) <= Argument::Kind::real;
+  if (single && t.size() != 1) fail(ErrorKind::invalid_argument, "an argument that is one number was given a tensor of shape ", t.shape());
   switch (Argument::Kind(p.argument_kind())) {
     case Argument::Kind::flag: return Param(read_ints(cast(t, DType::int32))[0] != 0);
     case Argument::Kind::real: return Param(*cast(t, DType::float64).data<double>());
@@ -173,6 +180,8 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
       if (last[v] == int(i)) at[v] = Tensor();
     Call call(*node.op, in, params);
     if (!stage || !run_deferred(call)) dispatch(call);
+    if (call.out.size() != node.outputs)
+      fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);

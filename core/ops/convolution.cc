@@ -5,6 +5,7 @@
 #include "base/subnormals.h"
 #include "kernels/pool.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -134,6 +135,11 @@ template <bool Depthwise> struct ConvOps {
     return define(Op{
         .name = name,
         .arguments = conv_arguments("input", "filter"),
+        .infer_staged =
+            [](Call& call) {
+              require_one_dtype(call);
+              try_out(call, [](Call& c) { c.returns(c.in[0].dtype(), output_shape(conv_geometry(who, c.in[0].shape(), c.in[1].shape(), c.params, Depthwise))); });
+            },
         .kernel =
             [](Call& call) {
               require_one_dtype(call);
@@ -162,6 +168,7 @@ template <bool Depthwise> struct ConvOps {
     return define(Op{
         .name = name,
         .arguments = std::move(arguments),
+        .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[4])); },
         .kernel =
             [](Call& call) {
               require_one_dtype(call);
@@ -193,6 +200,7 @@ template <bool Depthwise> struct ConvOps {
     return define(Op{
         .name = name,
         .arguments = std::move(arguments),
+        .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[4])); },
         .kernel =
             [](Call& call) {
               require_one_dtype(call);
@@ -275,12 +283,18 @@ std::vector<Argument> pool_arguments(std::vector<Argument> tensors) {
   return tensors;
 }
 
+// While tracing: the pooled shape of input 0, for each output.
+void infer_pool(Call& call) {
+  try_out(call, [](Call& c) { c.returns(c.in[0].dtype(), output_shape(pool_geometry("nn.pool", c.in[0].shape(), c.params))); });
+}
+
 Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p);
 Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p);
 
 const Op& max_pool_op = define(Op{
     .name = "MaxPool",
     .arguments = pool_arguments({tensor("input", real_numbers)}),
+    .infer_staged = infer_pool,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -305,6 +319,7 @@ const Op& max_pool_op = define(Op{
 const Op& max_pool_grad_op = define(Op{
     .name = "MaxPoolGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("dy", floating)}),
+    .infer_staged = same_as_input,
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
@@ -322,6 +337,7 @@ const Op& max_pool_grad_op = define(Op{
 const Op& max_pool_pick_op = define(Op{
     .name = "MaxPoolGradGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("v", floating)}),
+    .infer_staged = infer_pool,
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
@@ -362,6 +378,11 @@ Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p);
 const Op& max_pool_with_argmax_op = define(Op{
     .name = "MaxPoolWithArgmax",
     .arguments = places_arguments({tensor("input", real_numbers)}),
+    .infer_staged =
+        [](Call& call) {
+          infer_pool(call);
+          call.returns(DType::int64, call.specs[0].shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -398,6 +419,7 @@ std::vector<Argument> places_spread_arguments() {
 const Op& pool_places_spread_op = define(Op{
     .name = "MaxPoolGradWithArgmax",
     .arguments = places_spread_arguments(),
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[6])); },
     .kernel =
         [](Call& call) {
           const Tensor& dy = call.in[0];
@@ -413,6 +435,7 @@ const Op& pool_places_spread_op = define(Op{
 const Op& pool_places_pick_op = define(Op{
     .name = "MaxPoolGradGradWithArgmax",
     .arguments = places_arguments({tensor("v", floating), index_tensor("argmax")}),
+    .infer_staged = infer_pool,
     .kernel =
         [](Call& call) {
           const Tensor& v = call.in[0];
@@ -434,6 +457,7 @@ Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p) 
 const Op& avg_pool_op = define(Op{
     .name = "AvgPool",
     .arguments = pool_arguments({tensor("input", floating)}),
+    .infer_staged = infer_pool,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -458,6 +482,7 @@ std::vector<Argument> avg_pool_grad_arguments() {
 const Op& avg_pool_grad_op = define(Op{
     .name = "AvgPoolGrad",
     .arguments = avg_pool_grad_arguments(),
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[5])); },
     .kernel =
         [](Call& call) {
           const Tensor& dy = call.in[0];

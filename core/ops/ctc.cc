@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -142,6 +143,15 @@ const Op& ctc_beam_search_op = define(Op{
     .name = "CTCBeamSearchDecoder",
     .arguments = {tensor("inputs", DTypes(DType::float32) | DType::float64), index_tensor("sequence_length"), integer("beam_width"),
                   integer("top_paths"), flag("merge_repeated", true)},
+    .infer_staged =
+        [](Call& call) {
+          int64_t top = known_integer(call.params[1]), batch = call.in[0].rank() == 3 ? call.in[0].dim(1) : -1;
+          if (top < 1) fail(ErrorKind::invalid_argument, "nn.ctc_beam_search_decoder: top_paths must be positive, and known while tracing");
+          for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {-1, 2});
+          for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {-1});
+          for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {2});
+          call.returns(call.in[0].dtype(), {batch, top});
+        },
     .kernel =
         [](Call& call) {
           constexpr const char* who = "nn.ctc_beam_search_decoder";

@@ -5,6 +5,7 @@
 
 #include "kernels/resize.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -169,6 +170,13 @@ const Op& suppression_op = define(Op{
     .name = "NonMaxSuppressionV5",
     .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size"), real("iou_threshold", 0.5),
                   real("score_threshold", -INFINITY), real("soft_nms_sigma", 0), flag("pad_to_max_output_size")},
+    .infer_staged =
+        [](Call& call) {
+          Shape taken{known_flag(call.params[4]) == 1 ? std::max<int64_t>(known_integer(call.params[0]), -1) : -1};
+          call.returns(DType::int32, taken);
+          call.returns(DType::float32, taken);
+          call.returns(DType::int32, {});
+        },
     .kernel =
         [](Call& call) {
           const Tensor &boxes = call.in[0], &scores = call.in[1];
@@ -192,6 +200,7 @@ const Op& overlap_suppression_op = define(Op{
     .name = "NonMaxSuppressionWithOverlaps",
     .arguments = {tensor("overlaps", DType::float32), tensor("scores", DType::float32), integer("max_output_size"),
                   real("overlap_threshold", 0.5), real("score_threshold", -INFINITY)},
+    .infer_staged = [](Call& call) { call.returns(DType::int32, {-1}); },
     .kernel =
         [](Call& call) {
           const Tensor &overlaps = call.in[0], &scores = call.in[1];
@@ -214,6 +223,18 @@ const Op& combined_suppression_op = define(Op{
     .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size_per_class"),
                   integer("max_total_size"), real("iou_threshold", 0.5), real("score_threshold", -INFINITY), flag("pad_per_class"),
                   flag("clip_boxes", true)},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &boxes = call.in[0], &scores = call.in[1];
+          int64_t batch = boxes.rank() == 4 ? boxes.dim(0) : -1, classes = scores.rank() == 3 ? scores.dim(2) : -1;
+          int64_t most = std::max<int64_t>(known_integer(call.params[0]), -1), total = std::max<int64_t>(known_integer(call.params[1]), -1);
+          int64_t per_class = known_product(most, classes), padded = known_flag(call.params[4]);
+          if (padded != 0) total = padded == 1 && total >= 0 && per_class >= 0 ? std::min(total, per_class) : -1;
+          call.returns(DType::float32, {batch, total, 4});
+          call.returns(DType::float32, {batch, total});
+          call.returns(DType::float32, {batch, total});
+          call.returns(DType::int32, {batch});
+        },
     .kernel =
         [](Call& call) {
           constexpr const char* who = "image.combined_non_max_suppression";

@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "ops/elements.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 #include "ops/slicing.h"
 
 namespace tapeflow {
@@ -62,11 +63,88 @@ SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
 }
 
 Tensor slice_by_key(const Tensor& x, const SliceKey& key) {
+  if (x.size() < 0) return get_item(x, encode_key(key));
   SlicePlan plan = plan_slice(x.shape(), key);
   return reshape(strided_slice(x, plan.begin, plan.step, plan.count), plan.result);
 }
 
+Params encode_key(const SliceKey& key) {
+  Ints numbers;
+  for (const SlicePart& part : key)
+    for (int64_t n : {int64_t(part.kind), part.begin, part.end, part.step, int64_t(part.has_begin) + 2 * int64_t(part.has_end)}) numbers.push_back(n);
+  return {Param(numbers)};
+}
+
 namespace {
+
+SliceKey decode_key(const Ints& numbers) {
+  SliceKey key;
+  if (numbers.size() % kNumbersPerPart) fail(ErrorKind::invalid_argument, "__getitem__: a key has ", kNumbersPerPart, " numbers per part; got ", numbers.size());
+  for (size_t i = 0; i < numbers.size(); i += kNumbersPerPart) {
+    if (numbers[i] < 0 || numbers[i] > 3) fail(ErrorKind::invalid_argument, "__getitem__: a part of a key is of kind 0 to 3; got ", numbers[i]);
+    key.push_back({SlicePart::Kind(numbers[i]), numbers[i + 1], numbers[i + 2], numbers[i + 3], (numbers[i + 4] & 1) != 0, (numbers[i + 4] & 2) != 0});
+  }
+  return key;
+}
+
+// The shape of x[key] as far as it is known.
+Shape known_slice(const Shape& x, const SliceKey& key) {
+  if (!x.known_rank()) return Shape::unknown();
+  Shape result;
+  int d = 0, used = 0;
+  for (const SlicePart& part : key) used += part.kind == SlicePart::Kind::index || part.kind == SlicePart::Kind::range;
+  if (used > x.rank())
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", x.rank(), "; input has only ", x.rank(), " dims");
+  for (const SlicePart& part : key) {
+    bool told = part.begin != kUnknownInt && part.end != kUnknownInt && part.step != kUnknownInt;
+    switch (part.kind) {
+      case SlicePart::Kind::ellipsis:
+        for (int until = d + x.rank() - used; d < until; ++d) result.append(x[d]);
+        break;
+      case SlicePart::Kind::new_axis: result.append(1); break;
+      case SlicePart::Kind::index:
+        if (told && x[d] >= 0) plan_slice(Shape{x[d]}, {part});
+        ++d;
+        break;
+      case SlicePart::Kind::range: {
+        bool whole = !part.has_begin && !part.has_end && part.step == 1;
+        result.append(whole ? x[d] : told && x[d] >= 0 ? plan_slice(Shape{x[d]}, {part}).result[0] : -1);
+        ++d;
+        break;
+      }
+    }
+  }
+  for (; d < x.rank(); ++d) result.append(x[d]);
+  return result;
+}
+
+// x[key] where shapes or bounds are not known while tracing.
+const Op& get_item_op = define(Op{
+    .name = "GetItem",
+    .arguments = {tensor("input", any_dtype), ints("key")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          bool told = count_known(call.params[0]);
+          for (size_t i = 0; told && i < call.params.ints(0).size(); i += kNumbersPerPart) told = call.params.ints(0)[i] != kUnknownInt;
+          call.returns(x.dtype(), told ? known_slice(x.shape(), decode_key(call.params.ints(0))) : Shape::unknown());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          SlicePlan plan = plan_slice(call.in[0].shape(), decode_key(call.params.ints(0)));
+          Tensor cut = strided_slice(call.in[0], plan.begin, plan.step, plan.count);
+          call.out.push_back(cut.view(plan.result));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params.ints(0)));
+          Tensor dy = reshape(c.dy(), Shape(plan.count.data(), int(plan.count.size())));
+          c.set(0, strided_spread(dy, c.shape(0), plan.begin, plan.step));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
 
 // Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
 template <class Row> void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
@@ -119,6 +197,15 @@ void require_inside(const Shape& shape, const Ints& begin, const Ints& step, con
 const Op& strided_slice_op = define(Op{
     .name = "StridedSlice",
     .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          Shape shape = known_shape(call.params[2]);
+          if (!shape.known_rank() && x.rank() >= 0) shape = unknown_dims(x.rank());
+          if (x.size() >= 0 && all_known(call.params[0]) && all_known(call.params[1]) && all_known(call.params[2]))
+            require_inside(x.shape(), call.params.ints(0), call.params.ints(1), call.params.ints(2));
+          call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -151,6 +238,7 @@ const Op& strided_slice_op = define(Op{
 const Op& strided_spread_op = define(Op{
     .name = "StridedSliceGrad",
     .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
     .kernel =
         [](Call& call) {
           const Tensor& dy = call.in[0];
@@ -179,6 +267,7 @@ const Op& strided_spread_op = define(Op{
 
 }  // namespace
 
+Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_op, {x}, key); }
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
   return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});
 }
@@ -295,6 +384,19 @@ const Op& gather_op = define(Op{
         [](Call& call) {
           call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1)).result);
         },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &indices = call.in[1];
+          int64_t axis = known_integer(call.params[0]), batch_dims = known_integer(call.params[1]);
+          int rank = x.rank() < 0 || indices.rank() < 0 || batch_dims == kUnknownInt
+                         ? -1
+                         : int(x.rank() - 1 + indices.rank() - (batch_dims < 0 ? batch_dims + indices.rank() : batch_dims));
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(rank));
+          try_out(call, [](Call& c) {
+            c.returns(c.in[0].dtype(), plan_gather("gather", c.in[0].shape(), c.in[1].shape(), c.params.integer(0), c.params.integer(1)).result);
+          });
+        },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
@@ -334,6 +436,7 @@ const Op& gather_op = define(Op{
 const Op& gather_spread_op = define(Op{
     .name = "GatherSpread",
     .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"), integer("batch_dims")},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
     .kernel =
         [](Call& call) {
           const Tensor& dy = call.in[0];
@@ -409,6 +512,17 @@ const Op& gather_nd_op = define(Op{
         [](Call& call) {
           call.returns(call.in[0].dtype(), plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
         },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &indices = call.in[1];
+          int64_t batch_dims = known_integer(call.params[0]), depth = indices.rank() > 0 ? indices.shape().back() : -1;
+          if (x.rank() < 0 || depth < 0 || batch_dims == kUnknownInt) return call.returns(x.dtype(), Shape::unknown());
+          if (depth + batch_dims > x.rank())
+            fail(ErrorKind::invalid_argument, "gather_nd: index innermost dimension length must be <= params rank; saw: ", depth, " vs. ", x.rank() - batch_dims);
+          Shape shape = indices.shape().slice(0, indices.rank() - 1);
+          for (int i = int(depth + batch_dims); i < x.rank(); ++i) shape.append(x.dim(i));
+          call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
@@ -430,22 +544,19 @@ const Op& gather_nd_op = define(Op{
           if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
           // Positions with the batch numbers in front.
           const Shape& s = indices.shape();
-          int64_t depth = s.back(), n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
-          Ints flat = read_ints(indices);
-          std::vector<int64_t> full;
+          int64_t n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
+          std::vector<int64_t> numbers;
           for (int64_t i = 0; i < n; ++i) {
-            int64_t batch = i / per_batch, unit = 1;
-            std::vector<int64_t> where;
-            for (int d = int(batch_dims) - 1; d >= 0; --d) {
-              where.insert(where.begin(), batch / unit % s[d]);
-              unit *= s[d];
+            int64_t unit = n / per_batch;
+            for (int d = 0; d < batch_dims; ++d) {
+              unit /= s[d];
+              numbers.push_back(i / per_batch / unit % s[d]);
             }
-            full.insert(full.end(), where.begin(), where.end());
-            for (int64_t k = 0; k < depth; ++k) full.push_back(flat[size_t(i * depth + k)]);
           }
           Shape wide = s;
-          wide[s.rank() - 1] = depth + batch_dims;
-          c.set(0, scatter_nd(int_tensor(full, DType::int64).view(wide), c.dy(), c.shape(0)));
+          wide[s.rank() - 1] = batch_dims;
+          Tensor parts[] = {int_tensor(numbers, indices.dtype()).view(wide), indices};
+          c.set(0, scatter_nd(concat(parts, s.rank() - 1), c.dy(), c.shape(0)));
         },
     .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0))); },
     .keep = keep_input(1),
@@ -464,6 +575,7 @@ const Op& scatter_nd_op = define(Op{
             fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ", call.in[1].shape());
           call.returns(call.in[1].dtype(), shape);
         },
+    .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[0])); },
     .kernel =
         [](Call& call) {
           const Tensor &updates = call.in[1], &y = call.out[0];
@@ -530,6 +642,7 @@ template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
 template <DTypes Set, class Combine> Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
   Op op{.name = name, .arguments = {tensor("tensor", Set), index_tensor("indices"), tensor("updates", Set)}};
   op.infer = infer_tensor_scatter;
+  op.infer_staged = same_as_input;
   op.kernel = tensor_scatter_kernel<Set, Combine>;
   op.vjp = vjp;
   op.keep = keep;
@@ -592,6 +705,22 @@ const Op& tensor_scatter_min_op = define(tensor_scatter<real_numbers, Smaller>(
 const Op& dynamic_partition_op = define(Op{
     .name = "DynamicPartition",
     .arguments = {tensor("data", any_dtype), index_tensor("partitions"), integer("num_partitions")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &partitions = call.in[1];
+          int64_t count = known_integer(call.params[0]);
+          if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1, and known while tracing");
+          Shape shape = Shape::unknown();
+          if (x.rank() >= 0 && partitions.rank() >= 0) {
+            bool starts = partitions.rank() <= x.rank();
+            for (int i = 0; starts && i < partitions.rank(); ++i) starts = x.dim(i) < 0 || partitions.dim(i) < 0 || x.dim(i) == partitions.dim(i);
+            if (!starts)
+              fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
+            shape = Shape{-1};
+            for (int i = partitions.rank(); i < x.rank(); ++i) shape.append(x.dim(i));
+          }
+          for (int64_t p = 0; p < count; ++p) call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &partitions = call.in[1];
@@ -642,6 +771,7 @@ const Op& dynamic_partition_op = define(Op{
           c.set(0, reshape(rows_of_x, c.shape(0)));
         },
     .keep = keep_input(1),
+    .rule_needs_values = true,
     .names = {"dynamic_partition"},
     .doc = "The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.\n\n>>> tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)\n[[1, 3], [2]]",
     .returns_list = true,
@@ -651,6 +781,13 @@ const Op& dynamic_partition_op = define(Op{
 const Op& stitch_op = define(Op{
     .name = "StitchRows",
     .arguments = {index_tensor("indices"), tensor("rows", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          Shape shape = call.in[1].shape();
+          if (shape.rank() == 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got a scalar");
+          if (shape.known_rank()) shape[0] = -1;
+          call.returns(call.in[1].dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor &indices = call.in[0], &rows = call.in[1];
@@ -682,6 +819,7 @@ const Op& stitch_op = define(Op{
 const Op& where_op = define(Op{
     .name = "Where",
     .arguments = {tensor("condition", fixed_size)},
+    .infer_staged = [](Call& call) { call.returns(DType::int64, {-1, call.in[0].rank()}); },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "ops/elements.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -27,6 +28,7 @@ template <class T> T* offset(T* p, int64_t elements, size_t size) {
 const Op& identity_op = define(Op{
     .name = "Identity",
     .arguments = {tensor("input", any_dtype)},
+    .infer_staged = same_as_input,
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
@@ -39,6 +41,7 @@ const Op& identity_op = define(Op{
 const Op& stop_gradient_op = define(Op{
     .name = "StopGradient",
     .arguments = {tensor("input", any_dtype)},
+    .infer_staged = same_as_input,
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .gradient = Gradient::none,
@@ -51,6 +54,7 @@ const Op& stop_gradient_op = define(Op{
 const Op& straight_through_op = define(Op{
     .name = "StraightThrough",
     .arguments = {tensor("x", numbers), tensor("y", numbers)},
+    .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), call.in[1].shape()); },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.in[1];
@@ -76,6 +80,7 @@ template <class T> void check_numbers(const T* x, int64_t n, const std::string& 
 const Op& check_numerics_op = define(Op{
     .name = "CheckNumerics",
     .arguments = {tensor("tensor", floating), text("message")},
+    .infer_staged = same_as_input,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -95,27 +100,34 @@ const Op& check_numerics_op = define(Op{
     .doc = "`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.\n\n>>> tf.debugging.check_numerics([1., 2.], 'x')\n[1., 2.]",
 });
 
+void infer_bitcast(Call& call) {
+  const Tensor& x = call.in[0];
+  if (call.params[0].is_none()) fail(ErrorKind::type, "bitcast: type must be given");
+  DType to = call.params.dtype(0);
+  if (!fixed_size.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
+  size_t from_size = size_of(x.dtype()), to_size = size_of(to);
+  Shape shape = x.shape();
+  if (from_size > to_size) {
+    shape.append(int64_t(from_size / to_size));
+  } else if (from_size < to_size) {
+    int64_t ratio = int64_t(to_size / from_size);
+    if (shape.rank() == 0 || shape.back() != ratio)
+      fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast from ", name_of(x.dtype()), " to ", name_of(to), ": the last dimension must be ", ratio, "; got shape ", shape);
+    shape.remove(shape.rank() - 1);
+  }
+  call.returns(to, shape);
+}
+
 // The same bytes as elements of another type. A size that shrinks adds a dimension at the end, one that grows takes it.
 const Op& bitcast_op = define(Op{
     .name = "Bitcast",
     .arguments = {tensor("input", fixed_size), dtype_argument("type")},
+    .infer_staged = [](Call& call) { try_out(call, infer_bitcast); },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          if (call.params[0].is_none()) fail(ErrorKind::type, "bitcast: type must be given");
-          DType to = call.params.dtype(0);
-          if (!fixed_size.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
-          size_t from_size = size_of(x.dtype()), to_size = size_of(to);
-          Shape shape = x.shape();
-          if (from_size > to_size) {
-            shape.append(int64_t(from_size / to_size));
-          } else if (from_size < to_size) {
-            int64_t ratio = int64_t(to_size / from_size);
-            if (shape.rank() == 0 || shape.back() != ratio)
-              fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast from ", name_of(x.dtype()), " to ", name_of(to), ": the last dimension must be ", ratio, "; got shape ", shape);
-            shape.remove(shape.rank() - 1);
-          }
-          Tensor y = Tensor::allocate(to, shape);
+          infer_bitcast(call);
+          Tensor y = Tensor::allocate(call.specs[0].dtype, call.specs[0].shape);
           if (y.bytes()) std::memcpy(y.mutable_raw(), x.raw(), y.bytes());
           call.out.push_back(y);
         },
@@ -152,9 +164,27 @@ Shape resolved_shape(const char* who, int64_t size, const Ints& dims) {
   return shape;
 }
 
+void infer_reshape(Call& call) {
+  const Tensor& x = call.in[0];
+  const Param& wanted = call.params[0];
+  Shape shape = known_shape(wanted);
+  if (!shape.known_rank()) return call.returns(x.dtype(), shape);
+  if (x.size() >= 0 && all_known(wanted)) return call.returns(x.dtype(), resolved_shape(call.name(), x.size(), wanted.ints));
+  int open = 0, place = 0;
+  int64_t known = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] < 0) ++open, place = i;
+    else known *= shape[i];
+  }
+  // One dimension that is left is what remains of the elements.
+  if (open == 1 && x.size() >= 0 && known > 0 && x.size() % known == 0) shape[place] = x.size() / known;
+  call.returns(x.dtype(), shape);
+}
+
 const Op& reshape_op = define(Op{
     .name = "Reshape",
     .arguments = {tensor("tensor", any_dtype), ints("shape")},
+    .infer_staged = infer_reshape,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -171,6 +201,18 @@ const Op& reshape_op = define(Op{
 const Op& expand_dims_op = define(Op{
     .name = "ExpandDims",
     .arguments = {tensor("input", any_dtype), integer("axis")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t axis = known_integer(call.params[0]);
+          if (x.rank() < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(x.rank() + 1));
+          if (axis < -x.rank() - 1 || axis > x.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+          Shape shape = x.shape();
+          shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
+          call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -192,6 +234,27 @@ const Op& expand_dims_op = define(Op{
 const Op& squeeze_op = define(Op{
     .name = "Squeeze",
     .arguments = {tensor("input", any_dtype), axes("axis")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& axes = call.params[0];
+          bool everywhere = axes.is_none() || axes.ints.empty(), drop[kMaxRank] = {};
+          if (x.rank() < 0 || !all_known(axes) || (everywhere && x.size() < 0 && std::count(x.shape().begin(), x.shape().end(), -1)))
+            return call.returns(x.dtype(), Shape::unknown());
+          for (int i = 0; i < x.rank() && everywhere; ++i) drop[i] = x.dim(i) == 1;
+          for (int64_t axis : axes.ints) {
+            if (axis < -x.rank() || axis >= x.rank())
+              fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+            int i = int(axis < 0 ? axis + x.rank() : axis);
+            if (x.dim(i) >= 0 && x.dim(i) != 1)
+              fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i, "], expected a dimension of 1, got ", x.dim(i));
+            drop[i] = true;
+          }
+          Shape shape;
+          for (int i = 0; i < x.rank(); ++i)
+            if (!drop[i]) shape.append(x.dim(i));
+          call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -301,6 +364,17 @@ const Op& transpose_op = define(Op{
           for (int64_t i : resolved_permutation(call.name(), call.params[0], x.rank())) shape.append(x[int(i)]);
           call.returns(call.in[0].dtype(), shape);
         },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& order = call.params[0];
+          int rank = x.rank() < 0 && !order.is_none() && count_known(order) ? int(order.ints.size()) : x.rank();
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (x.rank() < 0 || !all_known(order)) return call.returns(x.dtype(), unknown_dims(rank));
+          Shape shape;
+          for (int64_t i : resolved_permutation(call.name(), order, rank)) shape.append(x.dim(int(i)));
+          call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
@@ -340,6 +414,42 @@ const Op& transpose_op = define(Op{
     .family = "movement",
 });
 
+// ---- the shape itself
+
+const Op& shape_op = define(Op{
+    .name = "Shape",
+    .arguments = {tensor("input", any_dtype), dtype_argument("out_type")},
+    .infer_staged =
+        [](Call& call) {
+          DType type = call.params[0].is_none() ? DType::int32 : call.params.dtype(0);
+          call.returns(type, {call.in[0].rank()});
+        },
+    .kernel = [](Call& call) { call.out.push_back(int_tensor(call.in[0].shape().dims(), call.params[0].is_none() ? DType::int32 : call.params.dtype(0))); },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+});
+
+// The same tensor, if its shape is the given one; -1 stands for any dimension, None for any shape.
+Shape ensured_shape(const Call& call, const Shape& x) {
+  if (call.params[0].is_none()) return x;
+  Shape wanted = call.params.shape(0);
+  bool fits = !x.known_rank() || x.rank() == wanted.rank();
+  for (int i = 0; fits && i < x.rank(); ++i) fits = x[i] < 0 || wanted[i] < 0 || x[i] == wanted[i];
+  if (!fits) fail(ErrorKind::invalid_argument, "ensure_shape: Shape of tensor x ", x, " is not compatible with expected shape ", wanted, ".");
+  for (int i = 0; i < x.rank(); ++i)
+    if (wanted[i] < 0) wanted[i] = x[i];
+  return wanted;
+}
+const Op& ensure_shape_op = define(Op{
+    .name = "EnsureShape",
+    .arguments = {tensor("input", any_dtype), axes("shape")},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), ensured_shape(call, call.in[0].shape())); },
+    .kernel = [](Call& call) { call.out.push_back(call.in[0].view(ensured_shape(call, call.in[0].shape()))); },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+});
+
 // ---- broadcasting
 
 const Op& broadcast_to_op = define(Op{
@@ -355,6 +465,20 @@ const Op& broadcast_to_op = define(Op{
           if (!broadcast(x, shape, &both) || !(both == shape))
             fail(ErrorKind::invalid_argument, call.name(), ": Incompatible shapes: ", x, " vs. ", shape);
           call.returns(call.in[0].dtype(), shape);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Shape &x = call.in[0].shape(), shape = known_shape(call.params[0]);
+          Shape both = shape;
+          if (!shape.known_rank() || !x.known_rank()) return call.returns(call.in[0].dtype(), shape);
+          for (int i = 0; i < shape.rank(); ++i)
+            if (call.params.ints(0)[size_t(i)] == -1 && i >= shape.rank() - x.rank()) both[i] = x[i - shape.rank() + x.rank()];
+          Shape result;
+          if (x.rank() > shape.rank() || !broadcast(x, both, &result))
+            fail(ErrorKind::invalid_argument, call.name(), ": Incompatible shapes: ", x, " vs. ", shape);
+          for (int i = 0; i < both.rank(); ++i)
+            if (both[i] < 0 && result[i] > 1) both[i] = result[i];
+          call.returns(call.in[0].dtype(), both);
         },
     .kernel =
         [](Call& call) {
@@ -418,10 +542,47 @@ void infer_concat(Call& call) {
   call.returns(call.in[0].dtype(), shape);
 }
 
+// Dimensions that agree as far as they are known, and what is known of them together.
+void merge_dims(const Call& call, Shape& into, const Shape& other, int but) {
+  if (!other.known_rank()) return;
+  if (!into.known_rank()) {
+    into = other;
+    return;
+  }
+  bool same = into.rank() == other.rank();
+  for (int d = 0; same && d < into.rank(); ++d) {
+    same = d == but || into[d] < 0 || other[d] < 0 || into[d] == other[d];
+    if (d != but && into[d] < 0) into[d] = other[d];
+  }
+  if (!same) fail(ErrorKind::invalid_argument, call.name(), ": dimensions of inputs should match, Shapes of all inputs must match: ", into, " vs. ", other);
+}
+
+void infer_concat_staged(Call& call) {
+  if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+  int rank = -1;
+  for (const Tensor& t : call.in) rank = std::max(rank, t.rank());
+  int64_t given = known_integer(call.params[0]);
+  if (rank < 0) return call.returns(call.in[0].dtype(), Shape::unknown());
+  if (given == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(rank));
+  if (rank == 0) fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  int axis = normalize_axis(call.name(), given, rank);
+  Shape shape = unknown_dims(rank);
+  int64_t length = 0;
+  for (const Tensor& t : call.in) {
+    if (t.dtype() != call.in[0].dtype())
+      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+    merge_dims(call, shape, t.shape(), axis);
+    length = known_sum(length, t.rank() < 0 ? -1 : t.dim(axis));
+  }
+  shape[axis] = length;
+  call.returns(call.in[0].dtype(), shape);
+}
+
 const Op& concat_op = define(Op{
     .name = "ConcatV2",
     .arguments = {tensors("values", any_dtype), integer("axis")},
     .infer = infer_concat,
+    .infer_staged = infer_concat_staged,
     .kernel =
         [](Call& call) {
           const Tensor& y = call.out[0];
@@ -450,9 +611,35 @@ const Op& concat_op = define(Op{
     .doc = "Tensors joined along `axis`.\n\n>>> tf.concat([[1, 2], [3]], 0)\n[1, 2, 3]",
 });
 
+void infer_split(Call& call) {
+  const Tensor& x = call.in[0];
+  const Param& sizes = call.params[0];
+  int64_t axis = known_integer(call.params[1]);
+  if (!count_known(sizes)) fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from the sizes: their number must be known while tracing");
+  bool placed = x.rank() >= 0 && axis != kUnknownInt;
+  if (placed) axis = normalize_axis(call.name(), axis, x.rank());
+  int64_t total = 0, rest = -1;
+  int open = 0;
+  for (int64_t n : sizes.ints) {
+    if (n < 0 && n > kUnknownCount) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+    if (n < 0) ++open;
+    else total += n;
+  }
+  int64_t length = placed ? x.dim(int(axis)) : -1;
+  if (length >= 0 && (total > length || (open == 0 && total != length)))
+    fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ", length, "; got a sum of ", total);
+  if (open == 1 && length >= 0) rest = length - total;
+  for (int64_t n : sizes.ints) {
+    Shape shape = placed ? x.shape() : x.rank() < 0 ? Shape::unknown() : unknown_dims(x.rank());
+    if (placed) shape[int(axis)] = n < 0 ? rest : n;
+    call.returns(x.dtype(), shape);
+  }
+}
+
 const Op& split_op = define(Op{
     .name = "SplitV",
     .arguments = {tensor("value", any_dtype), ints("size_splits"), integer("axis", 0)},
+    .infer_staged = infer_split,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
@@ -511,6 +698,23 @@ const Op& pack_op = define(Op{
           shape.insert(int(axis < 0 ? axis + first.rank() + 1 : axis), int64_t(call.in.size()));
           call.returns(call.in[0].dtype(), shape);
         },
+    .infer_staged =
+        [](Call& call) {
+          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+          Shape shape = Shape::unknown();
+          for (const Tensor& t : call.in) {
+            if (t.dtype() != call.in[0].dtype())
+              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+            merge_dims(call, shape, t.shape(), -1);
+          }
+          int64_t axis = known_integer(call.params[0]);
+          if (!shape.known_rank()) return call.returns(call.in[0].dtype(), shape);
+          if (axis == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(shape.rank() + 1));
+          if (axis < -shape.rank() - 1 || axis > shape.rank())
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -shape.rank() - 1, ", ", shape.rank() + 1, ")");
+          shape.insert(int(axis < 0 ? axis + shape.rank() + 1 : axis), int64_t(call.in.size()));
+          call.returns(call.in[0].dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor &y = call.out[0], &first = call.in[0];
@@ -535,12 +739,30 @@ const Op& pack_op = define(Op{
 const Op& unpack_op = define(Op{
     .name = "Unpack",
     .arguments = {tensor("value", any_dtype), integer("num", -1), integer("axis", 0)},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t num = known_integer(call.params[0]), axis = known_integer(call.params[1]);
+          Shape shape = x.shape();
+          if (axis == kUnknownInt) {
+            shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
+          } else if (x.rank() >= 0) {
+            if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+            int place = normalize_axis(call.name(), axis, x.rank());
+            if (x.dim(place) >= 0) num = x.dim(place);
+            shape.remove(place);
+          }
+          if (num < 0) fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from shape ", PythonShape{x.shape()});
+          for (int64_t i = 0; i < num; ++i) call.returns(x.dtype(), shape);
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
           if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
           int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
           int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
+          if (call.params.integer(0) >= 0 && call.params.integer(0) != n)
+            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params.integer(0), " for shape ", x.shape());
           Shape shape = x.shape();
           shape.remove(axis);
           size_t size = size_of(x.dtype());
@@ -580,6 +802,18 @@ const Op& tile_op = define(Op{
             shape[i] *= m[size_t(i)];
           }
           call.returns(call.in[0].dtype(), shape);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& m = call.params[0];
+          int64_t rank = x.rank() >= 0 ? x.rank() : count_known(m) ? int64_t(m.ints.size()) : -1;
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (x.rank() >= 0 && count_known(m) && int(m.ints.size()) != x.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ", x.rank(), " but got length ", m.ints.size());
+          Shape shape = unknown_dims(rank);
+          for (int i = 0; i < rank && count_known(m) && x.rank() >= 0; ++i) shape[i] = known_product(x.dim(i), std::max<int64_t>(m.ints[size_t(i)], -1));
+          call.returns(x.dtype(), shape);
         },
     .kernel =
         [](Call& call) {
@@ -631,6 +865,7 @@ const Op& reverse_op = define(Op{
           for (int64_t a : call.params.ints(0)) normalize_axis(call.name(), a, call.in[0].rank());
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
+    .infer_staged = same_as_input,
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
@@ -668,6 +903,19 @@ const Op& pad_op = define(Op{
             shape[i] += before + after;
           }
           call.returns(call.in[0].dtype(), shape);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& p = call.params[0];
+          int64_t rank = x.rank() >= 0 ? x.rank() : count_known(p) ? int64_t(p.ints.size() / 2) : -1;
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (count_known(p) && int64_t(p.ints.size()) != 2 * rank)
+            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ", rank, "; got ", p.ints.size() / 2);
+          Shape shape = unknown_dims(rank);
+          for (int i = 0; i < rank && count_known(p) && x.rank() >= 0; ++i)
+            shape[i] = known_sum(x.dim(i), known_sum(std::max<int64_t>(p.ints[size_t(2 * i)], -1), std::max<int64_t>(p.ints[size_t(2 * i) + 1], -1)));
+          call.returns(x.dtype(), shape);
         },
     .kernel =
         [](Call& call) {
@@ -727,7 +975,12 @@ Tensor unbroadcast(const Tensor& x, const Shape& shape) {
   return reshape(sum, shape);
 }
 
+// Elements can only be made of a shape that is known.
+static void require_known(const Shape& shape) {
+  if (!shape.fully_known()) fail(ErrorKind::needs_value, "a tensor of shape ", shape, " cannot be made while tracing: its shape is not known yet");
+}
 Tensor zeros(DType dtype, const Shape& shape) {
+  require_known(shape);
   Tensor t = Tensor::allocate(dtype, shape);
   if (dtype != DType::string) std::memset(t.mutable_raw(), 0, t.bytes());
   return t;
@@ -735,8 +988,15 @@ Tensor zeros(DType dtype, const Shape& shape) {
 Tensor filled(DType dtype, const Shape& shape, double value) {
   Tensor one = Tensor::number(dtype, value);
   if (shape.rank() == 0) return one;
+  require_known(shape);
   PauseRecording paused;
   return broadcast_to(one, shape);
+}
+Tensor filled_like(const Tensor& x, double value) {
+  if (x.size() >= 0) return filled(x.dtype(), x.shape(), value);
+  PauseRecording paused;
+  Tensor shape = run(shape_op, {x}, {Param(DType::int64)});
+  return run(broadcast_to_op, {Tensor::number(x.dtype(), value)}, {Param(shape, int(Argument::Kind::ints))});
 }
 Tensor int_tensor(std::span<const int64_t> values, DType dtype) {
   Tensor t = Tensor::allocate(dtype, {int64_t(values.size())});

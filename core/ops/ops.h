@@ -54,11 +54,12 @@ Tensor select(const Tensor& condition, const Tensor& x, const Tensor& y);
 // casting
 Tensor cast(const Tensor& x, DType);
 
-// constants, made without passing the door
+// constants, made without passing the door, unless they have the shape of something that is not known yet
 Tensor zeros(DType, const Shape&);
 Tensor filled(DType, const Shape&, double value);
-inline Tensor zeros_like(const Tensor& x) { return zeros(x.dtype(), x.shape()); }
-inline Tensor ones_like(const Tensor& x) { return filled(x.dtype(), x.shape(), 1); }
+Tensor filled_like(const Tensor& x, double value);  // of x's dtype and shape, which need not be known yet
+inline Tensor zeros_like(const Tensor& x) { return x.size() >= 0 ? zeros(x.dtype(), x.shape()) : filled_like(x, 0); }
+inline Tensor ones_like(const Tensor& x) { return filled_like(x, 1); }
 Tensor int_tensor(std::span<const int64_t>, DType = DType::int32);
 Ints read_ints(const Tensor&);  // the elements of an integer tensor
 

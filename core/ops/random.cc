@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "ops/elements.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -62,9 +63,12 @@ Philox generator(const Call& call) {
 }
 
 Shape drawn_shape(const Call& call) {
+  if (!count_known(call.params[0])) return Shape::unknown();
   Shape shape = call.params.shape(0);
-  for (int64_t d : shape)
-    if (d < 0) fail(ErrorKind::invalid_argument, called(call), ": Dimension ", d, " must be >= 0; got shape ", shape);
+  for (int64_t& d : std::span(shape.rank() ? &shape[0] : nullptr, size_t(shape.rank()))) {
+    if (d <= kUnknownCount) d = -1;  // while tracing
+    else if (d < 0) fail(ErrorKind::invalid_argument, called(call), ": Dimension ", d, " must be >= 0; got shape ", shape);
+  }
   return shape;
 }
 
@@ -85,6 +89,7 @@ template <DTypes Set, class Fill> const Op& define_drawn(const char* name, Fill)
       .name = name,
       .arguments = with_generator({dtype_argument("dtype")}),
       .infer = infer_drawn<Set>,
+      .infer_staged = infer_drawn<Set>,
       .kernel =
           [](Call& call) {
             Philox p = generator(call);
@@ -228,6 +233,7 @@ const Op& gamma_op = define(Op{
     .name = "StatelessRandomGammaV3",
     .arguments = with_generator({tensor("alpha", gamma_dtypes, -1)}),
     .infer = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
+    .infer_staged = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
     .kernel =
         [](Call& call) {
           Philox p = generator(call);
@@ -300,6 +306,7 @@ const Op& poisson_op = define(Op{
     .name = "PhiloxPoisson",
     .arguments = with_generator({dtype_argument("dtype"), tensor("lam", counts_dtypes, -1)}),
     .infer = infer_drawn<counts_dtypes>,
+    .infer_staged = infer_drawn<counts_dtypes>,
     .kernel =
         [](Call& call) {
           Philox p = generator(call);
@@ -319,6 +326,7 @@ const Op& binomial_op = define(Op{
     .name = "PhiloxBinomial",
     .arguments = with_generator({dtype_argument("dtype"), tensor("counts", counts_dtypes, -1), tensor("probs", counts_dtypes, -1)}),
     .infer = infer_drawn<counts_dtypes>,
+    .infer_staged = infer_drawn<counts_dtypes>,
     .kernel =
         [](Call& call) {
           Philox p = generator(call);
@@ -418,6 +426,7 @@ const Op& bounded_normal_op = define(Op{
     .name = "PhiloxBoundedNormal",
     .arguments = with_generator({tensor("means", gamma_dtypes), tensor("stddevs", gamma_dtypes), tensor("minvals", gamma_dtypes), tensor("maxvals", gamma_dtypes)}),
     .infer = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
+    .infer_staged = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
     .kernel =
         [](Call& call) {
           Philox next = generator(call);

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -141,11 +142,24 @@ template <bool Sorted> void extremum_vjp(RuleContext& c) {
 template <class Fold, DTypes Set> Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, const char* doc) {
   Op op{.name = name, .arguments = {tensor("data", Set), index_tensor("segment_ids")}};
   if (sorted) {
+    op.infer_staged = [](Call& call) {
+      Shape shape = call.in[0].shape();
+      if (shape.rank() == 0) fail(ErrorKind::invalid_argument, call.name(), ": data must have at least one dimension; got shape []");
+      if (shape.known_rank()) shape[0] = -1;
+      call.returns(call.in[0].dtype(), shape);
+    };
     op.kernel = sorted_kernel<Set, Fold>;
     op.makes_outputs = true;
   } else {
     op.arguments.push_back(integer("num_segments"));
     op.infer = infer_unsorted;
+    op.infer_staged = [](Call& call) {
+      const Tensor &x = call.in[0], &ids = call.in[1];
+      if (x.rank() < 0 || ids.rank() < 0 || ids.rank() > x.rank()) return call.returns(x.dtype(), Shape::unknown());
+      Shape shape{std::max<int64_t>(known_integer(call.params[0]), -1)};
+      for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x.dim(i));
+      call.returns(x.dtype(), shape);
+    };
     op.kernel = unsorted_kernel<Set, Fold>;
   }
   if constexpr (std::is_same_v<Fold, SumFold>) {

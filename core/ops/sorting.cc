@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "kernels/sort.h"
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -128,6 +129,13 @@ const Op& search_sorted_op = define(Op{
 const Op& distinct_op = define(Op{
     .name = "DistinctElements",
     .arguments = {tensor("x", ordered | strings), dtype_argument("out_idx")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (x.rank() >= 0 && x.rank() != 1) fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
+          DType type = index_dtype(call.params[0]);
+          for (int64_t n : {int64_t(-1), x.rank() < 0 ? -1 : x.dim(0), int64_t(-1)}) call.returns(type, {n});
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];

@@ -1,5 +1,6 @@
 // The product of a sparse and a dense matrix.
 #include "ops/family.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -29,6 +30,14 @@ const Op& sparse_matmul_op = define(Op{
           if (call.in[1].dtype() != call.in[2].dtype())
             fail(ErrorKind::invalid_argument, "sparse_dense_matmul: both matrices must have one dtype; got ", name_of(call.in[1].dtype()), " and ", name_of(call.in[2].dtype()));
           call.returns(call.in[2].dtype(), {rows, b[1]});
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& b = call.in[2];
+          int64_t adjoint = known_flag(call.params[1]);
+          Shape shape = known_shape(call.params[0]);
+          int64_t rows = shape.rank() == 2 && adjoint != kUnknownInt ? shape[adjoint ? 1 : 0] : -1;
+          call.returns(b.dtype(), {rows, b.rank() == 2 ? b.dim(1) : -1});
         },
     .kernel =
         [](Call& call) {

@@ -8,6 +8,7 @@
 #include "graph/differentiate.h"
 #include "graph/run.h"
 #include "ops/ops.h"
+#include "ops/partial_shape.h"
 #include "python/graph.h"
 
 namespace tapeflow::python {
@@ -419,7 +420,25 @@ PyObject* narrow_shape(PyObject*, PyObject* args) {
   });
 }
 
+// known_elements(tensor): the flat elements of an integer tensor as far as they are known while tracing, None for others;
+// None if not even their number is known.
+PyObject* known_elements_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(o);
+    if (!t.symbolic() && !integers.has(t.dtype())) Py_RETURN_NONE;
+    auto* graph = t.symbolic() ? static_cast<Graph*>(t.body()->symbol().graph) : nullptr;
+    if (t.symbolic() && !graph) Py_RETURN_NONE;
+    Ints known = t.symbolic() ? known_elements(*graph, t) : read_ints(t);
+    if (known.size() == 1 && known[0] == kUnknownCount) Py_RETURN_NONE;
+    Ref list = checked(PyList_New(Py_ssize_t(known.size())));
+    for (size_t i = 0; i < known.size(); ++i)
+      PyList_SET_ITEM(list.get(), Py_ssize_t(i), known[i] == kUnknownInt ? Py_NewRef(Py_None) : checked(PyLong_FromLongLong(known[i])).release());
+    return list.release();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"known_elements", known_elements_of, METH_O, nullptr},
     {"call_python", call_python, METH_VARARGS, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "graph/graph.h"
 #include "python/common.h"
 
 namespace tapeflow::python {
@@ -69,7 +70,12 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   const char* who = op.public_name();
   if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
     Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
-    return Param(t, int(a.kind));
+    DTypes allowed = a.kind == Argument::Kind::flag ? DTypes(booleans) : a.kind == Argument::Kind::real ? real_numbers : integers;
+    if (!allowed.has(t.dtype())) fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
+    Param open(t, int(a.kind));
+    auto* stage = static_cast<const Graph*>(thread_state().stage);
+    std::optional<Param> settled = t.symbolic() ? settled_param(*stage, open) : std::nullopt;
+    return settled ? *settled : open;
   }
   switch (a.kind) {
     case Argument::Kind::flag: {

@@ -20,7 +20,15 @@ bool is_bool_array(PyObject* key) {
   return known_dtype(key) == DType::boolean;
 }
 
-int64_t index_value(PyObject* key) {
+// A number of a key that only running the graph gives, and its place among the numbers of the encoded key.
+struct OpenNumber {
+  size_t place;
+  Tensor value;
+};
+using OpenNumbers = SmallVector<OpenNumber, 4>;
+
+// The number that stands in a key. A symbolic one is put aside, for the `place` in the encoded key.
+int64_t index_value(PyObject* key, OpenNumbers* open = nullptr, size_t place = 0) {
   if (PyLong_CheckExact(key)) {
     long long v = PyLong_AsLongLong(key);
     if (v == -1 && PyErr_Occurred()) throw_python_error();
@@ -30,6 +38,10 @@ int64_t index_value(PyObject* key) {
   if (is_tensor(key) || is_variable(key) || known_dtype(key) != DType::invalid) {
     Tensor t = to_tensor(key, DType::invalid, DType::int32, "__getitem__");
     if (t.rank() != 0 || !integers.has(t.dtype())) fail_key(key);
+    if (t.symbolic() && open) {
+      open->push_back({place, t});
+      return 0;
+    }
     note_on_tapes_if_any(Event::argument, t);
     return read_ints(t)[0];
   }
@@ -39,9 +51,7 @@ int64_t index_value(PyObject* key) {
   return v;
 }
 
-}  // namespace
-
-SliceKey parse_key(PyObject* key) {
+SliceKey parse_key_with(PyObject* key, OpenNumbers* open) {
   SliceKey result;
   PyObject* single[] = {key};
   PyObject** items = single;
@@ -55,6 +65,7 @@ SliceKey parse_key(PyObject* key) {
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = items[i];
+    size_t place = size_t(i) * kNumbersPerPart;
     if (item == Py_Ellipsis) {
       result.push_back({SlicePart::Kind::ellipsis});
     } else if (item == Py_None) {
@@ -62,25 +73,44 @@ SliceKey parse_key(PyObject* key) {
     } else if (PySlice_Check(item)) {
       auto* s = reinterpret_cast<PySliceObject*>(item);
       SlicePart part{SlicePart::Kind::range};
-      if (s->start != Py_None) part.begin = index_value(s->start), part.has_begin = true;
-      if (s->stop != Py_None) part.end = index_value(s->stop), part.has_end = true;
-      if (s->step != Py_None) part.step = index_value(s->step);
+      if (s->start != Py_None) part.begin = index_value(s->start, open, place + 1), part.has_begin = true;
+      if (s->stop != Py_None) part.end = index_value(s->stop, open, place + 2), part.has_end = true;
+      if (s->step != Py_None) part.step = index_value(s->step, open, place + 3);
       result.push_back(part);
     } else {
       SlicePart part{SlicePart::Kind::index};
-      part.begin = index_value(item);
+      part.begin = index_value(item, open, place + 1);
       result.push_back(part);
     }
   }
   return result;
 }
 
+// The key as one vector of numbers, made when the graph runs.
+Params encode_open_key(const SliceKey& key, const OpenNumbers& open) {
+  Params known = encode_key(key);
+  SmallVector<Tensor, 8> numbers;
+  for (int64_t n : known.ints(0)) numbers.push_back(Tensor::scalar(n));
+  for (const OpenNumber& o : open) numbers[o.place] = cast(o.value, DType::int64);
+  return {Param(stack(numbers, 0), int(Argument::Kind::ints))};
+}
+
+}  // namespace
+
+SliceKey parse_key(PyObject* key) { return parse_key_with(key, nullptr); }
+
 PyObject* subscript(PyObject* self, PyObject* key) {
   if (is_bool_array(key)) {
     PyObject* mask = registered("boolean_mask");
     if (mask) return PyObject_CallFunctionObjArgs(mask, self, key, nullptr);
   }
-  return guarded([&] { return wrap(slice_by_key(operand(self), parse_key(key))); });
+  return guarded([&] {
+    OpenNumbers open;
+    bool tracing = thread_state().stage != nullptr;
+    SliceKey parsed = parse_key_with(key, tracing ? &open : nullptr);
+    if (open.empty()) return wrap(slice_by_key(operand(self), parsed));
+    return wrap(get_item(operand(self), encode_open_key(parsed, open)));
+  });
 }
 
 }  // namespace tapeflow::python

@@ -44,6 +44,10 @@ Spec spec_of_resolved(PyObject* o) {
   VariableBody& v = variable_of(o);
   return {v.dtype, v.value ? v.value.shape() : v.shape};
 }
+// One value everywhere, in the shape of a tensor or variable, which need not be known yet.
+Tensor filled_as(PyObject* o, const Spec& spec, double value) {
+  return spec.shape.fully_known() ? filled(spec.dtype, spec.shape, value) : filled_like(operand(o), value);
+}
 
 bool same_value(PyObject* a, PyObject* b) {
   if (is_tensor(a) != is_tensor(b)) return false;
@@ -227,7 +231,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       Tensor dy;
       if (!cotangent_leaves.empty() && cotangent_leaves[i] != Py_None) {
         dy = to_tensor(cotangent_leaves[i], spec.dtype, DType::invalid, "GradientTape.gradient");
-        if (!(dy.shape() == spec.shape)) {
+        bool known = dy.size() >= 0 && spec.shape.fully_known();
+        if (known && !(dy.shape() == spec.shape)) {
           Shape both;
           if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
             fail(ErrorKind::invalid_argument, "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
@@ -237,7 +242,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       }
       if (targets.back() == kNotFollowed)
         for (size_t s = 0; s < resolved_sources.size(); ++s)
-          if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled(spec.dtype, spec.shape, 1));
+          if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled_as(t.get(), spec, 1));
+      if (!dy && !spec.shape.fully_known()) dy = filled_as(t.get(), spec, 1);
       target_specs.push_back(spec);
       cotangents.push_back(std::move(dy));
     }
@@ -255,7 +261,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     SmallVector<Ref, 8> results;
     for (size_t i = 0; i < flow.size(); ++i) {
       Spec spec = spec_of_resolved(resolved_sources[i].get());
-      if (!flow[i] && zeros_for_none) flow[i].values = zeros(spec.dtype, spec.shape);
+      if (!flow[i] && zeros_for_none) flow[i].values = filled_as(resolved_sources[i].get(), spec, 0);
       results.push_back(checked(wrap_cotangent(flow[i], spec.shape)));
     }
     return pack_like(a.sources, results);

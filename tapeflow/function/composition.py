@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.function.trace import init_scope
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
+from tapeflow.types.errors import OpError
 from tapeflow.types.symbolic import Refusals
 from tapeflow.types.tensor_shape import TensorShape
 
@@ -22,13 +25,18 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     refusals, count = Refusals.count, graph.node_count
     try:
         return function(*args, **kwargs)
-    except Exception:
+    except Exception as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         if not symbolic or not (Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)):
             raise
         graph.cut_back(count)
-        return _run_whole(function, args, kwargs, leaves, symbolic)
+        try:
+            return _run_whole(function, args, kwargs, leaves, symbolic)
+        except Exception:
+            if isinstance(error, ValueError | OpError):
+                raise error from None
+            raise
 
 
 def _run_whole(
@@ -44,37 +52,94 @@ def _run_whole(
         return function(*positional, **named)
 
     with init_scope():
-        first, structure = _probe(run, symbolic, 2, np.zeros)
-        try:
-            second, _ = _probe(run, symbolic, 3, np.ones)
-        except Exception:
-            second = first
-    specs = [(x.dtype, _common_shape(x.shape, y.shape)) for x, y in zip(first, second)]
-    outputs = differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False)
-    return nest.pack_sequence_as(structure, outputs, expand_composites=True)
+        found = _probes(run, symbolic)
+    first, structure = found[0]
+    specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
+    outputs = iter(differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False))
+    results = nest.flatten(structure, expand_composites=True)
+    results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
+    return nest.pack_sequence_as(structure, results, expand_composites=True)
+
+
+def _is_value(leaf: Any) -> bool:
+    """Whether a leaf of a result becomes a tensor; others, None or a dtype, are what they are."""
+    return _core.is_tensor(leaf) or isinstance(leaf, np.ndarray | np.generic | int | float | complex | str | bytes)
 
 
 def _flat(structure: Any) -> list[Any]:
-    return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True)]
+    return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True) if _is_value(x)]
 
 
-def _probe(run: Callable[[list[Any]], Any], symbolic: list[Any], unknown: int, fill: Callable[..., Any]) -> Any:
-    """The outputs for tensors of these shapes, with a number for every dimension that is not known."""
-    samples = []
-    for x in symbolic:
-        dims = [unknown] if x.shape.rank is None else [unknown if d is None else d for d in x.shape]
-        if x.dtype.name == "string":
-            samples.append(convert_to_tensor(np.full(dims, b"")))
-        else:
-            samples.append(convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype))
-    structure = run(samples)
-    return _flat(structure), structure
+def _ascending(dims: list[int], dtype: Any) -> Any:
+    return np.arange(int(np.prod(dims))).reshape(dims).astype(dtype)
 
 
-def _common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    if a.rank != b.rank:
+# Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
+_SIZES, _RANKS, _FILLS = (2, 11, 1, 3, 4, 8), (1, 2, 4, 3, 0, 5), (np.zeros, _ascending, np.ones)
+_PROBES = 3
+_MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits all
+
+
+def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[list[Any], Any]]:
+    """The outputs of a composition for samples of its inputs. From three that differ in elements and all open sizes,
+    shapes are learnt; from others that it takes, ranks; from one alone, nothing."""
+    found: list[Any] = []
+    error: Exception | None = None
+    for size, fill, samples in _samples(symbolic):
+        if size is not None and any(size == other_size or fill is other_fill for *_, other_size, other_fill in found):
+            continue
+        try:
+            structure = run(samples)
+            found.append((_flat(structure), structure, size, fill))
+        except Exception as refused:
+            error = error or refused
+        if len(found) == _PROBES:
+            break
+    if not found:
+        raise error or ValueError("there is nothing to try")
+    outputs = found[0][0]
+    if any(len(outputs) != len(others) for others, *_ in found):
+        raise ValueError("the number of results depends on what is not known while tracing")
+    probes = [probe[:2] for probe in found]
+    open_rank = len(found) == 1 or any(x.shape.rank is None for x in symbolic)
+    if open_rank or len(found) < _PROBES or found[-1][2] is None:
+        shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
+        probes.append(([_Opened(shape) for shape in shapes], None))
+    return probes
+
+
+def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Tensors like the symbolic ones: the number that stands for all unknown dimensions, or None, what they are filled
+    with, and they themselves."""
+    ranks = _RANKS if any(x.shape.rank is None for x in symbolic) else (0,)
+    open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
+    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else range(_PROBES)):
+        yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
+    chance = Random(0)
+    for _ in range(_MIXTURES if sum(map(len, open_dims)) > 1 else 0):
+        fill = chance.choice(_FILLS)
+        yield None, fill, [_sample(x, lambda: chance.choice(_SIZES), chance.choice(ranks), fill) for x in symbolic]
+
+
+class _Opened(NamedTuple):
+    """In place of an output of which only the rank is known."""
+
+    shape: TensorShape
+
+
+def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]) -> Any:
+    """A tensor like `x`, with a number for every dimension that is not known."""
+    dims = [size() if d is None else d for d in ([None] * rank if x.shape.rank is None else x.shape)]
+    if x.dtype.name == "string":
+        return convert_to_tensor(np.full(dims, b""))
+    return convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype)
+
+
+def _common_shape(shapes: list[TensorShape]) -> TensorShape:
+    first = shapes[0]
+    if any(shape.rank != first.rank for shape in shapes):
         return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a, b)])
+    return TensorShape([dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes)])
 
 
 def differentiable_call(

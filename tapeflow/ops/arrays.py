@@ -9,7 +9,8 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument
+from tapeflow.ops.constants import range as number_range
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.indexing import boolean_mask as boolean_mask
 from tapeflow.ops.indexing import gather as gather
@@ -34,8 +35,11 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """
     if isinstance(input, SparseTensor):
         return cast(input.dense_shape, out_type or int32)
-    dims = (input if _core.is_tensor(input) else convert_to_tensor(input)).shape.as_list()
-    return _core.convert_to_tensor(dims, as_dtype(out_type or int32), None, "shape")
+    x = input if _core.is_tensor(input) else convert_to_tensor(input)
+    dtype = as_dtype(out_type or int32)
+    if is_open(x):
+        return primitives.Shape(x, dtype)
+    return _core.convert_to_tensor(x.shape.as_list(), dtype, None, "shape")
 
 
 @public("shape_n")
@@ -59,7 +63,10 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         # The stored elements of a ragged tensor, all elements of a sparse one.
         dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
     else:
-        dims = convert_to_tensor(input).shape.as_list()
+        x = convert_to_tensor(input)
+        if is_open(x):
+            return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
+        dims = x.shape.as_list()
     return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
 
 
@@ -71,6 +78,8 @@ def rank(input: Any, name: str | None = None) -> Any:
     2
     """
     shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    if shape.rank is None:
+        return primitives.Shape(primitives.Shape(input))[0]
     return _core.convert_to_tensor(shape.rank, int32, None, "rank")
 
 
@@ -83,6 +92,8 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     """
     if not _core.is_tensor(value):
         value = convert_to_tensor(value)
+    if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
+        return _split_open(value, num_or_size_splits, axis, num)
     axis = int(axis)
     if not -value.shape.rank <= axis < value.shape.rank:
         raise InvalidArgumentError(
@@ -112,6 +123,34 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     return primitives.SplitV(value, sizes, axis)
 
 
+def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
+    """Parts of a tensor whose length along `axis`, or whose parts, are not known while tracing."""
+    if value.shape.rank is not None and not _core.is_symbolic(axis) and value.shape[int(axis)] is not None:
+        length = value.shape[int(axis)]
+    else:
+        length = primitives.Shape(value)[axis]
+    if isinstance(sizes, int):
+        if _core.is_tensor(length):
+            return primitives.SplitV(value, [length // sizes] * sizes, axis)
+        if sizes < 1 or length % sizes:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {sizes}",
+            )
+        return primitives.SplitV(value, [length // sizes] * sizes, axis)
+    parts = shape_argument(sizes)
+    if _core.is_tensor(parts):
+        if num is not None:
+            parts = primitives.Reshape(parts, [num])
+        rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
+        return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)
+    if parts.count(-1) == 1:
+        parts[parts.index(-1)] = length - sum(parts) - 1
+    return primitives.SplitV(value, parts, axis)
+
+
 @public("unstack")
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
     """The slices along `axis`, as a list.
@@ -120,6 +159,8 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     [[1, 2], [3, 4]]
     """
     value = convert_to_tensor(value)
+    if is_open(value):
+        return primitives.Unpack(value, -1 if num is None else num, axis)
     if value.shape.rank and num is not None and value.shape[axis] != num:
         raise InvalidArgumentError(
             None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
@@ -137,6 +178,10 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     [0, 1, 2, 0, 0]
     """
     x = convert_to_tensor(tensor)
+    if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
+        value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
+        flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
+        return primitives.PadV2(x, shape_argument(flat), value)
     pairs = np.asarray(paddings)
     if x.shape.rank == 0 and pairs.size == 0:
         return x
@@ -193,7 +238,9 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
             None,
             f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
         )
-    return primitives.Identity(x)
+    if wanted.rank is None or not is_open(x):
+        return primitives.Identity(x)
+    return primitives.EnsureShape(x, [-1 if d is None else d for d in wanted])
 
 
 @public("broadcast_static_shape")
@@ -228,6 +275,10 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     [2, 3]
     """
     x, y = convert_to_tensor(shape_x), convert_to_tensor(shape_y)
+    if (_core.is_symbolic(x) or _core.is_symbolic(y)) and None not in (x.shape.num_elements(), y.shape.num_elements()):
+        size = max(x.shape[0], y.shape[0])
+        x, y = (primitives.PadV2(v, [size - v.shape[0], 0], cast(1, v.dtype)) for v in (x, y))
+        return primitives.SelectV2(primitives.Equal(x, 1), y, x)
     try:
         dims = np.broadcast_shapes(tuple(np.asarray(x)), tuple(np.asarray(y)))
     except ValueError as error:
@@ -247,20 +298,23 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     x = convert_to_tensor(input)
     if axis is None:
         x, axis = primitives.Reshape(x, [-1]), 0
-    counts = np.asarray(repeats)
+    open_count = _core.is_symbolic(repeats) and repeats.shape.rank == 0
+    counts = np.zeros([1]) if open_count else np.asarray(repeats)
     axis = int(axis)
     if not -x.shape.rank <= axis < x.shape.rank:
         raise ValueError(f"repeat: axis must be in [{-x.shape.rank}, {x.shape.rank}); got {axis}")
     axis = axis % x.shape.rank
-    dims = x.shape.as_list()
+    dims = dynamic_dims(x)
     if counts.ndim > 1:
         raise ValueError(f"repeat: repeats must be a scalar or a vector; got shape {list(counts.shape)}")
     if counts.size == 1:
-        count = int(counts.reshape(-1)[0])
-        if count < 0:
+        count = cast(repeats, int32) if open_count else int(counts.reshape(-1)[0])
+        if not open_count and count < 0:
             raise InvalidArgumentError(None, None, f"repeat: repeats must not be negative; got {count}")
         wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
         return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
+    if _core.is_tensor(dims[axis]):
+        return take(x, np.repeat(np.arange(len(counts)), counts), axis)
     if counts.shape[0] != dims[axis]:
         raise InvalidArgumentError(
             None,
@@ -278,6 +332,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     [3, 1, 2]
     """
     x = convert_to_tensor(input)
+    if is_open(x) or holds_symbolic(shift):
+        return _roll_open(x, shift, dims_of(axis))
     shifts, axes = dims_of(shift), dims_of(axis)
     if len(shifts) != len(axes):
         raise InvalidArgumentError(None, None, f"roll: shift and axis must have the same size; got {shifts} and {axes}")
@@ -288,6 +344,16 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
         if length and places % length:
             head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
             x = primitives.ConcatV2([tail, head], along)
+    return x
+
+
+def _roll_open(x: Any, shift: Any, axes: list[int]) -> Any:
+    shifts = primitives.Reshape(convert_to_tensor(shift), [-1])
+    for i, along in enumerate(axes):
+        length = cast(primitives.Shape(x)[along], shifts.dtype)
+        places = primitives.FloorMod(shifts[i], primitives.Maximum(length, 1))
+        head, tail = primitives.SplitV(x, [length - places, places], along)
+        x = primitives.ConcatV2([tail, head], along)
     return x
 
 
@@ -310,11 +376,11 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
         places[0], places[1] = 1, 0
     full = [0] * len(vectors)
     for place, vector in zip(places, vectors):
-        full[place] = vector.shape[0]
+        full[place] = dynamic_dims(vector)[0]
     result = []
     for place, vector in zip(places, vectors):
         narrow = [1] * len(vectors)
-        narrow[place] = vector.shape[0]
+        narrow[place] = -1 if vector.shape[0] is None else vector.shape[0]
         result.append(primitives.BroadcastTo(primitives.Reshape(vector, narrow), full))
     return result
 
@@ -376,10 +442,14 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     """
     lengths = convert_to_tensor(lengths)
     if maxlen is None:
-        maxlen = primitives.Maximum(primitives.Max(lengths), 0) if 0 not in lengths.shape.as_list() else 0
+        empty = lengths.shape.rank is not None and 0 in lengths.shape.as_list()
+        maxlen = 0 if empty else primitives.Maximum(primitives.Max(lengths), 0)
     if _core.is_tensor(maxlen) and maxlen.shape.rank != 0:
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}.")
-    places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
+    if _core.is_symbolic(maxlen):
+        places = cast(number_range(maxlen), lengths.dtype)
+    else:
+        places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
     return cast(primitives.Less(places, primitives.ExpandDims(lengths, -1)), dtype)
 
 

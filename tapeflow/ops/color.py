@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, float32
 from tapeflow.types.errors import InvalidArgumentError
@@ -131,8 +133,8 @@ _YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.5806218
 def _mixed(images: Any, matrix: list[list[float]], what: str) -> Any:
     images = convert_to_tensor(images)
     _check_channels(images, 3, what)
-    dims = images.shape.as_list()
-    flat = primitives.Reshape(images, [int(np.prod(dims[:-1])), 3])
+    dims = dynamic_dims(images)
+    flat = primitives.Reshape(images, [math.prod(dims[:-1]), 3])
     return primitives.Reshape(primitives.MatMul(flat, convert_to_tensor(matrix, dtype=images.dtype)), dims)
 
 

@@ -18,15 +18,78 @@ from tapeflow.types.tensor_shape import TensorShape
 def dims_of(shape: Any) -> list[int]:
     """A shape argument (list, TensorShape, tensor, number) as a list of sizes."""
     if isinstance(shape, TensorShape):
+        if not shape.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
         return shape.as_list()
+    if _core.is_symbolic(shape):
+        known = _core.known_elements(shape)
+        if known is not None and None not in known:
+            return known
     if isinstance(shape, list | tuple):
         return [int(d) for d in shape]
     values = np.asarray(shape)
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
 
 
-def _checked_dims(who: str, shape: Any) -> list[int]:
-    dims = dims_of(shape)
+def holds_symbolic(value: Any) -> bool:
+    """Whether an argument is, or is a list that holds, something that only running the graph gives."""
+    if not _core.is_tracing():
+        return False
+    if isinstance(value, list | tuple):
+        return any(holds_symbolic(v) for v in value)
+    return _core.is_symbolic(value) or isinstance(value, _core.Variable)
+
+
+def is_open(x: Any) -> bool:
+    """Whether a dimension of a tensor is not known while tracing."""
+    return _core.is_tracing() and not x.shape.is_fully_defined()
+
+
+def shape_argument(shape: Any) -> Any:
+    """A shape argument as a list of sizes, or as an integer tensor if not all of them are known while tracing."""
+    if not holds_symbolic(shape):
+        return dims_of(shape)
+    if isinstance(shape, list | tuple):
+        shape = primitives.Pack([cast(convert_to_tensor(d), "int64") for d in shape], 0)
+    shape = convert_to_tensor(shape)
+    known = _core.known_elements(shape) if _core.is_symbolic(shape) else None
+    if known is not None and None not in known:
+        return known
+    return shape if shape.shape.rank != 0 else primitives.Reshape(shape, [1])
+
+
+def numbers_of(numbers: Any) -> list[Any]:
+    """A vector argument as a list of numbers; scalars that running the graph gives where they are not known."""
+    given = shape_argument(numbers)
+    if not _core.is_tensor(given):
+        return given
+    known = _core.known_elements(given)
+    if known is None:
+        return dims_of(given)
+    return [given[i] if n is None else n for i, n in enumerate(known)]
+
+
+def joined_shape(shape: Any, x: Any) -> Any:
+    """A shape argument with the shape of `x` behind it."""
+    front = shape_argument(shape)
+    if not _core.is_tensor(front) and x.shape.rank is not None:
+        return shape_argument([*front, *dynamic_dims(x)])
+    return primitives.ConcatV2([cast(convert_to_tensor(front, dtype_hint=int32), int32), primitives.Shape(x)], 0)
+
+
+def dynamic_dims(x: Any) -> list[Any]:
+    """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
+    dims = x.shape.as_list()
+    if is_open(x):
+        shape = primitives.Shape(x)
+        dims = [shape[i] if d is None else d for i, d in enumerate(dims)]
+    return dims
+
+
+def _checked_dims(who: str, shape: Any) -> Any:
+    dims = shape_argument(shape)
+    if _core.is_tensor(dims):
+        return dims
     for size in dims:
         if size < 0:
             raise _invalid(f"{who}: Dimension {size} must be >= 0; got shape {dims}")
@@ -73,7 +136,8 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return zeros(tensor.shape, dtype or tensor.dtype)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
+    return zeros(shape, dtype or tensor.dtype)
 
 
 @public("ones_like")
@@ -86,7 +150,8 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return ones(tensor.shape, dtype or tensor.dtype)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
+    return ones(shape, dtype or tensor.dtype)
 
 
 @public("fill")
@@ -115,20 +180,25 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
-    first, last, step = (np.asarray(cast(v, common)).item() for v in (start, limit, delta))
-    if step == 0:
-        raise _invalid(f"range: Requires delta != 0: {step}")
-    if (step > 0 and first > last) or (step < 0 and first < last):
-        sign = "<=" if step > 0 else ">="
-        raise _invalid(f"range: Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}")
-    count = (
-        builtins.max(0, -int(-(last - first) // step))
-        if isinstance(step, int)
-        else int(np.ceil(abs((last - first) / step)))
-    )
-    wide = np.float64 if as_dtype(common).is_floating else np.int64
-    values = first + step * np.arange(count, dtype=wide)
-    return _core.convert_to_tensor(values, common, None, "range")
+    return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
+
+
+def _narrowed_range(*numbers: Any) -> Any:
+    """The range, and its static length if that can be told while tracing."""
+    y = primitives.Range(*numbers)
+    if not _core.is_symbolic(y):
+        return y
+    known = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
+    if None not in known and all(v[0] is not None for v in known):
+        _core.narrow_shape(y, TensorShape([len(builtins.range(*(v[0] for v in known)))]))
+    return y
+
+
+def _counted(length: Any) -> Any:
+    """0, 1, ..., length - 1 as a tensor, for a length that may not be known yet."""
+    if not _core.is_symbolic(length):
+        return _core.convert_to_tensor(np.arange(int(length)), None, None, "range")
+    return range(cast(length, "int64"))
 
 
 def _invalid(message: str) -> Exception:
@@ -146,6 +216,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     stop = convert_to_tensor(stop, dtype=start.dtype if not _core.is_tensor(stop) else None)
     if start.dtype.is_integer:
         start, stop = cast(start, "float64"), cast(stop, "float64")
+    if _core.is_symbolic(num):
+        return _open_linspace(start, stop, num, axis)
     num = int(num)
     if num < 1:
         raise _invalid(f"linspace: Requires num > 0: {num}")
@@ -163,6 +235,17 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     return primitives.SelectV2(last, stop, inside)
 
 
+def _open_linspace(start: Any, stop: Any, num: Any, axis: int) -> Any:
+    axis = axis if axis >= 0 else start.shape.rank + 1 + axis
+    start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
+    shape = [1] * start.shape.rank
+    shape[axis] = -1
+    places = primitives.Reshape(range(cast(num, "int64")), shape)
+    last = cast(num, "int64") - 1
+    inside = start + (stop - start) / cast(primitives.Maximum(last, 1), start.dtype) * cast(places, start.dtype)
+    return primitives.SelectV2(primitives.LogicalAnd(primitives.Equal(places, last), last > 0), stop, inside)
+
+
 @public("eye", "linalg.eye")
 def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32, name: str | None = None
@@ -172,11 +255,15 @@ def eye(
     >>> tf.eye(2)
     [[1., 0.], [0., 1.]]
     """
-    matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
-    tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
+    if _core.is_symbolic(num_rows) or _core.is_symbolic(num_columns):
+        rows, columns = _counted(num_rows), _counted(num_rows if num_columns is None else num_columns)
+        tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
+    else:
+        matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
+        tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
     if batch_shape is None:
         return tensor
-    return primitives.BroadcastTo(tensor, dims_of(batch_shape) + tensor.shape.as_list())
+    return primitives.BroadcastTo(tensor, joined_shape(batch_shape, tensor))
 
 
 @public("one_hot")
@@ -208,13 +295,18 @@ def one_hot(
             "int32, int64; indices must be integers, got float"
         )
     rank = indices.shape.rank
+    if rank is None and axis in (None, -1):
+        hit = primitives.Equal(primitives.ExpandDims(indices, -1), cast(_counted(depth), indices.dtype))
+        return primitives.StopGradient(primitives.SelectV2(hit, on, off))
     axis = rank if axis in (None, -1) else int(axis)
     if not 0 <= axis <= rank:
         raise _invalid(f"one_hot: Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
     shape = [1] * (rank + 1)
-    shape[axis] = int(depth)
-    if int(depth) < 0:
-        raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
-    positions = cast(primitives.Reshape(np.arange(int(depth)), shape), indices.dtype)
+    shape[axis] = -1
+    if not _core.is_symbolic(depth):
+        shape[axis] = int(depth)
+        if int(depth) < 0:
+            raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
+    positions = cast(primitives.Reshape(_counted(depth), shape), indices.dtype)
     hit = primitives.Equal(primitives.ExpandDims(indices, axis), positions)
     return primitives.StopGradient(primitives.SelectV2(hit, on, off))

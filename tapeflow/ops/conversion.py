@@ -117,7 +117,12 @@ def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     >>> tf.get_static_value(tf.constant([1, 2]))
     array([1, 2], dtype=int32)
     """
-    return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+    if not _core.is_symbolic(tensor):
+        return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+    known = _core.known_elements(tensor) if tensor.dtype.is_integer else None
+    if known is None or (None in known and not partial):
+        return None
+    return np.array(known, object if None in known else tensor.dtype.as_numpy_dtype).reshape(tensor.shape.as_list())
 
 
 @public("is_symbolic_tensor")
@@ -127,7 +132,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     >>> tf.is_symbolic_tensor(tf.constant(1))
     False
     """
-    return False
+    return _core.is_symbolic(tensor)
 
 
 @public("executing_eagerly")
@@ -137,7 +142,7 @@ def executing_eagerly() -> bool:
     >>> tf.executing_eagerly()
     True
     """
-    return True
+    return not _core.is_tracing()
 
 
 def densify(slices: IndexedSlices) -> Any:
@@ -146,7 +151,8 @@ def densify(slices: IndexedSlices) -> Any:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
         )
-    rows = int(np.asarray(slices.dense_shape)[0])
+    shape = slices.dense_shape
+    rows = shape[0] if _core.is_symbolic(shape) else int(np.asarray(shape)[0])
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 

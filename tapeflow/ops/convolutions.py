@@ -8,7 +8,7 @@ from typing import Any
 from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import pad
-from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import dims_of, dynamic_dims, numbers_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.window_arguments import (
     is_channels_first,
@@ -36,14 +36,15 @@ def convolve(
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     first = is_channels_first(data_format, spatial)
-    if x.shape.rank < spatial + 2 or filters.shape.rank != spatial + 2:
+    x_rank, filters_rank = (spatial + 2 if t.shape.rank is None else t.shape.rank for t in (x, filters))
+    if x_rank < spatial + 2 or filters_rank != spatial + 2:
         raise InvalidArgumentError(
             None,
             None,
             f"{who}: input must have rank {spatial + 2} and filters rank {spatial + 2}; got "
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )
-    dims = x.shape.as_list()
+    dims = dynamic_dims(x) if x_rank > spatial + 2 else []
     batch = dims[: len(dims) - spatial - 1]
     if len(batch) > 1:
         size = 1
@@ -66,7 +67,7 @@ def convolve(
     if first:
         y = to_channels_first(y)
     if len(batch) > 1:
-        y = primitives.Reshape(y, [*batch, *y.shape.as_list()[1:]])
+        y = primitives.Reshape(y, [*batch, *dynamic_dims(y)[1:]])
     return y if whole is None else cast(y, whole)
 
 
@@ -275,10 +276,10 @@ def _transposed(
             f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and "
             f"{filters.shape.as_list()}",
         )
-    dims = [int(d) for d in dims_of(output_shape)]
+    dims = numbers_of(output_shape)
     if len(dims) == spatial:
-        channels = filters.shape[-2]
-        dims = [x.shape[0], channels, *dims] if first else [x.shape[0], *dims, channels]
+        channels, batch = filters.shape[-2], dynamic_dims(x)[0]
+        dims = [batch, channels, *dims] if first else [batch, *dims, channels]
     if len(dims) != spatial + 2:
         raise ValueError(f"{who}: output_shape must have {spatial} or {spatial + 2} dimensions; got {dims}")
     kind, pads = padding_of(padding, spatial, first)
@@ -287,7 +288,7 @@ def _transposed(
     if first:
         x = to_channels_last(x)
         dims = [dims[0], *dims[2:], dims[1]]
-    if filters.shape[-1] != x.shape[-1]:
+    if None not in (filters.shape[-1], x.shape[-1]) and filters.shape[-1] != x.shape[-1]:
         raise InvalidArgumentError(
             None,
             None,
@@ -430,7 +431,7 @@ def conv_transpose(
     >>> tf.nn.conv_transpose(tf.ones([1, 2, 1]), tf.ones([2, 1, 1]), [1, 4, 1], 2)[0, :, 0]
     [1., 1., 1., 1.]
     """
-    spatial = len(dims_of(output_shape)) - 2
+    spatial = len(numbers_of(output_shape)) - 2
     if spatial not in (1, 2, 3):
         raise ValueError(f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape}")
     return _transposed(
@@ -589,7 +590,7 @@ def _to_input(
     filters = convert_to_tensor(filters)
     dy = convert_to_tensor(dy, dtype_hint=filters.dtype)
     first = is_channels_first(data_format, spatial)
-    dims = [int(d) for d in dims_of(input_sizes)]
+    dims = numbers_of(input_sizes)
     if len(dims) == spatial:
         channels = filters.shape[-2]
         dims = [dy.shape[0], channels, *dims] if first else [dy.shape[0], *dims, channels]

@@ -11,6 +11,7 @@ from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather, pad
 from tapeflow.ops.color import convert_image_dtype
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.convolutions import depthwise_conv2d
 from tapeflow.ops.pools import avg_pool2d, window_positions
@@ -240,7 +241,7 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
     kind, _ = padding_of(padding, spatial, False)
     window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
     spread = per_dimension(rates, spatial, False, "rates")
-    batch, depth = x.shape[0], x.shape[-1]
+    batch, depth = dynamic_dims(x)[0], x.shape[-1]
     split_shape, flat_shape = [batch], [batch]
     for d in range(spatial):
         positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], spread[d], kind)

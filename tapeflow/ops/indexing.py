@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
-from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, numbers_of, shape_argument
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
 
 
@@ -73,10 +75,15 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     masked = mask.shape.rank
     if masked == 0:
         raise ValueError("mask cannot be scalar.")
-    if tensor.shape[axis : axis + masked] != mask.shape:
+    if masked is None:
+        raise ValueError(
+            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is ok, "
+            "but shape=None is not."
+        )
+    if not tensor.shape[axis : axis + masked].is_compatible_with(mask.shape):
         raise ValueError(f"Shapes {tensor.shape[axis : axis + masked]} and {mask.shape} are incompatible")
-    dims = tensor.shape.as_list()
-    length = int(np.prod(dims[axis : axis + masked], dtype=np.int64))
+    dims = dynamic_dims(tensor)
+    length = math.prod(dims[axis : axis + masked], start=1)
     flat = primitives.Reshape(tensor, [*dims[:axis], length, *dims[axis + masked :]])
     positions = primitives.Squeeze(primitives.Where(primitives.Reshape(mask, [-1])), 1)
     return take(flat, positions, axis)
@@ -90,6 +97,8 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     [2, 3]
     """
     x = convert_to_tensor(input_)
+    if is_open(x) or holds_symbolic(begin) or holds_symbolic(size):
+        return _slice_open(x, begin, size)
     begin, size = dims_of(begin), dims_of(size)
     dims = x.shape.as_list()
     if len(begin) != len(dims) or len(size) != len(dims):
@@ -106,6 +115,20 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
         if s < 0 or b + s > d:
             raise InvalidArgumentError(None, None, f"slice: Expected size[{i}] in [0, {d - b}], but got {s}")
     return primitives.StridedSlice(x, begin, [1] * len(dims), size)
+
+
+def _slice_open(x: Any, begin: Any, size: Any) -> Any:
+    """A block whose place or size, or the tensor around it, is not known while tracing."""
+    begin, size = shape_argument(begin), numbers_of(size)
+    shape = primitives.Shape(x, int64)
+    count = []
+    for i, number in enumerate(size):
+        if _core.is_tensor(number):
+            left = shape[i] - cast(begin[i], int64)
+            count.append(primitives.SelectV2(primitives.Equal(number, -1), left, cast(number, int64)))
+        else:
+            count.append(shape[i] - cast(begin[i], int64) if number == -1 else number)
+    return primitives.StridedSlice(x, begin, [1] * len(size), count)
 
 
 @public("strided_slice")
@@ -142,8 +165,8 @@ def slice_key(
     shrink_axis_mask: int = 0,
 ) -> tuple[Any, ...]:
     """The Python index expression that TensorFlow's begin, end, strides and masks describe."""
-    first, last = dims_of(begin), dims_of(end)
-    steps = [1] * len(first) if strides is None else dims_of(strides)
+    first, last = numbers_of(begin), numbers_of(end)
+    steps = [1] * len(first) if strides is None else numbers_of(strides)
     if not len(first) == len(last) == len(steps):
         raise InvalidArgumentError(
             None,
@@ -158,10 +181,10 @@ def slice_key(
             key.append(Ellipsis)
         elif new_axis_mask & bit:
             key.append(None)
-        elif step == 0:
+        elif not _core.is_tensor(step) and step == 0:
             raise InvalidArgumentError(None, None, f"strided_slice: strides[{i}] must be non-zero")
         elif shrink_axis_mask & bit:
-            if step < 0:
+            if not _core.is_tensor(step) and step < 0:
                 raise InvalidArgumentError(None, None, "strided_slice: only stride 1 allowed on non-range indexing.")
             key.append(start)
         else:

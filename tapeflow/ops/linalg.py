@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -220,7 +222,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
 
 def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, list[int], list[int]]:
     """`x` as a matrix with the contracted dimensions on one side; the sizes of the free and of the contracted ones."""
-    dims = x.shape.as_list()
+    dims = dynamic_dims(x)
     free = [d for d in range(len(dims)) if d not in axes]
     order = axes + free if contracted_first else free + axes
     if order != list(range(len(dims))):
@@ -228,7 +230,7 @@ def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, li
     free_dims, shared = [dims[d] for d in free], [dims[d] for d in axes]
     rows, columns = (shared, free_dims) if contracted_first else (free_dims, shared)
     if len(rows) != 1 or len(columns) != 1:
-        x = primitives.Reshape(x, [int(np.prod(rows, dtype=np.int64)), int(np.prod(columns, dtype=np.int64))])
+        x = primitives.Reshape(x, [math.prod(rows), math.prod(columns)])
     return x, free_dims, shared
 
 

@@ -28,6 +28,9 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     if labels.dtype != logits.dtype:
         labels = cast(labels, logits.dtype)
     rank = logits.shape.rank
+    if rank is None and axis == -1:
+        loss = primitives.SoftmaxCrossEntropyWithLogits(logits, labels)
+        return cast(loss, result_dtype) if small else loss
     if not -rank <= axis < max(rank, 1):
         raise InvalidArgumentError(
             None, None, f"softmax_cross_entropy_with_logits: `axis` must be in the range [{-rank}, {rank}); got {axis}"
@@ -88,13 +91,13 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
-    if labels.shape.rank != logits.shape.rank - 1:
+    if None not in (labels.shape.rank, logits.shape.rank) and labels.shape.rank != logits.shape.rank - 1:
         raise ValueError(
             "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
             f"labels.shape={labels.shape} of rank {labels.shape.rank} and "
             f"logits.shape={logits.shape} of rank {logits.shape.rank}"
         )
-    if labels.shape != logits.shape[:-1]:
+    if not labels.shape.is_compatible_with(logits.shape[:-1]):
         raise ValueError(
             "`labels.shape` must equal `logits.shape` except for the last dimension. "
             f"Received: labels.shape={labels.shape} and logits.shape={logits.shape}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import dims_of, dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.random import uniform
 from tapeflow.ops.stateless_random import stateless_uniform
@@ -24,6 +25,12 @@ def _wide(x: Any) -> Any:
 
 def _axes(axes: Any) -> Any:
     return [int(a) for a in np.atleast_1d(np.asarray(axes))] if axes is not None else None
+
+
+def _count(x: Any, axes: list[int]) -> Any:
+    """The number of elements that are put together along `axes`."""
+    dims = dynamic_dims(x)
+    return math.prod(dims[a] for a in axes)
 
 
 @public("nn.moments")
@@ -108,7 +115,7 @@ def sufficient_statistics(
     axes = sorted({a + rank if a < 0 else a for a in _axes(axes)})
     if any(not 0 <= a < rank for a in axes):
         raise ValueError(f"nn.sufficient_statistics: axes must be in [{-rank}, {rank}); got {axes}")
-    count = convert_to_tensor(float(np.prod([x.shape[a] for a in axes])), dtype=x.dtype)
+    count = cast(_count(x, axes), x.dtype)
     if shift is None:
         return count, primitives.Sum(x, axes, keepdims), primitives.Sum(primitives.Square(x), axes, keepdims), None
     shift = convert_to_tensor(shift, dtype_hint=x.dtype)
@@ -266,9 +273,14 @@ def fused_batch_norm(
         used_mean = primitives.Mean(y, axes, True)
         centered = y - used_mean
         used_variance = primitives.Mean(primitives.Square(centered), axes, True)
-        count = int(np.prod([x.shape[a] for a in axes]))
+        count = _count(x, axes)
+        if _core.is_tensor(count):
+            count = cast(count, y.dtype)
+            correction = count / primitives.Maximum(count - 1, 1)
+        else:
+            correction = count / max(count - 1, 1)
         kept_mean = primitives.Reshape(used_mean, [channels])
-        kept_variance = primitives.Reshape(used_variance, [channels]) * (count / max(count - 1, 1))
+        kept_variance = primitives.Reshape(used_variance, [channels]) * correction
         if exponential_avg_factor != 1.0:
             factor = exponential_avg_factor
             kept_mean = convert_to_tensor(mean) * (1 - factor) + kept_mean * factor
@@ -300,10 +312,10 @@ def local_response_normalization(
     if x.shape.rank != 4:
         raise InvalidArgumentError(None, None, f"nn.lrn: in must be 4-dimensional; got {x.shape.as_list()}")
     y = _wide(x)
-    dims = x.shape.as_list()
+    dims = dynamic_dims(x)
     positions = np.arange(dims[-1])
     near = np.abs(positions[:, None] - positions[None, :]) <= depth_radius
-    squares = primitives.Reshape(primitives.Square(y), [int(np.prod(dims[:-1])), dims[-1]])
+    squares = primitives.Reshape(primitives.Square(y), [math.prod(dims[:-1]), dims[-1]])
     sums = primitives.Reshape(
         primitives.MatMul(squares, convert_to_tensor(near.astype(np.float64), dtype=y.dtype)), dims
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
-from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.constants import dynamic_dims, joined_shape, shape_argument
+from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.random_seed import BLOCKS_PER_OUTPUT, draw
 from tapeflow.ops.stateless_random import (
     PHILOX,
@@ -23,7 +23,9 @@ from tapeflow.types.dtypes import as_dtype, bfloat16, float16, float32, float64,
 _UNIFORM_DTYPES = (float16, bfloat16, float32, float64, int32, int64)
 
 
-def _draw_for(operation: Any, seed: int | None, dims: list[int]) -> tuple[Any, Any]:
+def _draw_for(operation: Any, seed: int | None, dims: Any) -> tuple[Any, Any]:
+    if _core.is_tensor(dims):
+        return draw(operation, seed, primitives.Prod(cast(dims, int64)) * BLOCKS_PER_OUTPUT)
     return draw(operation, seed, max(prod(dims), 0) * BLOCKS_PER_OUTPUT)
 
 
@@ -49,7 +51,7 @@ def uniform(
         if dtype.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
-    dims = dims_of(shape)
+    dims = shape_argument(shape)
     operation = "RandomUniformInt" if dtype.is_integer else "RandomUniform"
     key, counter = _draw_for((operation, dtype.name), seed, dims)
     return uniform_of(dims, key, counter, PHILOX, minval, maxval, dtype)
@@ -69,7 +71,7 @@ def normal(
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    dims, dtype = dims_of(shape), as_dtype(dtype)
+    dims, dtype = shape_argument(shape), as_dtype(dtype)
     key, counter = _draw_for(("RandomStandardNormal", dtype.name), seed, dims)
     return scaled_normal(primitives.StatelessRandomNormalV2(dims, key, counter, PHILOX, dtype), mean, stddev)
 
@@ -88,7 +90,7 @@ def truncated_normal(
     >>> tf.random.truncated_normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    dims, dtype = dims_of(shape), as_dtype(dtype)
+    dims, dtype = shape_argument(shape), as_dtype(dtype)
     key, counter = _draw_for(("TruncatedNormal", dtype.name), seed, dims)
     return scaled_normal(primitives.StatelessTruncatedNormalV2(dims, key, counter, PHILOX, dtype), mean, stddev)
 
@@ -108,7 +110,7 @@ def gamma(
     TensorShape([5, 2])
     """
     alpha, beta = gamma_parameters(alpha, beta, as_dtype(dtype))
-    dims = dims_of(shape) + alpha.shape.as_list()
+    dims = joined_shape(shape, alpha)
     key, counter = _draw_for(("RandomGamma", alpha.dtype.name), seed, dims)
     return gamma_of(dims, key, counter, alpha, beta)
 
@@ -121,7 +123,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None,
     TensorShape([5, 2])
     """
     lam, dtype = convert_to_tensor(lam), as_dtype(dtype)
-    dims = dims_of(shape) + lam.shape.as_list()
+    dims = joined_shape(shape, lam)
     key, counter = _draw_for(("RandomPoissonV2", lam.dtype.name, dtype.name), seed, dims)
     return primitives.PhiloxPoisson(dims, key, counter, PHILOX, dtype, lam)
 
@@ -146,7 +148,8 @@ def categorical(
     [[0, 0, 0]]
     """
     logits, dtype, num_samples = convert_to_tensor(logits), categorical_dtype(dtype), int(num_samples)
-    rows = (logits.shape.as_list() or [0])[0]
+    rows = (dynamic_dims(logits) or [0])[0]
+    rows = cast(rows, int64) if _core.is_tensor(rows) else rows
     words = 2 * rows * (max(num_samples + 3, 0) // 4 * 4)
     key, counter = draw(("Multinomial", logits.dtype.name, dtype.name), seed, words * BLOCKS_PER_OUTPUT)
     return primitives.PhiloxMultinomial(logits, num_samples, key, counter, dtype)
@@ -172,6 +175,7 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     [1, 2, 3]
     """
     value = convert_to_tensor(value)
-    rows = value.shape[0] if value.shape.rank else 1
+    rows = dynamic_dims(value)[0] if value.shape.rank else 1
+    rows = cast(rows, int64) if _core.is_tensor(rows) else rows
     key, counter = draw(("RandomShuffle", value.dtype.name), seed, (rows + 2) // 4)
     return primitives.PhiloxShuffle(value, key, counter)

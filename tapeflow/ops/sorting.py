@@ -9,6 +9,7 @@ import numpy as np
 
 from tapeflow import primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.indexing import take
 from tapeflow.types.dtypes import as_dtype, int32
@@ -31,7 +32,7 @@ def _ordered(values: Any, axis: Any, direction: str, output: int) -> Any:
     last = axis == rank - 1
     swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
     x = values if last else primitives.Transpose(values, swapped)
-    y = primitives.TopKV2(x, x.shape[-1], True, direction == "ASCENDING")[output]
+    y = primitives.TopKV2(x, dynamic_dims(x)[-1], True, direction == "ASCENDING")[output]
     return y if last else primitives.Transpose(y, swapped)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import dims_of, dynamic_dims
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -146,8 +146,8 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
     """
     x, channels_first = _channels_last(convert_to_tensor(input), data_format, "space_to_depth")
     size = int(block_size)
-    batch, height, width, depth = x.shape.as_list()
-    if size < 2 or height % size or width % size:
+    batch, height, width, depth = dynamic_dims(x)
+    if size < 2 or any(not _core.is_tensor(length) and length % size for length in (height, width)):
         raise InvalidArgumentError(
             None,
             None,
@@ -168,8 +168,8 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name:
     """
     x, channels_first = _channels_last(convert_to_tensor(input), data_format, "depth_to_space")
     size = int(block_size)
-    batch, height, width, depth = x.shape.as_list()
-    if size < 2 or depth % (size * size):
+    batch, height, width, depth = dynamic_dims(x)
+    if size < 2 or (not _core.is_tensor(depth) and depth % (size * size)):
         raise InvalidArgumentError(
             None, None, f"depth_to_space: Input depth dimension {depth} should be divisible by: {size * size}"
         )

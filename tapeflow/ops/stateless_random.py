@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, bfloat16, float16, float32, float64, int32, int64, uint32, uint64
 from tapeflow.types.errors import InvalidArgumentError
@@ -128,7 +128,7 @@ def stateless_uniform(
     elif maxval is None:
         maxval = 1
     key, counter, number = key_counter_of(seed, alg)
-    return uniform_of(dims_of(shape), key, counter, number, minval, maxval, dtype)
+    return uniform_of(shape_argument(shape), key, counter, number, minval, maxval, dtype)
 
 
 def uniform_of(dims: list[int], key: Any, counter: Any, alg: int, minval: Any, maxval: Any, dtype: Any) -> Any:
@@ -157,7 +157,7 @@ def stateless_normal(
     [0.5441101, 0.20738031]
     """
     key, counter, number = key_counter_of(seed, alg)
-    standard = primitives.StatelessRandomNormalV2(dims_of(shape), key, counter, number, as_dtype(dtype))
+    standard = primitives.StatelessRandomNormalV2(shape_argument(shape), key, counter, number, as_dtype(dtype))
     return scaled_normal(standard, mean, stddev)
 
 
@@ -177,7 +177,7 @@ def stateless_truncated_normal(
     [0.5441101, 0.20738031]
     """
     key, counter, number = key_counter_of(seed, alg)
-    standard = primitives.StatelessTruncatedNormalV2(dims_of(shape), key, counter, number, as_dtype(dtype))
+    standard = primitives.StatelessTruncatedNormalV2(shape_argument(shape), key, counter, number, as_dtype(dtype))
     return scaled_normal(standard, mean, stddev)
 
 
@@ -206,7 +206,7 @@ def stateless_gamma(
     """
     alpha, beta = gamma_parameters(alpha, beta, as_dtype(dtype))
     key, counter, _ = key_counter_of(seed)
-    return gamma_of(dims_of(shape), key, counter, alpha, beta)
+    return gamma_of(shape_argument(shape), key, counter, alpha, beta)
 
 
 @public("random.stateless_poisson", "compat.v1.random.stateless_poisson")
@@ -217,7 +217,8 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
     [0, 0, 0]
     """
     key, counter, _ = key_counter_of(seed)
-    return primitives.PhiloxPoisson(dims_of(shape), key, counter, PHILOX, as_dtype(dtype), convert_to_tensor(lam))
+    lam = convert_to_tensor(lam)
+    return primitives.PhiloxPoisson(shape_argument(shape), key, counter, PHILOX, as_dtype(dtype), lam)
 
 
 @public("random.stateless_binomial", "compat.v1.random.stateless_binomial")
@@ -232,7 +233,7 @@ def stateless_binomial(
     probs = convert_to_tensor(probs, dtype_hint=float32)
     counts = convert_to_tensor(counts, dtype_hint=probs.dtype)
     key, counter, _ = key_counter_of(seed)
-    return primitives.PhiloxBinomial(dims_of(shape), key, counter, PHILOX, as_dtype(output_dtype), counts, probs)
+    return primitives.PhiloxBinomial(shape_argument(shape), key, counter, PHILOX, as_dtype(output_dtype), counts, probs)
 
 
 def categorical_dtype(dtype: Any) -> Any:
@@ -318,7 +319,7 @@ def stateless_parameterized_truncated_normal(
     TensorShape([3])
     """
     key, counter, _ = key_counter_of(seed)
-    return primitives.PhiloxBoundedNormal(dims_of(shape), key, counter, PHILOX, means, stddevs, minvals, maxvals)
+    return primitives.PhiloxBoundedNormal(shape_argument(shape), key, counter, PHILOX, means, stddevs, minvals, maxvals)
 
 
 @public("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")

@@ -441,6 +441,13 @@ builders_by_name: dict[str, list[Builder]] = {
     ],
     "CheckNumerics": [lambda m: call(m(*m.shape()), "broken")],
     "ExpandDims": [lambda m: call(m(2, 3), m.choose(range(-3, 3))), lambda m: call(m(), m.choose((0, -1)))],
+    "GetItem": [
+        lambda m: call(m(3, 4), [1, 1, 3, 2, 3, 0, -1, 0, 1, 0]),
+        lambda m: call(m(4), [3, 0, 0, 1, 0, 1, 0, 0, -1, 0]),
+    ],
+    "EnsureShape": [lambda m: call(m(2, 3), m.choose(([2, 3], [-1, 3], None)))],
+    "Range": [lambda m: call(np.array(1, m.dtype), np.array(6, m.dtype), np.array(2, m.dtype))],
+    "Shape": [lambda m: call(m(2, 3)), lambda m: call(m(), "int64")],
     "Identity": [lambda m: call(m(*m.shape()))],
     "Reshape": [lambda m: call(m(2, 3), m.choose(([6], [-1, 2], [3, 1, 2])))],
     "Squeeze": [lambda m: call(m(1, 2, 1), m.choose((None, 0, [0, 2], -1)))],

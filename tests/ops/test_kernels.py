@@ -342,6 +342,14 @@ def _scatter(x: Array, indices: Array, updates: Array, put: np.ufunc | None) -> 
     return result
 
 
+def _item(x: np.ndarray, numbers: list[int]) -> np.ndarray:
+    parts: list[Any] = []
+    for kind, begin, end, step, given in np.reshape(numbers, [-1, 5]).tolist():
+        bounds = slice(begin if given & 1 else None, end if given & 2 else None, step)
+        parts.append([begin, bounds, ..., None][kind])
+    return x[tuple(parts)]
+
+
 def _strided(x: Array, begin: list, step: list, count: list) -> Array:
     return x[np.ix_(*(b + s * np.arange(n) for b, s, n in zip(begin, step, count)))]
 
@@ -482,7 +490,11 @@ others: dict[str, Callable[..., Any]] = {
     "GatherNd": _gather_nd,
     "GatherSpread": lambda dy, i, shape, axis, batch: _transposed(lambda x: _gather(x, i, axis, batch), shape, dy),
     "GatherV2": _gather,
+    "EnsureShape": lambda x, shape: x,
+    "GetItem": _item,
     "Identity": lambda x: x,
+    "Range": np.arange,
+    "Shape": lambda x, out_type="int32": np.array(x.shape, out_type),
     "Imag": np.imag,
     "IsotonicRegression": lambda x: np.stack([-scipy.optimize.isotonic_regression(-row).x for row in x]),
     "LeakyRelu": lambda x, alpha=0.2: np.where(x > 0, x, alpha * x),

@@ -1,0 +1,51 @@
+// Sequences of numbers whose length is only known when they are made.
+#include <cmath>
+
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+template <class T> int64_t range_length(T first, T last, T step) {
+  if (step == T(0)) fail(ErrorKind::invalid_argument, "range: Requires delta != 0: ", step);
+  if (step > T(0) && first > last) fail(ErrorKind::invalid_argument, "range: Requires start <= limit when delta > 0: ", first, "/", last);
+  if (step < T(0) && first < last) fail(ErrorKind::invalid_argument, "range: Requires start >= limit when delta < 0: ", first, "/", last);
+  if constexpr (std::is_integral_v<T>) {
+    uint64_t span = step > 0 ? uint64_t(last) - uint64_t(first) : uint64_t(first) - uint64_t(last);
+    uint64_t size = step > 0 ? uint64_t(step) : uint64_t(0) - uint64_t(step);
+    return int64_t(span / size + (span % size != 0));
+  } else {
+    double length = std::ceil(std::abs((last - first) / step));
+    if (!(length < 9e15)) fail(ErrorKind::invalid_argument, "range: Requires ((limit - start) / delta) to be a size; got ", length);
+    return int64_t(length);
+  }
+}
+
+const Op& range_op = define(Op{
+    .name = "Range",
+    .arguments = {tensor("start", real_numbers), tensor("limit", real_numbers), tensor("delta", real_numbers)},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), {-1}); },
+    .kernel =
+        [](Call& call) {
+          for (const Tensor& t : call.in) {
+            if (t.rank() != 0) fail(ErrorKind::invalid_argument, "range: start, limit and delta must be scalars; got shape ", t.shape());
+            if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
+          }
+          visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+            auto number = [&](size_t i) { return Wide(load(call.in[i].data<T>())); };
+            Wide first = number(0), step = number(2);
+            int64_t length = range_length(first, number(1), step);
+            call.out.push_back(Tensor::allocate(call.in[0].dtype(), {length}));
+            T* to = call.out[0].mutable_data<T>();
+            for (int64_t i = 0; i < length; ++i) store(to + i, Compute<T>(first + step * Wide(i)));
+          });
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+});
+
+}  // namespace
+}  // namespace tapeflow
