@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "graph/graph.h"
 #include "python/common.h"
 
 namespace tapeflow::python {
@@ -193,6 +194,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       }
     }
     Call call(op, in, params);
+    NameNode named(thread_state().stage && slot[count] && PyUnicode_Check(slot[count]) ? PyUnicode_AsUTF8(slot[count]) : nullptr);
     dispatch(call);
     if (op.returns_list) return wrap_list(call.out);
     return wrap(std::move(call.out[0]));
