@@ -102,6 +102,7 @@ const char* default_name(const Op& op) {
 }  // namespace
 
 void Graph::add(Call& call) {
+  if (frozen) fail(ErrorKind::runtime, "Graph is finalized and cannot be modified.");
   infer(call);
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
   for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));

@@ -63,6 +63,7 @@ class Graph final : public Stage {
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
   bool names_nodes = true;       // new nodes get names at once
+  bool frozen = false;           // no node may be added any more
   // TensorFlow 1: the nodes that run before a node, if it runs, though it does not use their outputs.
   std::unordered_map<int, std::vector<int>> controls;
   std::vector<int> control_scope;  // of the nodes that are made now

@@ -265,6 +265,11 @@ int set_names_nodes(PyObject* self, PyObject* value, void*) {
   graph_of(self)->names_nodes = value == Py_True;
   return 0;
 }
+PyObject* get_frozen(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->frozen); }
+int set_frozen(PyObject* self, PyObject* value, void*) {
+  graph_of(self)->frozen = value == Py_True;
+  return 0;
+}
 PyObject* graph_controls(PyObject* self, PyObject* node) {
   return guarded([&] {
     const auto& controls = graph_of(self)->controls;
@@ -435,6 +440,7 @@ PyGetSetDef graph_properties[] = {
     {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"control_scope", get_control_scope, set_control_scope, nullptr, nullptr},
+    {"frozen", get_frozen, set_frozen, nullptr, nullptr},
     {"names_nodes", get_names_nodes, set_names_nodes, nullptr, nullptr},
     {"changing", get_changing, set_changing, nullptr, nullptr},
     {"variables_used", get_variables, nullptr, nullptr, nullptr},

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow import _core
 from tapeflow.autodiff.gradient_tape import GradientTape
-from tapeflow.function.trace import init_scope
+from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.symbolic import Refusals
@@ -19,22 +19,57 @@ from tapeflow.types.tensor_shape import TensorShape
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
     graph = _core.current_graph()
+    if graph.takes_everything and graph.names_nodes:
+        return _stage_named(graph, function, args, kwargs)
     refusals, count = Refusals.count, graph.node_count
     try:
         return function(*args, **kwargs)
     except Exception:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
-        if not symbolic or not (Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)):
+        unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
+        if not unknown or not (symbolic or graph.takes_everything):
             raise
         graph.cut_back(count)
-        return _run_whole(function, args, kwargs, leaves, symbolic)
+        return _run_whole(function, args, kwargs, leaves)
+
+
+# What TensorFlow calls the nodes of these functions.
+_SCOPE_BY_FUNCTION = {
+    "sigmoid_cross_entropy_with_logits": "logistic_loss",
+    "sparse_softmax_cross_entropy_with_logits": "SparseSoftmaxCrossEntropyWithLogits",
+    "normal": "random_normal",
+    "uniform": "random_uniform",
+    "constant": "Const",
+    "fill": "Fill",
+    "l2_loss": "L2Loss",
+}
+_UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}
+
+
+def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same in a graph of TensorFlow 1, where results are nodes whatever they come from, and nodes have names."""
+    if function.__name__ in _UNNAMED:
+        return function(*args, **kwargs)
+    first, name = graph.node_count, kwargs.get("name")
+    default = _SCOPE_BY_FUNCTION.get(function.__name__, function.__name__)
+    graph.names_nodes = False
+    try:
+        result = _stage(function, args, kwargs)
+        if isinstance(result, _core.Tensor) and not _core.is_symbolic(result):
+            result = graph.add_constant(result, default)
+    finally:
+        graph.names_nodes = True
+    graph.name_nodes(first, name, default, result)
+    return result
 
 
 def _run_whole(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], symbolic: list[Any]
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]
 ) -> Any:
+    leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
+    symbolic = [leaves[i] for i in places]
 
     def run(tensors: list[Any]) -> Any:
         given = list(leaves)
@@ -43,7 +78,7 @@ def _run_whole(
         positional, named = nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
         return function(*positional, **named)
 
-    with init_scope():
+    with running_at_once():
         first, structure = _probe(run, symbolic, 2, np.zeros)
         try:
             second, _ = _probe(run, symbolic, 3, np.ones)

@@ -117,7 +117,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     >>> tf.get_static_value(tf.constant([1, 2]))
     array([1, 2], dtype=int32)
     """
-    return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+    return tensor.numpy() if isinstance(tensor, _core.Tensor) and not _core.is_symbolic(tensor) else None
 
 
 @public("is_symbolic_tensor")
@@ -127,7 +127,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     >>> tf.is_symbolic_tensor(tf.constant(1))
     False
     """
-    return False
+    return _core.is_symbolic(tensor)
 
 
 @public("executing_eagerly")
@@ -137,7 +137,7 @@ def executing_eagerly() -> bool:
     >>> tf.executing_eagerly()
     True
     """
-    return True
+    return not _core.is_tracing()
 
 
 def densify(slices: IndexedSlices) -> Any:
