@@ -60,6 +60,7 @@ class Graph final : public Stage {
   std::vector<Tensor> captures;  // the outer tensors behind the last inputs
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
+  bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
   bool names_nodes = true;       // new nodes get names at once
@@ -73,7 +74,7 @@ class Graph final : public Stage {
   const ValueId* find_read(const VariableBody&) const;
   void* face = nullptr;          // the Python object; borrowed
   std::shared_ptr<void> derivative;  // see graph/differentiate.cc
-  std::shared_ptr<void> plans;       // see graph/run.cc
+  mutable std::shared_ptr<void> plans;       // see graph/run.cc
 
  private:
   void infer(Call&);

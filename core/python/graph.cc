@@ -9,7 +9,7 @@
 #include "graph/graph_gradients.h"
 #include "graph/run.h"
 #include "ops/ops.h"
-#include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
@@ -23,10 +23,14 @@ struct GraphObject {
 PyTypeObject* graph_type = nullptr;
 const std::shared_ptr<Graph>& graph_of(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->graph; }
 
+}  // namespace
+
 const std::shared_ptr<Graph>& checked_graph(PyObject* o) {
   if (!PyObject_TypeCheck(o, graph_type)) fail(ErrorKind::type, "a graph is expected; got a ", Py_TYPE(o)->tp_name);
   return graph_of(o);
 }
+
+namespace {
 
 SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
   Ref items = checked(PySequence_Fast(sequence, "a list of tensors is expected"));
