@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.namespace import public
-from tapeflow.ops.constants import ones_like, zeros_like
+from tapeflow.namespace import find_public, public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.enums import UnconnectedGradients
 from tapeflow.types.indexed_slices import IndexedSlices
@@ -66,7 +65,7 @@ def gradients(
         rules = graph.overriding_rules() if hasattr(graph, "overriding_rules") else {}
         found = graph.gradients(targets, cotangents, sources, stops, rules)
         if unconnected is UnconnectedGradients.ZERO:
-            found = [zeros_like(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
+            found = [find_public("zeros_like")(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
     finally:
         graph.scope = scope
     return found
@@ -90,7 +89,7 @@ def _cotangent(y: Any, weight: Any) -> Any:
     if weight is None:
         if y.shape.is_fully_defined() or not (y.dtype.is_floating or y.dtype.is_complex):
             return None
-        return ones_like(y)
+        return find_public("ones_like")(y)
     weight = convert_to_tensor(weight, dtype=y.dtype)
     if not weight.shape.is_compatible_with(y.shape):
         raise ValueError(

@@ -43,6 +43,10 @@ _SCOPE_BY_FUNCTION = {
     "constant": "Const",
     "fill": "Fill",
     "l2_loss": "L2Loss",
+    "bias_add": "BiasAdd",
+    "shape": "Shape",
+    "size": "Size",
+    "rank": "Rank",
 }
 _UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core
+from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
@@ -85,7 +86,7 @@ class Fetches:
 
 
 def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
-    """The tensors that are fed, with the arrays for them; sparse ones have several parts."""
+    """The tensors that are fed, with the values for them; sparse ones have several parts."""
     result: list[tuple[Any, Any]] = []
     for key, value in (feed_dict or {}).items():
         if isinstance(key, SparseTensor):
@@ -100,10 +101,11 @@ def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
             except Exception as error:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
             result.append((tensor, value))
-    return [(tensor, _array_for(tensor, value)) for tensor, value in result]
+    with running_at_once():
+        return [(tensor, _tensor_for(tensor, value)) for tensor, value in result]
 
 
-def _array_for(tensor: Any, value: Any) -> Any:
+def _tensor_for(tensor: Any, value: Any) -> Any:
     if isinstance(value, Tensor) and _core.is_symbolic(value):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, "

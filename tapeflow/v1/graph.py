@@ -205,7 +205,8 @@ class Graph(VariablesOfGraph, _core.Graph):
         place = _core.place_of(result) if isinstance(result, Tensor) else None
         last = place[2] if place is not None and place[2] >= first else None
         if len(made) == 1 and last is not None:
-            base = name or (default if default in _OWN_NAMES else _default_name(self.node(last)[0]))
+            kind = self.node(last)[0]
+            base = name or (default if default in _OWN_NAMES or kind == "Composition" else _default_name(kind))
             self.set_node_name(last, _core.Graph.unique_name(self, self.scope + base))
             return
         prefix = _core.Graph.unique_name(self, self.scope + (name or default))
@@ -252,14 +253,19 @@ class Graph(VariablesOfGraph, _core.Graph):
         place = _core.place_of(element)
         return [place[2]] if place is not None and place[2] >= 0 else []
 
-    def add_group(self, inputs: list[Any], name: str) -> Operation:
-        """An operation that does nothing, once all inputs are there."""
+    def add_group(self, inputs: list[Any], name: str, exact: bool = False) -> Operation:
+        """An operation that does nothing, once all inputs are there. An `exact` name is the whole of it."""
         nodes = [i for item in inputs for i in self.nodes_behind(item)]
         before = self.control_scope
         self.control_scope = sorted({*before, *nodes})
         try:
-            return operation_of(self, self.add_no_op(name))
+            self.names_nodes = not exact
+            number = self.add_no_op(name)
+            if exact:
+                self.set_node_name(number, name)
+            return operation_of(self, number)
         finally:
+            self.names_nodes = True
             self.control_scope = before
 
     @contextmanager
@@ -355,7 +361,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 _NAME_BY_TYPE = {"AddV2": "Add", "RealDiv": "truediv", "ConcatV2": "concat", "Pack": "stack", "Unpack": "unstack",
                  "GetItem": "strided_slice", "Transpose": "transpose", "Range": "range"}  # fmt: skip
 # Functions whose one node is called as the function is.
-_OWN_NAMES = {"zeros", "ones", "zeros_like", "ones_like", "Fill", "range", "concat", "stack", "transpose"}
+_OWN_NAMES = {"zeros", "ones", "zeros_like", "ones_like", "Fill", "range", "concat", "stack", "transpose", "BiasAdd"}
 
 
 def _default_name(kind: str) -> str:

@@ -10,7 +10,6 @@ from tapeflow import _core, primitives
 from tapeflow.autodiff.graph_gradients import gradients
 from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
-from tapeflow.ops.arrays import group
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.collections import GraphKeys
@@ -125,7 +124,7 @@ class Optimizer:
         in_graph = graph is not None and graph.takes_everything
         self._create_slots([variable for _, variable in wanted])
         scope = graph.name_scope(name or self._name) if in_graph else nullcontext()
-        with scope:
+        with scope as path:
             self._prepare()
             updates = [self._apply(dx, variable) for dx, variable in wanted]
             updates += self._finish()
@@ -133,7 +132,7 @@ class Optimizer:
                 updates.append(global_step.assign_add(cast(1, global_step.dtype)))
         if not in_graph:
             return None
-        operation = group(*updates, name=name or self._name)
+        operation = graph.add_group(updates, path[:-1], exact=True)
         graph.add_to_collection(GraphKeys.TRAIN_OP, operation)
         return operation
 
