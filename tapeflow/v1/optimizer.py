@@ -184,8 +184,8 @@ class Optimizer:
         return lambda: primitives.BroadcastTo(cast(number, variable.dtype), variable.shape.as_list())
 
     def _create_slots(self, variables: list[Any]) -> None:
-        for name in self._slot_names():
-            for variable in variables:
+        for variable in variables:
+            for name in self._slot_names():
                 if (name, _key(variable)) not in self._slot_by_key:
                     slot = self._new_variable(
                         self._first_slot_value(name, variable), f"{_plain_name(variable)}/{self._name}"
