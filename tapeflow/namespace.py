@@ -180,7 +180,7 @@ older_paths: dict[str, str] = {}  # names of `tf.compat.v1` that have another pa
 
 def _newer_definition(module: ModuleType, name: str) -> Any:
     """What `tf.compat.v1.math.sin` means where it has no definition of its own: `tf.math.sin`."""
-    package, older, below = module.__name__.partition(_OLDER)
+    _, older, below = module.__name__.partition(_OLDER)
     if not older or name.startswith("__"):
         return None
     path = f"{below[1:]}.{name}" if below else name

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.autodiff.graph_gradients import graph_hessians
 from tapeflow.autodiff.gradient_tape import GradientTape
+from tapeflow.autodiff.graph_gradients import graph_hessians
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor

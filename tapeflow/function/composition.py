@@ -68,9 +68,7 @@ def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...]
     return result
 
 
-def _run_whole(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]
-) -> Any:
+def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
     leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]

@@ -155,7 +155,7 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
 
 
 def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
-    """The same in a graph of TensorFlow 1: each operation has a stream of its own, which begins anew in each session."""
+    """The same in a graph of TensorFlow 1: an operation has a stream of its own, which begins anew in each session."""
     first, second = graph.seed, seed
     if first is None and second is not None:
         first = _DEFAULT_GLOBAL_SEED

@@ -19,8 +19,3 @@ from tapeflow.v1 import (
     variable_scope,
     variables,
 )
-
-__all__ = [
-    "collections", "eager_switch", "fetches", "gradients", "graph", "layers", "learning_rates", "losses", "older_names", "optimizer",
-    "optimizers", "placeholders", "saver", "session", "training_step", "variable_scope", "variables",
-]  # fmt: skip

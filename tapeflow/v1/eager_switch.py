@@ -15,10 +15,10 @@ from tapeflow.v1.graph import defaults, get_default_graph
 def disable_eager_execution() -> None:
     """From now on operations build the default graph, which sessions run.
 
-    Example::
-
-        tf.compat.v1.disable_eager_execution()
-        x = tf.compat.v1.placeholder(tf.float32, [])
+    >>> tf.compat.v1.disable_eager_execution()
+    >>> tf.executing_eagerly()
+    False
+    >>> tf.compat.v1.enable_eager_execution()
     """
     if not defaults.graphs and _core.current_graph() is None:
         _core.swap_stage(get_default_graph())
@@ -61,10 +61,10 @@ def executing_eagerly_outside_functions() -> bool:
 def disable_v2_behavior() -> None:
     """TensorFlow 1's ways: no eager execution.
 
-    Example::
-
-        import tensorflow.compat.v1 as tf
-        tf.disable_v2_behavior()
+    >>> tf.compat.v1.disable_v2_behavior()
+    >>> tf.executing_eagerly()
+    False
+    >>> tf.compat.v1.enable_v2_behavior()
     """
     disable_eager_execution()
 

@@ -1,4 +1,4 @@
-"""What `Session.run` is asked for, in any structure: which tensors and operations that means, and their results again."""
+"""What `Session.run` is asked for, in any structure: which tensors and operations that means, and their results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Fetches:
 
     def _visit(self, item: Any) -> Rebuild:
         if item is None:
-            raise TypeError("Argument `fetch` = None has invalid type \"NoneType\". Cannot be None")
+            raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
         if isinstance(item, Mapping):
             parts = {key: self._visit(value) for key, value in item.items()}
             return lambda values: type(item)((key, part(values)) for key, part in parts.items())
@@ -71,7 +71,7 @@ class Fetches:
             element = self._graph.as_graph_element(item)
         except TypeError as error:
             raise TypeError(
-                f"Argument `fetch` = {item} has invalid type \"{type(item).__name__}\" must be a string or Tensor. "
+                f'Argument `fetch` = {item} has invalid type "{type(item).__name__}" must be a string or Tensor. '
                 f"({error})"
             ) from None
         except (ValueError, KeyError) as error:
@@ -115,7 +115,8 @@ def _tensor_for(tensor: Any, value: Any) -> Any:
     given = _fed_tensor(value, tensor.dtype)
     if not tensor.shape.is_compatible_with(given.shape):
         raise ValueError(
-            f"Cannot feed value of shape {tuple(given.shape)} for Tensor {tensor.name}, which has shape {_text(tensor.shape)}"
+            f"Cannot feed value of shape {tuple(given.shape)} for Tensor {tensor.name}, "
+            f"which has shape {_text(tensor.shape)}"
         )
     return given
 

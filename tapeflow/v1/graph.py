@@ -1,4 +1,4 @@
-"""`tf.Graph`: a graph that a program builds by hand and runs in sessions; names, scopes, collections, the default one."""
+"""`tf.Graph`: a graph that a program builds and runs in sessions; names, scopes, collections, the default graph."""
 
 from __future__ import annotations
 
@@ -184,7 +184,9 @@ class Graph(VariablesOfGraph, _core.Graph):
     def enter_name_scope(self, name: str | None) -> str:
         """Goes into a scope; the caller puts `scope` back."""
         if name and not _SCOPE_NAME.match(name):
-            raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}")
+            raise ValueError(
+                f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}"
+            )
         if not name:
             self.scope = ""
         elif name.endswith("/"):
@@ -243,7 +245,7 @@ class Graph(VariablesOfGraph, _core.Graph):
             return [*self.nodes_behind(item.values), *self.nodes_behind(item.indices)]
         if isinstance(item, list | tuple):
             return [i for part in item for i in self.nodes_behind(part)]
-        if isinstance(item, VariableOperation) or isinstance(item, _core.Variable):
+        if isinstance(item, VariableOperation | _core.Variable):
             return []
         if isinstance(item, Operation):
             return [self.as_graph_element(item)._number]

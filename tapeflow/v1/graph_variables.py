@@ -1,4 +1,4 @@
-"""The variables of a graph: without a value until a session runs their initializers; each session has its own values."""
+"""The variables of a graph: without a value until a session runs their initializers; each session has its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ class VariablesOfGraph:
         self._facts_by_name: dict[str, tuple[VariableOperation, int, Any, Any]] = {}
 
     def add_variable(
-        self, variable: Any, initial_value: Any, trainable: bool, name: str | None, dtype: Any, shape: Any, checked: bool
+        self,
+        variable: Any,
+        initial_value: Any,
+        trainable: bool,
+        name: str | None,
+        dtype: Any,
+        shape: Any,
+        checked: bool,
     ) -> None:
         """Sets up a variable of this graph: its name, its initializer and the tensor that reads it."""
         base = name or "Variable"
@@ -96,7 +103,5 @@ class VariablesOfGraph:
         """Puts a value into a variable, in a session."""
         session = session or self.default_session()
         if session is None:
-            raise ValueError(
-                "Either session argument should be provided or default session should be established"
-            )
+            raise ValueError("Either session argument should be provided or default session should be established")
         session.set_variable(variable, value)

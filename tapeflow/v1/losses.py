@@ -298,9 +298,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 
 
 @public("compat.v1.losses.get_total_loss")
-def get_total_loss(
-    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Any:
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
     """The sum of all losses of the graph.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:

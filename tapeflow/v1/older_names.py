@@ -10,12 +10,14 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
 
 _MATH = (
-    "acos acosh angle asin asinh atan atan2 atanh betainc bincount ceil conj cosh cumprod cumsum digamma erf erfc exp "
-    "expm1 floor floordiv igamma igammac imag is_finite is_inf is_nan lbeta lgamma log log1p log_sigmoid polygamma "
-    "polyval real reciprocal rint round rsqrt segment_max segment_mean segment_min segment_prod segment_sum sign sin "
-    "sinh softplus sqrt square squared_difference tan tanh truediv unsorted_segment_max unsorted_segment_min "
-    "unsorted_segment_prod unsorted_segment_sum zeta top_k"
-).split()
+    "acos", "acosh", "angle", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "conj",
+    "cosh", "cumprod", "cumsum", "digamma", "erf", "erfc", "exp", "expm1", "floor", "floordiv", "igamma",
+    "igammac", "imag", "is_finite", "is_inf", "is_nan", "lbeta", "lgamma", "log", "log1p", "log_sigmoid",
+    "polygamma", "polyval", "real", "reciprocal", "rint", "round", "rsqrt", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sign", "sin", "sinh", "softplus", "sqrt", "square",
+    "squared_difference", "tan", "tanh", "truediv", "unsorted_segment_max", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sum", "zeta", "top_k",
+)  # fmt: skip
 older_paths.update({name: f"math.{name}" for name in _MATH})
 older_paths.update({f"matrix_{name}": f"linalg.{name}" for name in ("solve", "triangular_solve")})
 older_paths.update(

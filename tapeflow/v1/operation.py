@@ -125,7 +125,7 @@ def _place(tensor: Any, attribute: str) -> tuple[Any, int, int]:
 
 def _op(self: Any) -> Operation:
     """The operation that gives this tensor, in its graph."""
-    graph, value, node = _place(self, "op")
+    graph, _, node = _place(self, "op")
     if node >= 0:
         return operation_of(graph, node)
     return VariableOperation(graph, self.name.rpartition(":")[0])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.autodiff.graph_gradients import gradients
 from tapeflow.autodiff.gradient_tape import GradientTape
+from tapeflow.autodiff.graph_gradients import gradients
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
@@ -29,7 +30,7 @@ class Optimizer:
     """
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
-    slots: dict[str, float] = {}  # what is kept for each variable, and with which value it begins
+    slots: Mapping[str, float] = MappingProxyType({})  # what is kept for each variable, and with which value it begins
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from tapeflow import _core, primitives
@@ -79,7 +80,7 @@ class MomentumOptimizer(Optimizer):
     0.8
     """
 
-    slots = {"momentum": 0.0}
+    slots = MappingProxyType({"momentum": 0.0})
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class AdamOptimizer(Optimizer):
     0.9
     """
 
-    slots = {"m": 0.0, "v": 0.0}
+    slots = MappingProxyType({"m": 0.0, "v": 0.0})
 
     def __init__(
         self,
@@ -190,7 +191,7 @@ class AdagradOptimizer(Optimizer):
     ValueError: initial_accumulator_value must be positive: 0.0
     """
 
-    slots = {"accumulator": 0.1}
+    slots = MappingProxyType({"accumulator": 0.1})
 
     def __init__(
         self,
@@ -285,7 +286,7 @@ class AdadeltaOptimizer(Optimizer):
     'Adadelta'
     """
 
-    slots = {"accum": 0.0, "accum_update": 0.0}
+    slots = MappingProxyType({"accum": 0.0, "accum_update": 0.0})
 
     def __init__(
         self,
@@ -309,7 +310,7 @@ class AdadeltaOptimizer(Optimizer):
 
 @public("compat.v1.train.FtrlOptimizer")
 class FtrlOptimizer(Optimizer):
-    """a' = a + dy^2; z' = z + dy - (a'^p - a^p) / rate * y; y' = -(z' - sign(z') l1) / (a'^p / rate + 2 l2), p = -power.
+    """a' = a + dy^2; z' = z + dy - (a'^p - a^p) / rate * y; y' = (sign(z') l1 - z') / (a'^p / rate + 2 l2), p = -power.
 
     Elements with |z'| <= l1 become zero.
 

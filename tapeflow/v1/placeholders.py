@@ -18,7 +18,7 @@ def _graph(who: str) -> Any:
     if graph is None:
         raise RuntimeError(
             f"tf.{who}() is not compatible with eager execution. Build the graph inside "
-            "`with tf.Graph().as_default():`, or call tf.compat.v1.disable_eager_execution() at the start of the program."
+            "`with tf.Graph().as_default():`, or call tf.compat.v1.disable_eager_execution() when the program starts."
         )
     while not isinstance(graph, Graph):
         if graph.outer is None:

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.train.Saver`: the values of variables in files. Ours are NumPy archives, `<path>.npz`, one per checkpoint."""
+"""`tf.compat.v1.train.Saver`: the values of variables in files: a NumPy archive, `<path>.npz`, for each checkpoint."""
 
 from __future__ import annotations
 
@@ -85,10 +85,9 @@ class Saver:
     ...     session.run(v.initializer)
     ...     saver = tf.compat.v1.train.Saver()
     ...     path = saver.save(session, tempfile.mkdtemp() + "/model", global_step=7)
-    ...     session.run(v.assign([0., 0.]))
+    ...     v.load([0., 0.], session)
     ...     saver.restore(session, path)
     ...     session.run(v)
-    array([0., 0.], dtype=float32)
     array([1., 2.], dtype=float32)
     """
 
@@ -153,7 +152,11 @@ class Saver:
         names = list(self._variable_by_name)
         values = self._values(sess, names)
         beside = f"{path}.tmp{os.getpid()}{_SUFFIX}"
-        np.savez(beside, **{f"{i:06d}": value for i, value in enumerate(values)}, names=np.array(names, dtype=object).astype("U"))
+        np.savez(
+            beside,
+            **{f"{i:06d}": value for i, value in enumerate(values)},
+            names=np.array(names, dtype=object).astype("U"),
+        )
         os.replace(beside, path + _SUFFIX)
         if write_state:
             self._note(path, latest_filename)
@@ -218,7 +221,7 @@ def _read(path: str) -> dict[str, Any]:
     try:
         with np.load(path + _SUFFIX, allow_pickle=False) as archive:
             return {str(name): archive[f"{i:06d}"] for i, name in enumerate(archive["names"])}
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError) as error:
         raise ValueError(f"The passed save_path is not a valid checkpoint: {path} ({error})") from None
 
 
@@ -226,9 +229,10 @@ def _read(path: str) -> dict[str, Any]:
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
     """The names and shapes of the variables in a checkpoint.
 
-    Example::
-
-        tf.compat.v1.train.list_variables("folder/model-7")   # [('w', [2, 3])]
+    >>> import tempfile
+    >>> saver = tf.compat.v1.train.Saver([tf.Variable([1., 2.], name="v")])
+    >>> tf.compat.v1.train.list_variables(saver.save(None, tempfile.mkdtemp() + "/model"))
+    [('v', [2])]
     """
     path = latest_checkpoint(ckpt_dir_or_file) or ckpt_dir_or_file
     return sorted((name, list(value.shape)) for name, value in _read(path).items())
@@ -238,9 +242,10 @@ def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
     """The value of one variable in a checkpoint.
 
-    Example::
-
-        tf.compat.v1.train.load_variable("folder/model-7", "w")
+    >>> import tempfile
+    >>> saver = tf.compat.v1.train.Saver([tf.Variable([1., 2.], name="v")])
+    >>> tf.compat.v1.train.load_variable(saver.save(None, tempfile.mkdtemp() + "/model"), "v")
+    array([1., 2.], dtype=float32)
     """
     path = latest_checkpoint(ckpt_dir_or_file) or ckpt_dir_or_file
     return _read(path)[name.removesuffix(":0")]

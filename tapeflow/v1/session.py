@@ -72,9 +72,7 @@ class Session:
                     self._plan_by_key[key] = plan
             return [tensor.numpy() for tensor in plan.call(values)]
 
-    def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
-    ) -> Callable[..., Any]:
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
         """A function of the values for `feed_list` that gives the values of `fetches`."""
         self._check_usable()
         wanted = Fetches(self._graph, fetches)

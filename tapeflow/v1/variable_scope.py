@@ -391,9 +391,7 @@ def _first_value(name: str, shape: Any, dtype: Any, initializer: Any, dtype_was_
     known = None if shape is None else as_shape(shape)
     if initializer is None:
         if known is None:
-            raise ValueError(
-                f"Variable {name} did not get an initializer, so its `shape` argument must be specified."
-            )
+            raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
         initializer = _default_initializer(name, as_dtype(dtype))
     if isinstance(initializer, type):
         initializer = initializer()

@@ -80,7 +80,7 @@ def test_inside_a_function():
 
 
 def test_eagerly_it_says_what_to_write():
-    with pytest.raises(RuntimeError, match="Use tf.GradientTape instead.") as caught:
+    with pytest.raises(RuntimeError, match=r"Use tf.GradientTape instead.") as caught:
         tapeflow.gradients(tapeflow.constant(1.0), tapeflow.constant(1.0))
     assert "tape.gradient(y, [x])" in str(caught.value)
 
@@ -111,8 +111,8 @@ def test_hessians():
 def test_lengths_and_shapes_are_checked():
     with tapeflow.Graph().as_default():
         x = tf.placeholder(tf.float32, [])
-        with pytest.raises(ValueError, match="Length mismatch. Passed 2 grad_ys for 1 ys"):
+        with pytest.raises(ValueError, match=r"Length mismatch. Passed 2 grad_ys for 1 ys"):
             tf.gradients(x * 2.0, x, grad_ys=[1.0, 2.0])
-        with pytest.raises(ValueError, match="grad_ys"):
+        with pytest.raises(ValueError, match=r"grad_ys"):
             tf.gradients(x * 2.0, x, grad_ys=[[1.0, 2.0]])
         assert tf.gradients(tf.constant(1), x) == [None]

@@ -52,7 +52,8 @@ def test_operators_and_functions_name_their_nodes(graph):
     x = tf.placeholder(tf.float32, [2, 2])
     made = [x + x, x - x, x * x, x / x, x**x, x @ x, -x, x < x, tf.add(x, x), tf.matmul(x, x), tf.reduce_mean(x)]
     assert [y.name for y in made] == [
-        "add:0", "sub:0", "mul:0", "truediv:0", "pow:0", "matmul:0", "Neg:0", "Less:0", "Add_1:0", "MatMul_1:0", "Mean:0",
+        "add:0", "sub:0", "mul:0", "truediv:0", "pow:0", "matmul:0", "Neg:0", "Less:0", "Add_1:0",
+        "MatMul_1:0", "Mean:0",
     ]  # fmt: skip
     assert made[0].op.type == "AddV2"
     assert str(made[0]) == 'Tensor("add:0", shape=(2, 2), dtype=float32)'
@@ -66,13 +67,13 @@ def test_elements_by_name(graph):
     assert graph.as_graph_element("twice:0") is y
     assert y.op.inputs[0] is x and x.consumers() == [y.op]
     assert [op.name for op in graph.get_operations()] == ["x", "twice"]
-    with pytest.raises(KeyError, match="refers to an Operation not in the graph"):
+    with pytest.raises(KeyError, match=r"refers to an Operation not in the graph"):
         graph.get_operation_by_name("none")
-    with pytest.raises(KeyError, match="exists but only has 1 outputs"):
+    with pytest.raises(KeyError, match=r"exists but only has 1 outputs"):
         graph.get_tensor_by_name("twice:7")
-    with pytest.raises(ValueError, match="Tensor names must be of the form"):
+    with pytest.raises(ValueError, match=r"Tensor names must be of the form"):
         graph.get_tensor_by_name("twice")
-    with pytest.raises(TypeError, match="Can not convert a int into a Tensor or Operation"):
+    with pytest.raises(TypeError, match=r"Can not convert a int into a Tensor or Operation"):
         graph.as_graph_element(3)
 
 
@@ -111,7 +112,7 @@ def test_control_dependencies_run_first(graph):
 def test_a_finalized_graph_takes_nothing_more(graph):
     x = tf.constant(1.0)
     graph.finalize()
-    with pytest.raises(RuntimeError, match="Graph is finalized and cannot be modified"):
+    with pytest.raises(RuntimeError, match=r"Graph is finalized and cannot be modified"):
         x + 1.0
 
 
@@ -125,7 +126,7 @@ def test_tuple_waits_for_all(graph):
 
 def test_graphs_do_not_mix(graph):
     x = tf.constant(1.0)
-    with tapeflow.Graph().as_default(), pytest.raises(Exception, match="another function or graph|same graph"):
+    with tapeflow.Graph().as_default(), pytest.raises(Exception, match=r"another function or graph|same graph"):
         x + 1.0
 
 

@@ -110,16 +110,16 @@ def test_losses():
 
 
 def test_errors_are_tensorflows():
-    with pytest.raises(RuntimeError, match="should be a function when eager execution is enabled"):
+    with pytest.raises(RuntimeError, match=r"should be a function when eager execution is enabled"):
         tf.train.GradientDescentOptimizer(0.1).minimize(tapeflow.constant(1.0))
     with tapeflow.Graph().as_default():
         optimizer = tf.train.GradientDescentOptimizer(0.1)
         with pytest.raises(ValueError, match=r"No variables to optimize\."):
             optimizer.minimize(tf.constant(1.0))
         a, b = tf.Variable(1.0), tf.Variable(1.0)
-        with pytest.raises(ValueError, match="No gradients provided for any variable"):
+        with pytest.raises(ValueError, match=r"No gradients provided for any variable"):
             optimizer.minimize(b * 2.0, var_list=[a])
-        with pytest.raises(ValueError, match="gate_gradients must be one of"):
+        with pytest.raises(ValueError, match=r"gate_gradients must be one of"):
             optimizer.compute_gradients(a * 2.0, gate_gradients=7)
 
 

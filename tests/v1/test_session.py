@@ -55,27 +55,32 @@ def test_errors_are_tensorflows(graph):
     x = tf.placeholder(tf.float32, [None, 2])
     v = tf.get_variable("v", [2])
     with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"placeholder tensor 'Placeholder' with dtype float and shape \[\?,2\]"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"placeholder tensor 'Placeholder' with dtype float and shape \[\?,2\]",
+        ):
             session.run(x * 2.0)
-        with pytest.raises(tf.errors.FailedPreconditionError, match="Could not find variable v.*uninitialized"):
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"Could not find variable v.*uninitialized"):
             session.run(v)
-        with pytest.raises(ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor Placeholder:0, which has shape \(None, 2\)"):
+        with pytest.raises(
+            ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor Placeholder:0, which has shape \(None, 2\)"
+        ):
             session.run(x, {x: [1, 2, 3]})
-        with pytest.raises(TypeError, match="Cannot be None"):
+        with pytest.raises(TypeError, match=r"Cannot be None"):
             session.run(None)
         with pytest.raises(TypeError, match='has invalid type "int" must be a string or Tensor'):
             session.run(3)
-        with pytest.raises(ValueError, match="cannot be interpreted as a Tensor"):
+        with pytest.raises(ValueError, match=r"cannot be interpreted as a Tensor"):
             session.run("none:0")
-        with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
+        with pytest.raises(TypeError, match=r"Cannot interpret feed_dict key as Tensor"):
             session.run(x, {3: 4})
-        with pytest.raises(TypeError, match="The value of a feed cannot be a tf.Tensor object"):
+        with pytest.raises(TypeError, match=r"The value of a feed cannot be a tf.Tensor object"):
             session.run(x, {x: tf.constant(1.0)})
-    with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
+    with pytest.raises(RuntimeError, match=r"Attempted to use a closed Session"):
         session.run(x)
-    with pytest.raises(ValueError, match="No default session is registered"):
+    with pytest.raises(ValueError, match=r"No default session is registered"):
         x.eval()
-    with pytest.raises(RuntimeError, match="The Session graph is empty"):
+    with pytest.raises(RuntimeError, match=r"The Session graph is empty"):
         tf.Session(graph=tapeflow.Graph()).run([])
 
 
