@@ -13,6 +13,7 @@ from tapeflow.v1 import (
     optimizer,
     optimizers,
     placeholders,
+    program,
     saver,
     session,
     training_step,

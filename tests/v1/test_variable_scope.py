@@ -15,7 +15,9 @@ def graph():
 def test_reuse_finds_variables_again():
     with tf.variable_scope("s") as scope:
         w = tf.get_variable("w", [2])
-        with pytest.raises(ValueError, match=r"Variable s/w already exists, disallowed\. Did you mean to set reuse=True"):
+        with pytest.raises(
+            ValueError, match=r"Variable s/w already exists, disallowed\. Did you mean to set reuse=True"
+        ):
             tf.get_variable("w", [2])
         scope.reuse_variables()
         assert tf.get_variable("w", [2]) is w

@@ -5,7 +5,7 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 tf.set_random_seed(1)
-text = "the cat sat on the mat the dog sat on the rug".split()
+text = ["the", "cat", "sat", "on", "the", "mat", "the", "dog", "sat", "on", "the", "rug"]
 words = sorted(set(text))
 number = {word: i for i, word in enumerate(words)}
 pairs = [(number[a], number[b]) for i, a in enumerate(text) for b in text[max(0, i - 1) : i + 2] if a != b]
