@@ -42,6 +42,9 @@ class _Flags:
             self._parse()
         self._value_by_name[name] = value
 
+    def __repr__(self) -> str:
+        return "<the flags of the program>"
+
 
 FLAGS = _Flags()
 public("compat.v1.flags.FLAGS", "compat.v1.app.flags.FLAGS")(FLAGS)
