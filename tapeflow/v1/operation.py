@@ -48,7 +48,9 @@ class Operation:
         """The tensors that it gives."""
         return list(self._node()[3])
 
-    values = outputs
+    def values(self) -> tuple[Any, ...]:
+        """The tensors that it gives."""
+        return tuple(self.outputs)
 
     @property
     def graph(self) -> Any:

@@ -126,3 +126,11 @@ def test_configuration_is_accepted(graph):
     with tf.Session(config=config) as session:
         assert tf.get_default_session() is session
         assert session.run(tf.constant(1)) == 1
+
+
+def test_operations_of_one_run_go_in_program_order(graph):
+    v = tf.Variable(1.0)
+    before, update, after = v + 0.0, v.assign(5.0), v + 0.0
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([after, update, before]) == [5.0, 5.0, 1.0]
