@@ -31,6 +31,7 @@ from tapeflow import (  # noqa: E402
     ops,
     random_generator,
     tensorflow_alias,
+    v1,
     variables,
 )
 

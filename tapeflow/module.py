@@ -40,7 +40,7 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
         if not isinstance(name, str):
             raise ValueError("name for name_scope must be a string.")
         self._name = name
-        self._outer: list[str] = []
+        self._outer: list[Any] = []
 
     @property
     def name(self) -> str:
@@ -48,13 +48,22 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
         return self._name
 
     def __enter__(self) -> str:
+        graph = _core.current_graph()
+        if graph is not None and graph.takes_everything:
+            self._outer.append((graph, graph.scope))
+            return graph.enter_name_scope(self._name)
         outer, name = _scopes.prefix, self._name
         self._outer.append(outer)
         _scopes.prefix = prefix = name if not name or name[-1] == "/" else f"{outer}{name}/"
         return prefix
 
     def __exit__(self, *exception: object) -> None:
-        _scopes.prefix = self._outer.pop()
+        outer = self._outer.pop()
+        if isinstance(outer, tuple):
+            graph, scope = outer
+            graph.scope = scope
+        else:
+            _scopes.prefix = outer
 
 
 @public("get_current_name_scope", "__internal__.get_name_scope")
@@ -65,12 +74,13 @@ def current_name_scope() -> str:
     ...     tf.get_current_name_scope()
     'a/b'
     """
-    return _scopes.prefix.rstrip("/")
+    return variable_name_prefix().rstrip("/")
 
 
 def variable_name_prefix() -> str:
     """What the name of a new variable begins with: empty, or the path of the scope and a slash."""
-    return _scopes.prefix
+    graph = _core.current_graph()
+    return graph.scope if graph is not None and graph.takes_everything else _scopes.prefix
 
 
 @public("Module")

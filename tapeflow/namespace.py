@@ -165,9 +165,29 @@ def _answer_missing_names(module: ModuleType) -> None:
     if "__getattr__" not in vars(module):
 
         def answer(name: str) -> Any:
-            raise missing_name(module, name)
+            found = _newer_definition(module, name)
+            if found is None:
+                raise missing_name(module, name)
+            setattr(module, name, found)
+            return found
 
         module.__getattr__ = answer
+
+
+_OLDER = ".compat.v1"
+older_paths: dict[str, str] = {}  # names of `tf.compat.v1` that have another path now: {"log": "math.log"}
+
+
+def _newer_definition(module: ModuleType, name: str) -> Any:
+    """What `tf.compat.v1.math.sin` means where it has no definition of its own: `tf.math.sin`."""
+    _, older, below = module.__name__.partition(_OLDER)
+    if not older or name.startswith("__"):
+        return None
+    path = f"{below[1:]}.{name}" if below else name
+    found: Any = _module_by_path.get("")
+    for part in older_paths.get(path, path).split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _describe(definition: object) -> str:

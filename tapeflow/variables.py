@@ -109,6 +109,11 @@ class Variable(_core.Variable, metaclass=_VariableType):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
+        self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint
+        graph = _core.current_graph()
+        if graph is not None and graph.takes_everything:
+            graph.add_variable(self, initial_value, bool(trainable), name, dtype, shape, validate_shape)
+            return
         with _core.StopRecording(True), _outside_of_graph(self, initial_value) as initial_value:
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
@@ -118,7 +123,6 @@ class Variable(_core.Variable, metaclass=_VariableType):
             tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
         self._name = variable_name_prefix() + (name or "Variable")
         self._set_up(tensor, None if shape is None else as_shape(shape), bool(trainable), f"{self._name}:0")
-        self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint
         self._unique_id = f"{self._name}_{id(self)}"
 
     name = property(lambda self: f"{self._name}:0", doc="The name, with the scopes it was made in.")
@@ -126,8 +130,9 @@ class Variable(_core.Variable, metaclass=_VariableType):
     aggregation = property(lambda self: self._aggregation)
     constraint = property(lambda self: self._constraint)
     handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
-    op = property(lambda self: self)
-    graph = property(lambda self: None)
+    _graph: Any = None
+    op = property(lambda self: self if self._graph is None else self._graph.variable_operation(self))
+    graph = property(lambda self: self._graph)
     _shared_name = property(lambda self: self._name)
     is_tensor_like = True
 
@@ -137,12 +142,39 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return self.shape.rank
 
     def initialized_value(self) -> Any:
-        """The value, as a tensor."""
-        return self.read_value()
+        """The value, as a tensor; in a graph the first value, for the initializers of other variables."""
+        return self.read_value() if self._graph is None else self.initial_value
 
     def is_initialized(self, name: str | None = None) -> Any:
         """Whether the variable has a value."""
-        return convert_to_tensor(True)
+        return self._is_initialized()
+
+    def _in_graph(self, what: str) -> Any:
+        if self._graph is None:
+            raise AttributeError(f"{what} not supported while eager execution is enabled.")
+        return self._graph
+
+    @property
+    def initializer(self) -> Any:
+        """The operation of a graph that gives the variable its first value."""
+        return self._in_graph("initializer").initializer_of(self)
+
+    @property
+    def initial_value(self) -> Any:
+        """The tensor of a graph that is the variable's first value."""
+        return self._in_graph("initial_value").initial_value_of(self)
+
+    def fetched_value(self) -> Any:
+        """The tensor of its graph that a session computes when the variable is asked for."""
+        return self._in_graph("fetched_value").reading_of(self)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in a session."""
+        return self.fetched_value().eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Puts a value into the variable in a session."""
+        self._in_graph("load").load_variable(self, value, session)
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`."""
@@ -154,6 +186,8 @@ class Variable(_core.Variable, metaclass=_VariableType):
     def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
+        if _core.is_tracing():
+            return self._scatter_in_graph(slices, who)
         with _core.StopRecording(True):
             values = np.array(self.numpy())
             indices = np.asarray(slices.indices).reshape(-1)
@@ -167,6 +201,16 @@ class Variable(_core.Variable, metaclass=_VariableType):
             else:
                 combine(values, indices, updates)
         return self.assign(values)
+
+    def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Any:
+        old, indices = self.read_value(), convert_to_tensor(slices.indices)
+        updates = convert_to_tensor(slices.values, dtype=self.dtype)
+        places = primitives.ExpandDims(indices, -1)
+        if who in _SCATTER_BY_METHOD:
+            return self.assign(_SCATTER_BY_METHOD[who](old, places, updates))
+        rows = primitives.GatherV2(old, indices, 0, 0)
+        rows = rows * updates if who == "scatter_mul" else rows / updates
+        return self.assign(primitives.TensorScatterUpdate(old, places, rows))
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Adds rows; repeated ones add up."""
@@ -213,6 +257,9 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return self.assign(flat.reshape(values.shape))
 
     def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
+        if _core.is_tracing():
+            scatter = _SCATTER_BY_FUNCTION[combine]
+            return self.assign(scatter(self.read_value(), indices, convert_to_tensor(updates, dtype=self.dtype)))
         values = np.array(self.numpy())
         index = tuple(np.moveaxis(np.asarray(indices), -1, 0))
         updates = np.asarray(convert_to_tensor(updates, dtype=self.dtype))
@@ -297,11 +344,28 @@ class Variable(_core.Variable, metaclass=_VariableType):
         return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
 
     def __repr__(self) -> str:
+        if self._graph is not None:
+            return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
         values = element_repr(self.numpy())
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values}>"
 
 
 add_array_behaviour(Variable)
+
+_SCATTER_BY_METHOD = {
+    "scatter_add": primitives.TensorScatterAdd,
+    "scatter_sub": primitives.TensorScatterSub,
+    "scatter_max": primitives.TensorScatterMax,
+    "scatter_min": primitives.TensorScatterMin,
+    "scatter_update": primitives.TensorScatterUpdate,
+}
+_SCATTER_BY_FUNCTION = {
+    np.add.at: primitives.TensorScatterAdd,
+    np.subtract.at: primitives.TensorScatterSub,
+    np.maximum.at: primitives.TensorScatterMax,
+    np.minimum.at: primitives.TensorScatterMin,
+    None: primitives.TensorScatterUpdate,
+}
 
 
 class _SliceAssignment:

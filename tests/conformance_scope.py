@@ -23,10 +23,11 @@ AREAS = {
     "special": "special functions",
     "tape": "tf.GradientTape",
     "tensor": "tf.Tensor: conversion, indexing, operators, printing",
+    "v1_graph": "graphs, sessions and optimizers of TensorFlow 1",
     "variables": "tf.Variable",
 }
 
-LATER_AREAS = {"function", "keras_min", "v1_graph"}
+LATER_AREAS = {"function", "keras_min"}
 
 KINDS = {"fwd", "grad", "grad2", "jvp", "case", "error", "stdout"}
 
@@ -41,6 +42,7 @@ LATER_IDS = {
     r"^forward/jvp_of_function::": "tf.function",
     r"^seeds/doc2_example2::": "Keras",
     r"^tape/(jacobian_inside_function|tape_in_function_returns_grads)::": "tf.function",
+    r"^v1_graph/gradients_through_(cond|while)::": "control flow in graphs",
     r"^variables/variable_created_twice_in_function::": "tf.function",
 }
 

@@ -69,7 +69,41 @@ const Tensor& Graph::read(VariableBody& v) {
   return values[it->second].tensor;
 }
 
+void Graph::enter_controls(std::vector<int> nodes) {
+  control_scope = std::move(nodes);
+  reads_.clear();
+}
+
+Tensor Graph::read_after(VariableBody& v, int update) {
+  std::vector<int> outside = std::exchange(control_scope, {});
+  control_scope = outside;
+  control_scope.push_back(update);
+  reads_.erase(&v);
+  Tensor result = read(v);
+  reads_.erase(&v);
+  control_scope = std::move(outside);
+  return result;
+}
+
+const ValueId* Graph::find_read(const VariableBody& v) const {
+  auto it = reads_.find(&v);
+  return it == reads_.end() ? nullptr : &it->second;
+}
+
+namespace {
+// What TensorFlow's function for an operation calls it, where that is not the operation's own name.
+const char* default_name(const Op& op) {
+  static const std::unordered_map<std::string_view, const char*> name_by_op = {
+      {"AddV2", "Add"},        {"RealDiv", "truediv"},       {"ConcatV2", "concat"},  {"Pack", "stack"},      {"Unpack", "unstack"},
+      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"FloorMod", "FloorMod"}, {"BatchMatMulV2", "MatMul"},
+      {"ZerosLike", "zeros_like"}, {"OnesLike", "ones_like"}, {"ClipByValue", "clip_by_value"}};
+  auto it = name_by_op.find(op.name);
+  return it == name_by_op.end() ? op.name : it->second;
+}
+}  // namespace
+
 void Graph::add(Call& call) {
+  if (frozen) fail(ErrorKind::runtime, "Graph is finalized and cannot be modified.");
   try {
     infer(call);
   } catch (const Error& e) {
@@ -88,7 +122,11 @@ void Graph::add(Call& call) {
   }
   node.first_output = ValueId(values.size());
   if (location_source.current) node.location = location_source.current();
-  if (takes_everything_) node.name = unique_name(scope + call.op.name);
+  if (takes_everything_) {
+    if (names_nodes) node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
+    wanted_name = nullptr;
+    if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;
+  }
   for (const Spec& spec : call.specs) {
     ValueId id = ValueId(values.size());
     values.push_back({Tensor::symbolic_value(spec.dtype, spec.shape, {this, id}), int(nodes.size())});
@@ -115,19 +153,21 @@ void Graph::cut_back(size_t count) {
 }
 
 std::string Graph::unique_name(std::string wanted) {
-  int& count = name_counts_[wanted];
+  auto key = [](std::string name) {
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+    return name;
+  };
+  int& count = name_counts_[key(wanted)];
   if (count++ == 0) return wanted;
   for (int i = count - 1;; ++i) {
     std::string candidate = wanted + "_" + std::to_string(i);
-    if (!name_counts_.contains(candidate)) {
+    if (!name_counts_.contains(key(candidate))) {
       count = i + 1;
-      name_counts_[candidate] = 1;
+      name_counts_[key(candidate)] = 1;
       return candidate;
     }
   }
 }
-
-void Graph::set_name(size_t node, std::string wanted) { nodes[node].name = unique_name(std::move(wanted)); }
 
 // ---- shapes while tracing
 
@@ -222,6 +262,7 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   const Node& node = graph.nodes[size_t(value.node)];
   if (!node.op) return result;
   std::string_view name = node.op->name;
+  if (name == "Const") return read_ints(constant_in(node.params[0]));
   auto input = [&](size_t i) -> const Tensor& { return graph.values[node.inputs[i]].tensor; };
   if (name == "Shape") {
     for (size_t i = 0; i < result.size(); ++i)  // the rank is known, since the size of the result is

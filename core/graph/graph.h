@@ -51,7 +51,8 @@ class Graph final : public Stage {
   Graph* outer() const { return outer_; }
   // Removes the nodes from `count` on; nobody may hold their outputs.
   void cut_back(size_t count);
-  void set_name(size_t node, std::string wanted);
+  void set_name(size_t node, std::string name) { nodes[node].name = std::move(name); }
+  // A name that no node has yet. As in TensorFlow, names that differ in capitals alone count as one.
   std::string unique_name(std::string wanted);
 
   std::vector<Node> nodes;
@@ -62,6 +63,16 @@ class Graph final : public Stage {
   std::vector<VariableBody*> changing;
   bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
+  const char* wanted_name = nullptr;  // of the next node; see NameNode
+  bool names_nodes = true;       // new nodes get names at once
+  bool frozen = false;           // no node may be added any more
+  // TensorFlow 1: the nodes that run before a node, if it runs, though it does not use their outputs.
+  std::unordered_map<int, std::vector<int>> controls;
+  std::vector<int> control_scope;  // of the nodes that are made now
+  void enter_controls(std::vector<int> nodes);
+  // The value of a variable after the node `update` has run.
+  Tensor read_after(VariableBody&, int update);
+  const ValueId* find_read(const VariableBody&) const;
   void* face = nullptr;          // the Python object; borrowed
   std::shared_ptr<void> derivative;  // see graph/differentiate.cc
   mutable std::shared_ptr<void> plans;       // see graph/run.cc
@@ -77,6 +88,21 @@ class Graph final : public Stage {
   std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
   std::unordered_map<const VariableBody*, ValueId> reads_;
   std::unordered_map<std::string, int> name_counts_;
+};
+
+// While it lives, the next node of the graph that is being built gets this name, if the graph has names.
+class NameNode {
+ public:
+  explicit NameNode(const char* name) : graph_(name ? static_cast<Graph*>(thread_state().stage) : nullptr) {
+    if (graph_) graph_->wanted_name = name;
+  }
+  ~NameNode() {
+    if (graph_) graph_->wanted_name = nullptr;
+  }
+  NameNode(const NameNode&) = delete;
+
+ private:
+  Graph* graph_;
 };
 
 // The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
@@ -104,6 +130,13 @@ std::vector<Tensor> interpret(const Graph&, const Excerpt&, FunctionRef<void(Val
 // Operations that the graph layer itself needs.
 const Op& read_variable_op();
 const Op& assign_op();  // params: the variable, the kind of update
+// Operations of TensorFlow 1's graphs: Const, Placeholder, PlaceholderWithDefault, NoOp, VarIsInitializedOp.
+Tensor add_constant(const Tensor&);
+const Tensor& constant_in(const Param&);
+Tensor add_placeholder(Graph&, const Spec&, std::string name);
+Tensor placeholder_with_default(const Tensor& value, const Shape&);
+int add_no_op(Graph&);
+Tensor is_initialized(VariableBody&);
 enum class Update : int { assign, add, subtract };
 void apply_update(VariableBody&, const Tensor&, Update);
 Param variable_param(VariableBody&);

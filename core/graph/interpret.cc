@@ -28,6 +28,14 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
                [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
 }
 
+[[noreturn]] void fail_uninitialized(const VariableBody& v) {
+  std::string name = v.name.substr(0, v.name.rfind(':'));
+  fail(ErrorKind::failed_precondition, "Could not find variable ", name,
+       ". This could mean that the variable has been deleted. In TF1, it can also mean the variable is uninitialized. "
+       "(Attempting to use uninitialized value ", name, ": run its initializer first, e.g. "
+       "sess.run(tf.compat.v1.global_variables_initializer()).)\n\t [[{{node ", name, "/Read/ReadVariableOp}}]]");
+}
+
 // For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
 void update_in_one_pass(VariableBody& v, const Tensor& t, Update update) {
   PauseRecording paused;
@@ -56,7 +64,7 @@ const Op& read_op = define_inner(Op{
         [](Call& call) {
           const Tensor& value = variable_in(call.params[0]).value;
           if (!value)
-            fail(ErrorKind::failed_precondition, "Variable: Attempting to use uninitialized value ", variable_in(call.params[0]).name);
+            fail_uninitialized(variable_in(call.params[0]));
           call.out.push_back(value.view(value.shape()));
         },
     .makes_outputs = true,
@@ -137,6 +145,9 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
   for (int node : excerpt.nodes) needed[size_t(node)] = 1;
   for (size_t i = count; i-- > 0;) {
     const Node& node = graph.nodes[i];
+    if (needed[i] && !graph.controls.empty())
+      if (auto it = graph.controls.find(int(i)); it != graph.controls.end())
+        for (int before : it->second) needed[size_t(before)] = 1;
     if (!node.op || !(needed[i] || (excerpt.effects && node.op->effect))) continue;
     needed[i] = 1;
     for (ValueId v : node.inputs) use(v, i);
@@ -152,7 +163,9 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     const Node& node = graph.nodes[i];
     if (!needed[i]) continue;
     if (node.op == &read_op) {
-      at[node.first_output] = read_variable(variable_in(node.params[0]));
+      VariableBody& variable = variable_in(node.params[0]);
+      if (!variable.value && !thread_state().stage) fail_uninitialized(variable);
+      at[node.first_output] = read_variable(variable);
       see(node.first_output, at[node.first_output]);
       continue;
     }

@@ -6,6 +6,7 @@
 
 #include "graph/control_ops.h"
 #include "graph/differentiate.h"
+#include "graph/graph_gradients.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
@@ -229,9 +230,177 @@ PyObject* graph_set_node_name(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "ns:set_node_name", &node, &name)) return nullptr;
   return guarded([&]() -> PyObject* {
     graph_of(self)->set_name(size_t(node), name);
-    return PyUnicode_FromString(graph_of(self)->nodes[size_t(node)].name.c_str());
+    Py_RETURN_NONE;
   });
 }
+
+// ---- TensorFlow 1
+
+std::vector<int> numbers_of(PyObject* list) {
+  Ref items = checked(PySequence_Fast(list, "a list of node numbers is expected"));
+  std::vector<int> result;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    result.push_back(int(PyLong_AsLong(PySequence_Fast_GET_ITEM(items.get(), i))));
+  if (PyErr_Occurred()) throw_python_error();
+  return result;
+}
+PyObject* number_list(const std::vector<int>& numbers) {
+  Ref list = checked(PyList_New(0));
+  for (int n : numbers) {
+    Ref item = checked(PyLong_FromLong(n));
+    if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
+  }
+  return list.release();
+}
+
+// The nodes that run before those which are made from now on; setting it also forgets which variables were read.
+PyObject* get_control_scope(PyObject* self, void*) {
+  return guarded([&] { return number_list(graph_of(self)->control_scope); });
+}
+int set_control_scope(PyObject* self, PyObject* list, void*) {
+  return guarded(
+      [&]() -> int {
+        graph_of(self)->enter_controls(numbers_of(list));
+        return 0;
+      },
+      -1);
+}
+PyObject* get_names_nodes(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->names_nodes); }
+int set_names_nodes(PyObject* self, PyObject* value, void*) {
+  graph_of(self)->names_nodes = value == Py_True;
+  return 0;
+}
+PyObject* get_frozen(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->frozen); }
+int set_frozen(PyObject* self, PyObject* value, void*) {
+  graph_of(self)->frozen = value == Py_True;
+  return 0;
+}
+PyObject* graph_controls(PyObject* self, PyObject* node) {
+  return guarded([&] {
+    const auto& controls = graph_of(self)->controls;
+    auto it = controls.find(int(PyLong_AsLong(node)));
+    return number_list(it == controls.end() ? std::vector<int>() : it->second);
+  });
+}
+
+PyObject* graph_add_placeholder(PyObject* self, PyObject* args) {
+  PyObject *dtype, *shape;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs:add_placeholder", &dtype, &shape, &name)) return nullptr;
+  return guarded([&] {
+    Graph& graph = *graph_of(self);
+    EnterStage stage(&graph);
+    NameNode named(name);
+    return wrap(add_placeholder(graph, {dtype_from(dtype), shape_from(shape)}, name));
+  });
+}
+PyObject* graph_add_default(PyObject* self, PyObject* args) {
+  PyObject *value, *shape;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs:add_placeholder_with_default", &value, &shape, &name)) return nullptr;
+  return guarded([&] {
+    EnterStage stage(graph_of(self).get());
+    Tensor t = to_tensor(value, DType::invalid, DType::invalid, "placeholder_with_default");
+    NameNode named(name);
+    return wrap(placeholder_with_default(t, shape_from(shape)));
+  });
+}
+PyObject* graph_add_constant(PyObject* self, PyObject* args) {
+  PyObject* value;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Os:add_constant", &value, &name)) return nullptr;
+  return guarded([&] {
+    EnterStage stage(graph_of(self).get());
+    NameNode named(name);
+    return wrap(add_constant(tensor_of(value)));
+  });
+}
+PyObject* graph_add_no_op(PyObject* self, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) return nullptr;
+  return guarded([&] {
+    EnterStage stage(graph_of(self).get());
+    NameNode named(text);
+    return PyLong_FromLong(add_no_op(*graph_of(self)));
+  });
+}
+
+std::vector<ValueId> ids_of(Graph& graph, PyObject* list, const char* who) {
+  std::vector<ValueId> ids;
+  for (const Tensor& t : tensors_of(list, who)) ids.push_back(graph.id_of(t));
+  return ids;
+}
+
+// excerpt(tensors, given, operations): a graph that computes the tensors from the given ones and runs the operations.
+PyObject* graph_excerpt(PyObject* self, PyObject* args) {
+  PyObject *wanted, *given, *operations;
+  if (!PyArg_ParseTuple(args, "OOO:excerpt", &wanted, &given, &operations)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    std::vector<ValueId> wanted_ids = ids_of(graph, wanted, "Session.run"), given_ids = ids_of(graph, given, "Session.run");
+    std::vector<int> nodes = numbers_of(operations);
+    Ref result = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(graph_type)));
+    const auto& part = graph_of(result.get());
+    std::vector<Tensor> in;
+    for (ValueId v : given_ids) in.push_back(part->add_input({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()}));
+    EnterStage stage(part.get());
+    PauseRecording unheard;
+    std::vector<Tensor> out = interpret(graph, {given_ids, in, wanted_ids, false, nodes}, [](ValueId, const Tensor&) {});
+    for (const Tensor& t : out) part->outputs.push_back(part->id_of(t));
+    return result.release();
+  });
+}
+
+// gradients(targets, cotangents or None each, sources (tensors or variables), stops, {node: rule}) -> list
+PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
+  PyObject *targets, *cotangents, *sources, *stops, *rules;
+  if (!PyArg_ParseTuple(args, "OO!O!OO!:gradients", &targets, &PyList_Type, &cotangents, &PyList_Type, &sources, &stops, &PyDict_Type, &rules))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    EnterStage stage(&graph);
+    PauseRecording unheard;
+    std::vector<ValueId> target_ids = ids_of(graph, targets, "gradients"), stop_ids = ids_of(graph, stops, "gradients");
+    std::vector<Tensor> dy;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(cotangents); ++i) {
+      PyObject* item = PyList_GET_ITEM(cotangents, i);
+      dy.push_back(item == Py_None ? Tensor() : to_tensor(item, graph.values[target_ids[size_t(i)]].tensor.dtype(), DType::invalid, "gradients"));
+    }
+    std::vector<Source> by;
+    std::vector<Shape> shapes;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(sources); ++i) {
+      PyObject* item = PyList_GET_ITEM(sources, i);
+      bool variable = is_variable(item);
+      by.push_back({variable ? 0 : graph.id_of(tensor_of(item)), variable ? &variable_of(item) : nullptr});
+      shapes.push_back(variable ? variable_of(item).shape : tensor_of(item).shape());
+    }
+    auto by_python = [&](size_t node, std::span<const Tensor> dy_given, std::span<Cotangent> dx) {
+      Ref number = checked(PyLong_FromSize_t(node));
+      PyObject* rule = PyDict_GetItem(rules, number.get());
+      if (!rule) return false;
+      Ref given = checked(PyList_New(0));
+      for (const Tensor& t : dy_given) {
+        Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+        if (PyList_Append(given.get(), item.get()) < 0) throw_python_error();
+      }
+      Ref found = checked(PyObject_CallOneArg(rule, given.get()));
+      Ref items = checked(PySequence_Fast(found.get(), "a list of gradients is expected"));
+      for (size_t k = 0; k < dx.size(); ++k) {
+        PyObject* item = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(k));
+        if (item != Py_None) dx[k] = {to_tensor(item, DType::invalid, DType::invalid, "gradients"), Tensor()};
+      }
+      return true;
+    };
+    std::vector<Cotangent> flow = graph_gradients(graph, target_ids, dy, by, stop_ids, by_python);
+    Ref list = checked(PyList_New(0));
+    for (size_t i = 0; i < flow.size(); ++i) {
+      Ref item = checked(wrap_cotangent(flow[i], shapes[i]));
+      if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+
 PyObject* graph_unique_name(PyObject* self, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) return nullptr;
@@ -258,6 +427,13 @@ PyMethodDef graph_methods[] = {
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
     {"import_tensor", graph_import, METH_VARARGS, nullptr},
+    {"add_placeholder", graph_add_placeholder, METH_VARARGS, "A tensor that has to be fed."},
+    {"add_placeholder_with_default", graph_add_default, METH_VARARGS, "A tensor that can be fed."},
+    {"add_constant", graph_add_constant, METH_VARARGS, "A node that gives a tensor."},
+    {"add_no_op", graph_add_no_op, METH_O, "A node that does nothing; gives its number."},
+    {"controls", graph_controls, METH_O, "The nodes that run before a node though it does not use their outputs."},
+    {"excerpt", graph_excerpt, METH_VARARGS, "A graph of its own that computes some values of this one."},
+    {"gradients", graph_find_gradients, METH_VARARGS, "Gradients between values, as new nodes of this graph."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef graph_properties[] = {
@@ -268,6 +444,9 @@ PyGetSetDef graph_properties[] = {
     {"outer", get_outer, nullptr, nullptr, nullptr},
     {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
+    {"control_scope", get_control_scope, set_control_scope, nullptr, nullptr},
+    {"frozen", get_frozen, set_frozen, nullptr, nullptr},
+    {"names_nodes", get_names_nodes, set_names_nodes, nullptr, nullptr},
     {"changing", get_changing, set_changing, nullptr, nullptr},
     {"variables_used", get_variables, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -199,6 +199,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       }
     }
     Call call(op, in, params);
+    NameNode named(thread_state().stage && slot[count] && PyUnicode_Check(slot[count]) ? PyUnicode_AsUTF8(slot[count]) : nullptr);
     dispatch(call);
     if (op.returns_list) return wrap_list(call.out);
     return wrap(std::move(call.out[0]));

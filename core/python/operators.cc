@@ -1,4 +1,5 @@
 // Python's operators on tensors and variables: one table, since the set of operators is closed.
+#include "graph/graph.h"
 #include "ops/ops.h"
 #include "python/common.h"
 
@@ -36,20 +37,22 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who) {
   Tensor y = operand(b);
   return {to_tensor(a, DType::invalid, y.dtype(), who), y};
 }
-template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, Compute compute) {
+// `name`: of the node, in a graph.
+template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute) {
   if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] {
     Operands o = convert_operands(a, b, who);
+    NameNode named(name);
     return wrap(compute(o.a, o.b));
   });
 }
 
-PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", add); }
-PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", subtract); }
-PyObject* nb_multiply(PyObject* a, PyObject* b) { return binary(a, b, "multiply", multiply); }
-PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", floor_div); }
+PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add); }
+PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", "sub", subtract); }
+PyObject* nb_multiply(PyObject* a, PyObject* b) { return binary(a, b, "multiply", "mul", multiply); }
+PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", "floordiv", floor_div); }
 PyObject* nb_remainder(PyObject* a, PyObject* b) {
-  return binary(a, b, "floormod", [](const Tensor& x, const Tensor& y) {
+  return binary(a, b, "floormod", "mod", [](const Tensor& x, const Tensor& y) {
     static const Op& op = entry("FloorMod");
     return run(op, {x, y});
   });
@@ -57,18 +60,22 @@ PyObject* nb_remainder(PyObject* a, PyObject* b) {
 
 // Whole numbers divide as floats: float32 for the 8 and 16 bit types, float64 for the others.
 Tensor true_divide(const Tensor& x, const Tensor& y) {
-  if (!integers.has(x.dtype()) || x.dtype() != y.dtype()) return divide(x, y);
+  auto divide_named = [](const Tensor& numerator, const Tensor& denominator) {
+    NameNode named("truediv");
+    return divide(numerator, denominator);
+  };
+  if (!integers.has(x.dtype()) || x.dtype() != y.dtype()) return divide_named(x, y);
   DType d = size_of(x.dtype()) <= 2 ? DType::float32 : DType::float64;
-  return divide(cast(x, d), cast(y, d));
+  return divide_named(cast(x, d), cast(y, d));
 }
-PyObject* nb_true_divide(PyObject* a, PyObject* b) { return binary(a, b, "truediv", true_divide); }
+PyObject* nb_true_divide(PyObject* a, PyObject* b) { return binary(a, b, "truediv", nullptr, true_divide); }
 
 PyObject* nb_power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return binary(a, b, "pow", power);
+  return binary(a, b, "pow", "pow", power);
 }
 PyObject* nb_matrix_multiply(PyObject* a, PyObject* b) {
-  return binary(a, b, "matmul", [](const Tensor& x, const Tensor& y) { return matmul(x, y, false, false); });
+  return binary(a, b, "matmul", "matmul", [](const Tensor& x, const Tensor& y) { return matmul(x, y, false, false); });
 }
 
 template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) {
@@ -79,13 +86,13 @@ struct AndNames { static constexpr const char *logical = "LogicalAnd", *bitwise 
 struct OrNames { static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr"; };
 struct XorNames { static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor"; };
 PyObject* nb_and(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_and", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
+  return binary(a, b, "logical_and", "and", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
 }
 PyObject* nb_or(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_or", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, OrNames{}); });
+  return binary(a, b, "logical_or", "or", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, OrNames{}); });
 }
 PyObject* nb_xor(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_xor", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
+  return binary(a, b, "logical_xor", "xor", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
 }
 
 PyObject* nb_negative(PyObject* a) {
@@ -135,6 +142,9 @@ PyObject* rich_compare(PyObject* a, PyObject* b, int operation) {
   // == never raises: what cannot be compared is different.
   auto different = [&] { return PyBool_FromLong(operation == Py_NE); };
   if (equality && b == Py_None) return different();
+  // In a TensorFlow 1 graph == compares identities, so that tensors can be keys and members of lists.
+  auto* graph = static_cast<Graph*>(thread_state().stage);
+  if (equality && graph && graph->takes_everything()) return PyBool_FromLong((a == b) == (operation == Py_EQ));
   if (stranger(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
     Operands o;

@@ -14,7 +14,9 @@ SliceKey parse_key(PyObject* key);
 
 namespace {
 
-Py_hash_t refuse_hash(PyObject*) {
+Py_hash_t refuse_hash(PyObject* self) {
+  auto* graph = static_cast<Graph*>(thread_state().stage);
+  if (graph && graph->takes_everything()) return Py_hash_t(reinterpret_cast<uintptr_t>(&variable_of(self)) >> 4);
   PyErr_SetString(PyExc_TypeError, "Variable is unhashable. Instead, use variable.ref() as the key. (Variables are not hashable.)");
   return -1;
 }
@@ -71,6 +73,34 @@ PyObject* set_up(PyObject* self, PyObject* args) {
     v.value = t.view(t.shape());
     Py_RETURN_NONE;
   });
+}
+
+// _declare(dtype, shape, trainable, name): a variable without a value yet.
+PyObject* declare(PyObject* self, PyObject* args) {
+  PyObject *dtype, *shape;
+  int trainable;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOps:_declare", &dtype, &shape, &trainable, &name)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    VariableBody& v = variable_of(self);
+    v.dtype = dtype_from(dtype);
+    v.trainable = trainable;
+    v.name = name;
+    v.shape = shape_from(shape);
+    Py_RETURN_NONE;
+  });
+}
+
+// _exchange(tensor or None) -> tensor or None: puts another value into the cell, and gives back the one that was there.
+PyObject* exchange(PyObject* self, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    VariableBody& v = variable_of(self);
+    Tensor before = std::exchange(v.value, value == Py_None ? Tensor() : tensor_of(value).view(tensor_of(value).shape()));
+    return before ? wrap(std::move(before)) : Py_NewRef(Py_None);
+  });
+}
+PyObject* is_initialized_method(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(is_initialized(variable_of(self))); });
 }
 
 // What an assignment returns: a second object for the same variable, as in TensorFlow.
@@ -137,6 +167,8 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
   return guarded([&]() -> PyObject* {
     update_variable(variable_of(self), value, update);
+    auto* graph = static_cast<Graph*>(thread_state().stage);
+    if (graph && graph->takes_everything()) return wrap(graph->read_after(variable_of(self), int(graph->nodes.size()) - 1));
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
     return read ? another_face(self) : Py_NewRef(Py_None);
@@ -193,6 +225,9 @@ int set_trainable(PyObject* self, PyObject* value, void*) {
 
 PyMethodDef methods[] = {
     {"_set_up", set_up, METH_VARARGS, nullptr},
+    {"_declare", declare, METH_VARARGS, nullptr},
+    {"_exchange", exchange, METH_O, nullptr},
+    {"_is_initialized", is_initialized_method, METH_NOARGS, nullptr},
     {"assign", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::assign>)),
      METH_FASTCALL | METH_KEYWORDS, "Puts a new value into the variable."},
     {"assign_add", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::add>)),

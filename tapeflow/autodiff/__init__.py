@@ -8,6 +8,7 @@ from tapeflow.autodiff import (
     gradient_check,
     gradient_registry,
     gradient_tape,
+    graph_gradients,
     hessians,
     numerical_gradient,
     recompute,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.autodiff.gradient_tape import GradientTape
+from tapeflow.autodiff.graph_gradients import graph_hessians
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
@@ -38,6 +39,8 @@ def hessians(
     >>> tf.hessians(lambda x: x[0] ** 2 * x[1], tf.constant([3., 2.]))
     [[[4., 6.], [6., 0.]]]
     """
+    if not callable(ys) and _core.is_tracing():
+        return graph_hessians(ys, xs, gate_gradients=gate_gradients, aggregation_method=aggregation_method)
     if not callable(ys):
         raise RuntimeError(_EAGER)
     given = [convert_to_tensor(x) for x in (xs if isinstance(xs, list | tuple) else [xs])]

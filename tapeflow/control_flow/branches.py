@@ -101,6 +101,11 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     >>> x
     2
     """
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        with graph.control_dependencies(control_inputs):
+            yield
+        return
     if callable(control_inputs):
         control_inputs()
     yield

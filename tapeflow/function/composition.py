@@ -11,7 +11,7 @@ import numpy as np
 
 from tapeflow import _core
 from tapeflow.autodiff.gradient_tape import GradientTape
-from tapeflow.function.trace import init_scope
+from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.errors import OpError
@@ -22,27 +22,64 @@ from tapeflow.types.tensor_shape import TensorShape
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
     graph = _core.current_graph()
+    if graph.takes_everything and graph.names_nodes:
+        return _stage_named(graph, function, args, kwargs)
     refusals, count = Refusals.count, graph.node_count
     try:
         return function(*args, **kwargs)
     except Exception as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
-        if not symbolic or not (Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)):
+        unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
+        if not unknown or not (symbolic or graph.takes_everything):
             raise
         graph.cut_back(count)
         try:
-            return _run_whole(function, args, kwargs, leaves, symbolic)
+            return _run_whole(function, args, kwargs, leaves)
         except Exception:
             if isinstance(error, ValueError | OpError):
                 raise error from None
             raise
 
 
-def _run_whole(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], symbolic: list[Any]
-) -> Any:
+# What TensorFlow calls the nodes of these functions.
+_SCOPE_BY_FUNCTION = {
+    "sigmoid_cross_entropy_with_logits": "logistic_loss",
+    "sparse_softmax_cross_entropy_with_logits": "SparseSoftmaxCrossEntropyWithLogits",
+    "normal": "random_normal",
+    "uniform": "random_uniform",
+    "constant": "Const",
+    "fill": "Fill",
+    "l2_loss": "L2Loss",
+    "bias_add": "BiasAdd",
+    "shape": "Shape",
+    "size": "Size",
+    "rank": "Rank",
+}
+_UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}
+
+
+def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same in a graph of TensorFlow 1, where results are nodes whatever they come from, and nodes have names."""
+    if function.__name__ in _UNNAMED:
+        return function(*args, **kwargs)
+    first, name = graph.node_count, kwargs.get("name")
+    default = _SCOPE_BY_FUNCTION.get(function.__name__, function.__name__)
+    graph.names_nodes = False
+    try:
+        result = _stage(function, args, kwargs)
+        if isinstance(result, _core.Tensor) and not _core.is_symbolic(result):
+            result = graph.add_constant(result, default)
+    finally:
+        graph.names_nodes = True
+    graph.name_nodes(first, name, default, result)
+    return result
+
+
+def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+    leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
+    symbolic = [leaves[i] for i in places]
 
     def run(tensors: list[Any]) -> Any:
         given = list(leaves)
@@ -51,7 +88,7 @@ def _run_whole(
         positional, named = nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
         return function(*positional, **named)
 
-    with init_scope():
+    with running_at_once():
         found = _probes(run, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]

@@ -26,6 +26,17 @@ def building(graph: Any) -> Iterator[Any]:
         yield graph
 
 
+@contextmanager
+def running_at_once() -> Iterator[None]:
+    """Operations inside run as they are called, whatever is being built, and unheard by recorders."""
+    graph = _core.swap_stage(None)
+    try:
+        with _core.StopRecording(True):
+            yield
+    finally:
+        _core.swap_stage(graph)
+
+
 @public("init_scope")
 @contextmanager
 def init_scope() -> Iterator[None]:
@@ -36,7 +47,11 @@ def init_scope() -> Iterator[None]:
     >>> x
     2.0
     """
-    graph = _core.swap_stage(None)
+    graph = _core.current_graph()
+    outermost = graph
+    while outermost is not None and not outermost.takes_everything:
+        outermost = outermost.outer
+    _core.swap_stage(outermost)
     try:
         with _core.StopRecording(True):
             yield

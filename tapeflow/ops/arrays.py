@@ -482,26 +482,43 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
     """
     if all(x is None for x in tensors):
         raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        gate = graph.add_group([*tensors, *(control_inputs or ())], f"{name or 'tuple'}/group_deps")
+        with graph.control_dependencies([gate]):
+            return [_identity(x) for x in tensors]
     return [x if x is None or isinstance(x, IndexedSlices) else primitives.Identity(x) for x in tensors]
 
 
+def _identity(x: Any) -> Any:
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(primitives.Identity(x.values), x.indices, x.dense_shape)
+    return None if x is None else primitives.Identity(x)
+
+
 @public("group")
-def group(*inputs: Any, **kwargs: Any) -> None:
-    """Nothing, once all `inputs` are computed.
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Nothing, once all `inputs` are computed; in a graph, the operation that waits for them.
 
     >>> tf.group([1., 2.])
     """
     unknown = [key for key in kwargs if key != "name"]
     if unknown:
         raise ValueError(f"Unknown keyword arguments: {unknown}")
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        return graph.add_group(list(inputs), kwargs.get("name") or "group_deps")
+    return None
 
 
 @public("no_op")
-def no_op(name: str | None = None) -> None:
-    """Does nothing.
+def no_op(name: str | None = None) -> Any:
+    """Does nothing; in a graph, the operation that does nothing.
 
     >>> tf.no_op()
     """
+    graph = _core.current_graph()
+    return graph.add_group([], name or "NoOp") if graph is not None and graph.takes_everything else None
 
 
 @public("parallel_stack")

@@ -95,6 +95,10 @@ def set_seed(seed: int | None) -> None:
     """
     if seed is not None:
         seed = int(seed)
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        graph.seed = seed
+        return
     _seeds.begin(seed)
 
 
@@ -133,6 +137,9 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
 
     `operation` names the operation and those of its attributes that give it a stream of its own.
     """
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        return _draw_in_graph(graph, seed, blocks)
     first, second = get_seed(seed)
     with _seeds.lock:
         if first is None:
@@ -145,6 +152,24 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)
     return key, counter
+
+
+def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
+    """The same in a graph of TensorFlow 1: an operation has a stream of its own, which begins anew in each session."""
+    first, second = graph.seed, seed
+    if first is None and second is not None:
+        first = _DEFAULT_GLOBAL_SEED
+    elif first is not None and second is None:
+        second = graph.node_count
+    _core.swap_stage(None)
+    try:
+        stream = _new_stream(first, second)
+        graph.first_value_by_stream.append((stream, stream.read_value()))
+    finally:
+        _core.swap_stage(graph)
+    key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+    with graph.control_dependencies([stream.assign(state)]):
+        return primitives.Identity(key), primitives.Identity(counter)
 
 
 def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:

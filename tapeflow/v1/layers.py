@@ -1,0 +1,90 @@
+"""`tf.compat.v1.layers`: the simple ones, as functions that make their variables in a scope of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow import primitives
+from tapeflow.namespace import find_public, public
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.v1.variable_scope import get_variable, variable_scope
+from tapeflow.variables import ZerosInitializer
+
+
+@public("compat.v1.layers.dense")
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Any:
+    """activation(inputs @ kernel + bias), with variables `kernel` and `bias`.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [None, 3])
+    ...     tf.compat.v1.layers.dense(x, 2).shape
+    TensorShape([None, 2])
+    """
+    x = convert_to_tensor(inputs)
+    if x.shape.rank is None or x.shape[-1] is None:
+        raise ValueError("The last dimension of the inputs to a Dense layer should be defined. Found None.")
+    with variable_scope(name, default_name="dense", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [x.shape[-1], units], x.dtype, kernel_initializer, kernel_regularizer, trainable,
+            constraint=kernel_constraint,
+        )  # fmt: skip
+        y = primitives.MatMul(x, kernel) if x.shape.rank == 2 else find_public("tensordot")(x, kernel, 1)
+        if use_bias:
+            y = y + get_variable(
+                "bias", [units], x.dtype, bias_initializer or ZerosInitializer(), bias_regularizer, trainable,
+                constraint=bias_constraint,
+            )  # fmt: skip
+        return y if activation is None else activation(y)
+
+
+@public("compat.v1.layers.flatten")
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+    """All dimensions but the first in one.
+
+    >>> tf.compat.v1.layers.flatten(tf.ones([2, 3, 4])).shape
+    TensorShape([2, 12])
+    """
+    x = convert_to_tensor(inputs)
+    size = 1
+    for d in x.shape.as_list()[1:]:
+        if d is None:
+            raise ValueError(f"flatten: the dimensions behind the first must be known; got {x.shape}")
+        size *= d
+    return primitives.Reshape(x, [-1, size])
+
+
+@public("compat.v1.layers.dropout")
+def dropout(
+    inputs: Any,
+    rate: float = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Any:
+    """Zeros in random places while training; otherwise the inputs.
+
+    >>> tf.compat.v1.layers.dropout([1., 2.])
+    [1., 2.]
+    """
+    x = convert_to_tensor(inputs)
+    if isinstance(training, bool | int):
+        return find_public("nn.dropout")(x, rate, noise_shape, seed) if training else primitives.Identity(x)
+    dropped = find_public("nn.dropout")(x, rate, noise_shape, seed)
+    return primitives.SelectV2(training, dropped, x)

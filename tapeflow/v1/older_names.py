@@ -1,0 +1,156 @@
+"""Functions of TensorFlow 1 whose arguments or names are others now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow import primitives
+from tapeflow.namespace import find_public, older_paths, public
+from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.types.dtypes import as_dtype
+
+_MATH = (
+    "acos", "acosh", "angle", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "conj",
+    "cosh", "cumprod", "cumsum", "digamma", "erf", "erfc", "exp", "expm1", "floor", "floordiv", "igamma",
+    "igammac", "imag", "is_finite", "is_inf", "is_nan", "lbeta", "lgamma", "log", "log1p", "log_sigmoid",
+    "polygamma", "polyval", "real", "reciprocal", "rint", "round", "rsqrt", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sign", "sin", "sinh", "softplus", "sqrt", "square",
+    "squared_difference", "tan", "tanh", "truediv", "unsorted_segment_max", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sum", "zeta", "top_k",
+)  # fmt: skip
+older_paths.update({name: f"math.{name}" for name in _MATH})
+older_paths.update({f"matrix_{name}": f"linalg.{name}" for name in ("solve", "triangular_solve")})
+older_paths.update(
+    {
+        "matrix_inverse": "linalg.inv",
+        "matrix_determinant": "linalg.det",
+        "matrix_transpose": "linalg.matrix_transpose",
+        "matrix_band_part": "linalg.band_part",
+        "cholesky": "linalg.cholesky",
+        "cross": "linalg.cross",
+        "trace": "linalg.trace",
+        "log_determinant": "linalg.logdet",
+        "self_adjoint_eig": "linalg.eigh",
+        "mod": "math.floormod",
+        "floor_mod": "math.floormod",
+        "floormod": "math.floormod",
+        "invert_permutation": "math.invert_permutation",
+        "is_numeric_tensor": "debugging.is_numeric_tensor",
+        "random_shuffle": "random.shuffle",
+        "random_gamma": "random.gamma",
+        "random_poisson": "random.poisson",
+        "random_crop": "image.random_crop",
+        "multinomial": "random.categorical",
+        "sparse_tensor_to_dense": "sparse.to_dense",
+        "sparse_tensor_dense_matmul": "sparse.sparse_dense_matmul",
+        "sparse_reduce_sum": "sparse.reduce_sum",
+        "sparse_add": "sparse.add",
+        "sparse_to_indicator": "sparse.to_indicator",
+        "nn.log_softmax": "nn.log_softmax",
+        "nn.softmax_cross_entropy_with_logits_v2": "nn.softmax_cross_entropy_with_logits",
+        "nn.static_rnn": "nn.static_rnn",
+        "string_join": "strings.join",
+        "as_string": "strings.as_string",
+        "initializers.zeros": "zeros_initializer",
+        "initializers.ones": "ones_initializer",
+        "initializers.constant": "constant_initializer",
+        "confusion_matrix": "math.confusion_matrix",
+        "in_top_k": "math.in_top_k",
+        "batch_to_space_nd": "batch_to_space",
+        "space_to_depth": "nn.space_to_depth",
+        "depth_to_space": "nn.depth_to_space",
+        "py_func": "py_function",
+        "global_norm": "linalg.global_norm",
+        "lin_space": "linspace",
+        "train.global_norm": "linalg.global_norm",
+    }
+)
+
+
+def _either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    if new is not None and old is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
+    return old if new is None else new
+
+
+@public("compat.v1.expand_dims")
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """A dimension of size one more, at `axis` (older: `dim`).
+
+    >>> tf.compat.v1.expand_dims([1., 2.], dim=0)
+    [[1., 2.]]
+    """
+    axis = _either("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return primitives.ExpandDims(input, axis, name=name)
+
+
+@public("compat.v1.squeeze")
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """Without the dimensions of size one, or those at `axis` (older: `squeeze_dims`).
+
+    >>> tf.compat.v1.squeeze([[1., 2.]], squeeze_dims=[0])
+    [1., 2.]
+    """
+    return find_public("squeeze")(input, _either("axis", axis, "squeeze_dims", squeeze_dims), name=name)
+
+
+@public("compat.v1.norm", "compat.v1.linalg.norm")
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """The norm of vectors or matrices.
+
+    >>> tf.compat.v1.norm([3., 4.])
+    5.0
+    """
+    return find_public("norm")(tensor, ord, axis, bool(_either("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+@public("compat.v1.div")
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """Division as in Python 2: whole numbers give whole numbers.
+
+    >>> tf.compat.v1.div(7, 2)
+    3
+    """
+    x = convert_to_tensor(x)
+    return x // y if x.dtype.is_integer else primitives.RealDiv(x, y, name=name)
+
+
+def _cast_to(name: str, dtype: str) -> None:
+    def to(x: Any, name: str = name) -> Any:
+        return cast(x, as_dtype(dtype))
+
+    to.__name__ = to.__qualname__ = name
+    to.__doc__ = f"""The elements as {dtype}.
+
+    >>> tf.compat.v1.{name}([1, 2]).dtype.name
+    '{dtype}'
+    """
+    public(f"compat.v1.{name}")(to)
+
+
+for _name, _dtype in (("to_float", "float32"), ("to_double", "float64"), ("to_int32", "int32"), ("to_int64", "int64")):
+    _cast_to(_name, _dtype)
+
+
+@public("compat.v1.where")
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of `x` where the condition holds, else of `y`; a vector of conditions chooses rows.
+
+    >>> tf.compat.v1.where([True, False], [[1., 2.], [3., 4.]], [[0., 0.], [0., 0.]])
+    [[1., 2.], [0., 0.]]
+    """
+    if x is None or y is None:
+        return find_public("where")(condition, x, y, name=name)
+    condition, x = convert_to_tensor(condition), convert_to_tensor(x)
+    if condition.shape.rank == 1 and x.shape.rank is not None and x.shape.rank > 1:
+        condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
+    return primitives.SelectV2(condition, x, y, name=name)

@@ -1,0 +1,76 @@
+"""Placeholders: tensors of a graph whose values are fed when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.namespace import public
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.types.dtypes import as_dtype, int64
+from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.v1.graph import Graph
+
+
+def _graph(who: str) -> Any:
+    graph = _core.current_graph()
+    if graph is None:
+        raise RuntimeError(
+            f"tf.{who}() is not compatible with eager execution. Build the graph inside "
+            "`with tf.Graph().as_default():`, or call tf.compat.v1.disable_eager_execution() when the program starts."
+        )
+    while not isinstance(graph, Graph):
+        if graph.outer is None:
+            raise RuntimeError(f"tf.{who}() cannot be used in a tf.function: give the function an argument instead.")
+        graph = graph.outer
+    return graph
+
+
+@public("compat.v1.placeholder")
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor that has to be fed when the graph runs.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
+    >>> x.shape
+    TensorShape([None, 2])
+    """
+    known = TensorShape(None) if shape is None else as_shape(shape)
+    return _graph("placeholder").add_placeholder(as_dtype(dtype).base_dtype, known, name or "Placeholder")
+
+
+@public("compat.v1.placeholder_with_default")
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor with a value that can be replaced when the graph runs.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     rate = tf.compat.v1.placeholder_with_default(0.1, [])
+    ...     session.run(rate), session.run(rate, {rate: 0.5})
+    (0.1, 0.5)
+    """
+    if _core.current_graph() is None:
+        return convert_to_tensor(input)
+    known = TensorShape(None) if shape is None else as_shape(shape)
+    return _graph("placeholder_with_default").add_placeholder_with_default(
+        input, known, name or "PlaceholderWithDefault"
+    )
+
+
+@public("compat.v1.sparse_placeholder")
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor that has to be fed when the graph runs, by a SparseTensorValue or (indices, values, shape).
+
+    >>> with tf.Graph().as_default():
+    ...     tf.compat.v1.sparse_placeholder(tf.float32).values.dtype
+    tf.float32
+    """
+    graph, base = _graph("sparse_placeholder"), name or "Placeholder"
+    rank = None if shape is None else as_shape(shape).rank
+    indices = graph.add_placeholder(int64, TensorShape([None, rank]), f"{base}/indices")
+    values = graph.add_placeholder(as_dtype(dtype), TensorShape([None]), f"{base}/values")
+    if shape is not None and as_shape(shape).is_fully_defined():
+        size = _core.convert_to_tensor(as_shape(shape).as_list(), int64, None, "sparse_placeholder")
+    else:
+        size = graph.add_placeholder(int64, TensorShape([rank]), f"{base}/shape")
+    return SparseTensor(indices, values, size)

@@ -1,0 +1,141 @@
+"""What TensorFlow 1's programs begin with: `app.run`, `flags`, and `logging`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow.namespace import public
+from tapeflow.types.logging import get_logger
+
+
+class _Flags:
+    """The flags that were defined, with their values from the command line; parsed when one is first asked for."""
+
+    def __init__(self) -> None:
+        self.__dict__["_parser"] = argparse.ArgumentParser(allow_abbrev=False)
+        self.__dict__["_value_by_name"] = None
+
+    def _define(self, name: str, default: Any, help_text: str | None, kind: Callable[[str], Any], **more: Any) -> None:
+        self._parser.add_argument(f"--{name}", default=default, type=kind, help=help_text, **more)
+        self.__dict__["_value_by_name"] = None
+
+    def _parse(self) -> list[str]:
+        found, rest = self._parser.parse_known_args(sys.argv[1:])
+        self.__dict__["_value_by_name"] = vars(found)
+        return rest
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._value_by_name is None:
+            self._parse()
+        if name not in self._value_by_name:
+            raise AttributeError(f"no flag is defined with the name {name!r}")
+        return self._value_by_name[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._value_by_name is None:
+            self._parse()
+        self._value_by_name[name] = value
+
+    def __repr__(self) -> str:
+        return "<the flags of the program>"
+
+
+FLAGS = _Flags()
+public("compat.v1.flags.FLAGS", "compat.v1.app.flags.FLAGS")(FLAGS)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("true", "t", "1", "yes", "y"):
+        return True
+    if text.lower() in ("false", "f", "0", "no", "n"):
+        return False
+    raise argparse.ArgumentTypeError(f"a boolean is expected; got {text!r}")
+
+
+def _definer(kind_name: str, kind: Callable[[str], Any], example: str, **more: Any) -> None:
+    def define(name: str, default: Any, help: str | None, **options: Any) -> None:
+        FLAGS._define(name, default, help, kind, **more)
+
+    define.__name__ = define.__qualname__ = f"DEFINE_{kind_name}"
+    define.__doc__ = f"""A flag of the command line, `--name=value`, found at `tf.flags.FLAGS.name`.
+
+    >>> tf.compat.v1.flags.DEFINE_{kind_name}("a_{kind_name}", {example}, "an example")
+    >>> tf.compat.v1.flags.FLAGS.a_{kind_name}
+    {example}
+    """
+    public(f"compat.v1.flags.DEFINE_{kind_name}", f"compat.v1.app.flags.DEFINE_{kind_name}")(define)
+
+
+_definer("string", str, "'text'")
+_definer("integer", int, "7")
+_definer("float", float, "0.5")
+for _name in ("boolean", "bool"):
+    _definer(_name, _truth, "True", nargs="?", const=True)
+
+
+@public("compat.v1.app.run")
+def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
+    """Calls `main(argv)`, the flags taken out, and ends the program with its result.
+
+    >>> try:
+    ...     tf.compat.v1.app.run(lambda argv: 3, argv=["program"])
+    ... except SystemExit as end:
+    ...     print(end.code)
+    3
+    """
+    main = main or sys.modules["__main__"].main
+    rest = FLAGS._parse() if argv is None else argv[1:]
+    sys.exit(main([(argv or sys.argv)[0], *rest]))
+
+
+_LEVELS = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.FATAL,
+}
+for _name, _level in _LEVELS.items():
+    public(f"compat.v1.logging.{_name}")(_level)
+
+
+def _log(name: str, level: int) -> None:
+    def log(msg: str, *args: Any, **kwargs: Any) -> None:
+        get_logger().log(level, msg, *args, **kwargs)
+
+    log.__name__ = log.__qualname__ = name
+    log.__doc__ = f"""Logs a message as {name}.
+
+    >>> tf.compat.v1.logging.{name}("%d steps", 10) if "{name}" == "debug" else None
+    """
+    public(f"compat.v1.logging.{name}")(log)
+
+
+for _name, _key in (("debug", "DEBUG"), ("info", "INFO"), ("warn", "WARN"), ("warning", "WARN"), ("error", "ERROR")):
+    _log(_name, _LEVELS[_key])
+
+
+@public("compat.v1.logging.set_verbosity")
+def set_verbosity(v: int) -> None:
+    """Messages below this level are not shown.
+
+    >>> tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+    """
+    get_logger().setLevel(v)
+
+
+@public("compat.v1.logging.get_verbosity")
+def get_verbosity() -> int:
+    """The level below which messages are not shown.
+
+    >>> tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.WARN)
+    >>> tf.compat.v1.logging.get_verbosity()
+    30
+    """
+    return get_logger().getEffectiveLevel()

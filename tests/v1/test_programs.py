@@ -1,0 +1,55 @@
+"""Programs written for TensorFlow 1 run unchanged with `tapeflow run`, each in a process of its own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PAGE = (HERE.parents[1] / "docs" / "from_tensorflow_1.md").read_text()
+
+
+def run(path, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "tapeflow", "run", str(path), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=HERE.parents[1],
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("word_vectors", "fell"), ("classifier", "300 True True"), ("recurrent", "fell")]
+)
+def test_programs(name, expected):
+    assert run(HERE / "programs" / f"{name}.py") == expected
+
+
+def test_both_styles_give_equal_numbers(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    for i, block in enumerate(blocks):
+        (tmp_path / f"{i}.py").write_text(block)
+        found = run(tmp_path / f"{i}.py")
+        assert f"    {found}\n" in PAGE, found
+
+
+def test_flags_and_main(tmp_path):
+    program = tmp_path / "flagged.py"
+    program.write_text(
+        "import tensorflow.compat.v1 as tf\n"
+        "flags = tf.app.flags\n"
+        "flags.DEFINE_integer('steps', 3, 'how many')\n"
+        "flags.DEFINE_boolean('fast', False, 'whether')\n"
+        "def main(_):\n"
+        "    tf.logging.set_verbosity(tf.logging.INFO)\n"
+        "    print(flags.FLAGS.steps, flags.FLAGS.fast)\n"
+        "if __name__ == '__main__':\n"
+        "    tf.app.run()\n"
+    )
+    assert run(program) == "3 False"
+    assert run(program, "--steps=5", "--fast") == "5 True"

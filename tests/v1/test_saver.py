@@ -1,0 +1,50 @@
+"""Savers: round trips, how many checkpoints stay, and files that do not fit."""
+
+import pytest
+
+import tapeflow
+from tapeflow.compat import v1 as tf
+
+
+def test_a_new_session_goes_on_where_the_old_one_ended(tmp_path):
+    with tapeflow.Graph().as_default():
+        v = tf.get_variable("v", initializer=[1.0, 2.0])
+        step = tf.train.get_or_create_global_step()
+        update = tf.group(v.assign_add([1.0, 1.0]), step.assign_add(1))
+        saver = tf.train.Saver(max_to_keep=2)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(4):
+                session.run(update)
+                path = saver.save(session, str(tmp_path / "model"), global_step=step)
+        assert path == str(tmp_path / "model-4") == tf.train.latest_checkpoint(str(tmp_path))
+        assert [p[-1] for p in saver.last_checkpoints] == ["3", "4"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "model-3.npz", "model-4.npz"]
+        state = tf.train.get_checkpoint_state(str(tmp_path))
+        assert state.all_model_checkpoint_paths == saver.last_checkpoints
+        with tf.Session() as session:
+            saver.restore(session, path)
+            assert session.run(v).tolist() == [5.0, 6.0] and session.run(step) == 4
+    assert tf.train.list_variables(path) == [("global_step", []), ("v", [2])]
+    assert tf.train.load_variable(str(tmp_path), "v").tolist() == [5.0, 6.0]
+
+
+def test_files_that_do_not_fit(tmp_path):
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[1.0, 2.0])
+        session.run(v.initializer)
+        path = tf.train.Saver({"other": v}).save(session, str(tmp_path / "m"))
+        with pytest.raises(tf.errors.NotFoundError, match=r"Key v not found in checkpoint"):
+            tf.train.Saver([v]).restore(session, path)
+        with pytest.raises(ValueError, match=r"The passed save_path is not a valid checkpoint"):
+            tf.train.Saver().restore(session, str(tmp_path / "none"))
+        (tmp_path / "broken.npz").write_bytes(b"not an archive")
+        with pytest.raises(ValueError, match=r"not a valid checkpoint"):
+            tf.train.Saver().restore(session, str(tmp_path / "broken"))
+        u = tf.get_variable("u", initializer=[1.0])
+        with pytest.raises(ValueError, match=r"has shape \(1,\)"):
+            tf.train.Saver({"other": u}).restore(session, path)
+        with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist"):
+            tf.train.Saver().save(session, str(tmp_path / "no" / "m"))
+    with tapeflow.Graph().as_default(), pytest.raises(ValueError, match=r"No variables to save"):
+        tf.train.Saver()

@@ -1,0 +1,136 @@
+"""Sessions: what can be fetched and fed, whose values variables have, and the errors."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tapeflow
+from tapeflow.compat import v1 as tf
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.fixture
+def graph():
+    with tapeflow.Graph().as_default() as graph:
+        yield graph
+
+
+def test_any_structure_can_be_fetched(graph):
+    a, b = tf.constant(1.0), tf.constant([2, 3], name="b")
+    v = tf.Variable(4.0)
+    slices = tapeflow.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]), tf.constant([2, 1]))
+    with tf.Session() as session:
+        session.run(v.initializer)
+        found = session.run({"x": [a, (b, a)], "y": Pair(a, v), "z": "b:0", "op": v.initializer, "s": slices})
+        assert found["x"][0] == 1.0 and found["x"][1][0].tolist() == [2, 3]
+        assert found["y"] == Pair(1.0, 4.0) and found["z"].tolist() == [2, 3] and found["op"] is None
+        assert found["s"].indices.tolist() == [0] and isinstance(found["s"], tf.IndexedSlicesValue)
+        assert session.run([]) == [] and isinstance(session.run(a), np.float32)
+
+
+def test_any_tensor_can_be_fed(graph):
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    middle = x * 2.0
+    y = middle + 1.0
+    constant = tf.constant(3.0)
+    with tf.Session() as session:
+        assert session.run(y, {x: [[1, 2]]}).tolist() == [[3.0, 5.0]]
+        assert session.run(y, {"x:0": np.ones((1, 2))}).tolist() == [[3.0, 3.0]]
+        assert session.run(y, {middle: [[7.0, 8.0]]}).tolist() == [[8.0, 9.0]]
+        assert session.run(constant * 2.0, {constant: 5.0}) == 10.0
+        assert session.make_callable(y, [x])([[1, 2]]).tolist() == [[3.0, 5.0]]
+        assert y.eval({x: [[0, 0]]}).tolist() == [[1.0, 1.0]]
+
+
+def test_sparse_placeholders(graph):
+    x = tf.sparse_placeholder(tf.float32, [2, 2])
+    with tf.Session() as session:
+        value = tf.SparseTensorValue(np.array([[0, 1]]), np.array([5.0], "f"), np.array([2, 2]))
+        assert session.run(x.values * 2.0, {x: value}).tolist() == [10.0]
+
+
+def test_errors_are_tensorflows(graph):
+    x = tf.placeholder(tf.float32, [None, 2])
+    v = tf.get_variable("v", [2])
+    with tf.Session() as session:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"placeholder tensor 'Placeholder' with dtype float and shape \[\?,2\]",
+        ):
+            session.run(x * 2.0)
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"Could not find variable v.*uninitialized"):
+            session.run(v)
+        with pytest.raises(
+            ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor Placeholder:0, which has shape \(None, 2\)"
+        ):
+            session.run(x, {x: [1, 2, 3]})
+        with pytest.raises(TypeError, match=r"Cannot be None"):
+            session.run(None)
+        with pytest.raises(TypeError, match='has invalid type "int" must be a string or Tensor'):
+            session.run(3)
+        with pytest.raises(ValueError, match=r"cannot be interpreted as a Tensor"):
+            session.run("none:0")
+        with pytest.raises(TypeError, match=r"Cannot interpret feed_dict key as Tensor"):
+            session.run(x, {3: 4})
+        with pytest.raises(TypeError, match=r"The value of a feed cannot be a tf.Tensor object"):
+            session.run(x, {x: tf.constant(1.0)})
+    with pytest.raises(RuntimeError, match=r"Attempted to use a closed Session"):
+        session.run(x)
+    with pytest.raises(ValueError, match=r"No default session is registered"):
+        x.eval()
+    with pytest.raises(RuntimeError, match=r"The Session graph is empty"):
+        tf.Session(graph=tapeflow.Graph()).run([])
+
+
+def test_each_session_has_its_own_values(graph):
+    v = tf.Variable(1.0)
+    up = v.assign_add(1.0)
+    one, two = tf.Session(), tf.Session()
+    for session in (one, two):
+        session.run(v.initializer)
+    one.run(up)
+    one.run(up)
+    assert one.run(v) == 3.0 and two.run(v) == 1.0 and one.run(v) == 3.0
+    v.load(9.0, two)
+    assert two.run(v) == 9.0 and one.run(v) == 3.0
+
+
+def test_a_failed_run_changes_nothing(graph):
+    x = tf.placeholder(tf.float32, [])
+    v = tf.Variable(1.0)
+    update = v.assign(x)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(update)
+        assert session.run(v) == 1.0
+
+
+def test_assignments_give_the_new_value(graph):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable(np.ones((3, 2), "f"))
+    updates = [tf.assign(v, v * 2.0), tf.assign_add(v, [1.0, 1.0]), tf.scatter_update(w, [1], [[5.0, 6.0]])]
+    with tf.Session() as session:
+        assert tf.report_uninitialized_variables().eval().tolist() == [b"Variable", b"Variable_1"]
+        session.run(tf.global_variables_initializer())
+        assert session.run(updates[0]).tolist() == [2.0, 4.0]
+        assert session.run(updates[1]).tolist() == [3.0, 5.0]
+        assert session.run(updates[2])[1].tolist() == [5.0, 6.0]
+        assert tf.report_uninitialized_variables().eval().tolist() == []
+
+
+def test_configuration_is_accepted(graph):
+    config = tf.ConfigProto(allow_soft_placement=True)
+    config.gpu_options.allow_growth = True
+    with tf.Session(config=config) as session:
+        assert tf.get_default_session() is session
+        assert session.run(tf.constant(1)) == 1
+
+
+def test_operations_of_one_run_go_in_program_order(graph):
+    v = tf.Variable(1.0)
+    before, update, after = v + 0.0, v.assign(5.0), v + 0.0
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([after, update, before]) == [5.0, 5.0, 1.0]

@@ -1,0 +1,87 @@
+"""`get_variable` and `variable_scope`: reuse, inherited settings, custom getters, errors."""
+
+import pytest
+
+import tapeflow
+from tapeflow.compat import v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tapeflow.Graph().as_default() as graph:
+        yield graph
+
+
+def test_reuse_finds_variables_again():
+    with tf.variable_scope("s") as scope:
+        w = tf.get_variable("w", [2])
+        with pytest.raises(
+            ValueError, match=r"Variable s/w already exists, disallowed\. Did you mean to set reuse=True"
+        ):
+            tf.get_variable("w", [2])
+        scope.reuse_variables()
+        assert tf.get_variable("w", [2]) is w
+    with tf.variable_scope("s", reuse=True):
+        assert tf.get_variable("w", [2]) is w
+        with pytest.raises(ValueError, match=r"specified shape \(3,\) and found shape \(2,\)"):
+            tf.get_variable("w", [3])
+        with pytest.raises(ValueError, match=r"specified dtype int32 and found dtype float32"):
+            tf.get_variable("w", [2], dtype=tf.int32)
+        with pytest.raises(ValueError, match=r"Variable s/u does not exist, or was not created with tf\.get_variable"):
+            tf.get_variable("u", [2])
+    with tf.variable_scope("s", reuse=tf.AUTO_REUSE):
+        assert tf.get_variable("w", [2]) is w
+        assert tf.get_variable("u", [2]).name == "s/u:0"
+
+
+def test_scopes_give_initializers_and_regularizers():
+    with tf.variable_scope("s", initializer=tf.constant_initializer(3.0), regularizer=tf.nn.l2_loss):
+        with tf.variable_scope("t"):
+            w = tf.get_variable("w", [2])
+        tf.get_variable("free", [2], regularizer=tf.no_regularizer)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(w).tolist() == [3.0, 3.0]
+        assert [float(x) for x in session.run(tf.losses.get_regularization_losses())] == [9.0]
+
+
+def test_custom_getters_wrap_each_other():
+    calls = []
+
+    def getter(name):
+        def get(next_getter, *args, **kwargs):
+            calls.append(name)
+            return next_getter(*args, **kwargs)
+
+        return get
+
+    with tf.variable_scope("a", custom_getter=getter("outer")), tf.variable_scope("b", custom_getter=getter("inner")):
+        assert tf.get_variable("w", [1]).name == "a/b/w:0"
+    assert calls == ["inner", "outer"]
+
+
+def test_shapes_and_initializers_are_checked():
+    with pytest.raises(ValueError, match=r"did not get an initializer, so its `shape` argument must be specified"):
+        tf.get_variable("w")
+    with pytest.raises(ValueError, match=r"If initializer is a constant, do not specify shape"):
+        tf.get_variable("w", [2], initializer=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"must be fully defined"):
+        tf.get_variable("w", [None, 2])
+
+
+def test_initial_values_may_depend_on_each_other():
+    w = tf.Variable(tf.random_normal([3]))
+    double = tf.Variable(w.initialized_value() * 2.0)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first, second = session.run([w, double])
+        assert (2.0 * first).tolist() == second.tolist()
+
+
+def test_layers_make_their_variables():
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = tf.layers.dense(tf.layers.dense(x, 4, activation=tf.nn.relu), 2, name="out")
+    assert y.shape.as_list() == [None, 2]
+    assert [v.name for v in tf.trainable_variables()] == [
+        "dense/kernel:0", "dense/bias:0", "out/kernel:0", "out/bias:0",
+    ]  # fmt: skip
