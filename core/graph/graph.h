@@ -45,6 +45,12 @@ class Graph final : public Stage {
   void import(const Tensor& foreign, Tensor own);
   // The value that a tensor is in this graph: its own, a constant, an imported or a captured one.
   ValueId id_of(const Tensor&);
+  // The captures are these tensors in this order from now on; the graph may use more of them than before, not fewer.
+  void take(std::span<const Tensor> outer_tensors);
+  // Constants that somebody outside still holds become captures: a tape may follow them.
+  void capture_held_constants();
+  // What was read of the variable in the outer graph is read each time this graph runs: it is the body of a loop.
+  void read_itself(VariableBody&);
   bool owns(const Tensor& t) const { return t.symbolic() && t.body()->symbol().graph == this; }
   bool takes_everything() const { return takes_everything_; }
   Graph* outer() const { return outer_; }
@@ -74,8 +80,12 @@ class Graph final : public Stage {
   std::unordered_map<const TensorBody*, Tensor> imported_;
   std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
   std::unordered_map<const VariableBody*, ValueId> reads_;
+  std::unordered_map<const VariableBody*, ValueId> captured_reads_;
   std::unordered_map<std::string, int> name_counts_;
 };
+
+// Whether a rule runs nodes a second time: those that only have an effect have had it already.
+bool& replaying();
 
 // What stands for elements of an integer tensor that are not known while tracing.
 constexpr int64_t kUnknownInt = INT64_MIN;

@@ -6,6 +6,7 @@
 
 #include "graph/control_ops.h"
 #include "graph/differentiate.h"
+#include "graph/list_ops.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
@@ -232,6 +233,26 @@ PyObject* graph_unique_name(PyObject* self, PyObject* name) {
   if (!text) return nullptr;
   return guarded([&] { return PyUnicode_FromString(graph_of(self)->unique_name(text).c_str()); });
 }
+// take(tensors): the captures, in this order.
+PyObject* graph_take(PyObject* self, PyObject* list) {
+  return guarded([&]() -> PyObject* {
+    SmallVector<Tensor, 8> tensors = tensors_of(list, "function");
+    graph_of(self)->take(std::span<const Tensor>(tensors.begin(), tensors.size()));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* graph_capture_held_constants(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->capture_held_constants();
+    Py_RETURN_NONE;
+  });
+}
+PyObject* graph_read_itself(PyObject* self, PyObject* variable) {
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->read_itself(variable_of(variable));
+    Py_RETURN_NONE;
+  });
+}
 PyObject* graph_import(PyObject* self, PyObject* args) {
   PyObject *foreign, *own;
   if (!PyArg_ParseTuple(args, "OO:import_tensor", &foreign, &own)) return nullptr;
@@ -252,6 +273,9 @@ PyMethodDef graph_methods[] = {
     {"node", graph_node, METH_O, "What can be told of a node."},
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
+    {"take", graph_take, METH_O, "The tensors of the outer graph that the graph takes, in this order."},
+    {"capture_held_constants", graph_capture_held_constants, METH_NOARGS, "Constants that somebody holds become captures."},
+    {"read_itself", graph_read_itself, METH_O, "The variable is read each time the graph runs."},
     {"import_tensor", graph_import, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -310,6 +334,7 @@ Op python_op(const char* name, bool effect) {
           [](Call& call) {
             PauseRecording unheard;
             const PythonCall& p = python_call(call.params);
+            if (replaying() && p.specs.empty()) return;
             Ref in = checked(wrap_list(call.in));
             Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
             for (Tensor& t : tensors_of(out.get(), "py_function")) call.out.push_back(std::move(t));
@@ -377,6 +402,25 @@ PyObject* while_node(PyObject*, PyObject* args) {
   });
 }
 
+// ---- lists of tensors
+
+PyObject* list_set_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *value;
+  int growing;
+  if (!PyArg_ParseTuple(args, "OOOp:list_set", &list, &index, &value, &growing)) return nullptr;
+  return guarded([&] { return wrap(list_set(operand(list), operand(index), operand(value), growing)); });
+}
+PyObject* list_get_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *element;
+  if (!PyArg_ParseTuple(args, "OOO:list_get", &list, &index, &element)) return nullptr;
+  return guarded([&] { return wrap(list_get(operand(list), operand(index), shape_from(element))); });
+}
+PyObject* list_stack_node(PyObject*, PyObject* args) {
+  PyObject *list, *element;
+  if (!PyArg_ParseTuple(args, "OO:list_stack", &list, &element)) return nullptr;
+  return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
+}
+
 // ---- where operations go
 
 PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
@@ -419,6 +463,9 @@ PyMethodDef functions[] = {
     {"call_python", call_python, METH_VARARGS, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},
+    {"list_set", list_set_node, METH_VARARGS, nullptr},
+    {"list_get", list_get_node, METH_VARARGS, nullptr},
+    {"list_stack", list_stack_node, METH_VARARGS, nullptr},
     {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
     {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
     {"is_tracing", is_tracing, METH_NOARGS, nullptr},
