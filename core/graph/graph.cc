@@ -93,7 +93,7 @@ ValueId Graph::id_of(const Tensor& t) {
 
 const Tensor& Graph::read(VariableBody& v) {
   auto it = reads_.find(&v);
-  if (it == reads_.end() && outer_ && !std::count(changing.begin(), changing.end(), &v)) {
+  if (it == reads_.end() && outer_ && !stands_alone && !std::count(changing.begin(), changing.end(), &v)) {
     it = reads_.emplace(&v, id_of(outer_->read(v))).first;
     captured_reads_[&v] = it->second;
   } else if (it == reads_.end()) {

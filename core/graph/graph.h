@@ -65,6 +65,7 @@ class Graph final : public Stage {
   std::vector<Tensor> captures;  // the outer tensors behind the last inputs
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
+  bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
   std::string scope;             // in front of the names of new nodes, "layer/"
   void* face = nullptr;          // the Python object; borrowed
   std::shared_ptr<void> derivative;  // see graph/differentiate.cc

@@ -162,6 +162,13 @@ PyObject* get_outer(PyObject* self, void*) {
   return Py_NewRef(outer && outer->face ? static_cast<PyObject*>(outer->face) : Py_None);
 }
 PyObject* get_takes_everything(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->takes_everything()); }
+PyObject* get_stands_alone(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->stands_alone); }
+int set_stands_alone(PyObject* self, PyObject* value, void*) {
+  int yes = value ? PyObject_IsTrue(value) : -1;
+  if (yes < 0) return -1;
+  graph_of(self)->stands_alone = yes;
+  return 0;
+}
 PyObject* get_scope(PyObject* self, void*) { return PyUnicode_FromString(graph_of(self)->scope.c_str()); }
 int set_scope(PyObject* self, PyObject* value, void*) {
   const char* text = value ? PyUnicode_AsUTF8(value) : nullptr;
@@ -286,6 +293,7 @@ PyGetSetDef graph_properties[] = {
     {"node_count", get_node_count, nullptr, nullptr, nullptr},
     {"outer", get_outer, nullptr, nullptr, nullptr},
     {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
+    {"stands_alone", get_stands_alone, set_stands_alone, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"changing", get_changing, set_changing, nullptr, nullptr},
     {"variables_used", get_variables, nullptr, nullptr, nullptr},

@@ -18,6 +18,12 @@ class FuncGraph(_core.Graph):
         self.may_create_variables = outer is None or outer.may_create_variables
         if outer is not None:
             self.name, self.created_variables = outer.name, outer.created_variables
+        self.input_names: list[str] = []
+
+    def input_name(self, value: int) -> str:
+        """The name of an input, as `x:0`."""
+        place = next((i for i, t in enumerate(self.inputs) if _core.place_of(t)[1] == value), 0)
+        return f"{self.input_names[place] if place < len(self.input_names) else f'Placeholder_{value}'}:0"
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     >>> tf.is_symbolic_tensor(tf.constant(1))
     False
     """
-    return False
+    return _core.is_symbolic(tensor)
 
 
 @public("executing_eagerly")
@@ -137,7 +137,7 @@ def executing_eagerly() -> bool:
     >>> tf.executing_eagerly()
     True
     """
-    return True
+    return not _core.is_tracing()
 
 
 def densify(slices: IndexedSlices) -> Any:
