@@ -62,6 +62,13 @@ void Graph::capture_held_constants() {
   }
 }
 
+std::vector<VariableBody*> Graph::captured_variables() const {
+  std::vector<VariableBody*> result;
+  for (auto& [variable, id] : captured_reads_) result.push_back(variable);
+  std::sort(result.begin(), result.end(), [&](VariableBody* a, VariableBody* b) { return captured_reads_.at(a) < captured_reads_.at(b); });
+  return result;
+}
+
 void Graph::read_itself(VariableBody& v) {
   auto it = captured_reads_.find(&v);
   if (it == captured_reads_.end()) return;
@@ -168,15 +175,30 @@ bool fully_known(const Call& call) {
   return std::all_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.size() >= 0; });
 }
 
-// The shape rule on shapes that are known. An op that makes its own outputs is tried out on zeros.
-void infer_known(Call& call) {
-  if (call.op.infer) call.op.infer(call);
-  if (!call.specs.empty() || !call.op.makes_outputs) return;
+// Whether the shapes of the outputs depend on elements.
+bool depends_on_elements(const Op& op) {
+  static const std::string_view names[] = {"Where", "DistinctElements", "DynamicPartition", "NonMaxSuppressionV5",
+                                           "NonMaxSuppressionWithOverlaps", "CTCBeamSearchDecoder"};
+  return std::find(std::begin(names), std::end(names), op.name) != std::end(names);
+}
+
+// An op that makes its own outputs is tried out on zeros.
+void try_out(Call& call) {
   SmallVector<Tensor, 4> in;
   for (const Tensor& t : call.in) in.push_back(t.symbolic() ? zeros(t.dtype(), t.shape()) : t);
   Call trial(call.op, in, call.params);
   trial.op.kernel(trial);
   for (const Tensor& t : trial.out) call.returns(t.dtype(), t.shape());
+}
+
+// The shape rule on shapes that are known.
+void infer_known(Call& call) {
+  if (call.op.infer) call.op.infer(call);
+  if (!call.specs.empty() || !call.op.makes_outputs) return;
+  try_out(call);
+  if (!depends_on_elements(call.op)) return;
+  for (Spec& spec : call.specs)
+    if (spec.shape.rank() > 0) spec.shape[0] = -1;
 }
 
 // Dimensions that are not known are tried out with two numbers each, alone and together. What no trial changes is known.
@@ -297,6 +319,14 @@ void Graph::infer(Call& call) {
     return;
   }
   if (fully_known(call)) return infer_known(call);
+  std::string_view name = call.op.name;
+  if ((name == "Reshape" || name == "BroadcastTo") && call.params[0].kind == Param::Kind::tensor) {
+    const Tensor& sizes = call.params[0].tensor();
+    Shape shape = sizes.rank() == 1 && sizes.dim(0) >= 0 ? Shape() : Shape::unknown();
+    if (shape.known_rank())
+      for (int64_t n : known_elements(*this, sizes)) shape.append(n < 0 ? -1 : n);
+    return call.returns(call.in[0].dtype(), shape);
+  }
   Trial(call).run(call.specs);
 }
 

@@ -51,6 +51,8 @@ class Graph final : public Stage {
   void capture_held_constants();
   // What was read of the variable in the outer graph is read each time this graph runs: it is the body of a loop.
   void read_itself(VariableBody&);
+  // The variables whose value was captured.
+  std::vector<VariableBody*> captured_variables() const;
   bool owns(const Tensor& t) const { return t.symbolic() && t.body()->symbol().graph == this; }
   bool takes_everything() const { return takes_everything_; }
   Graph* outer() const { return outer_; }
@@ -81,7 +83,7 @@ class Graph final : public Stage {
   std::unordered_map<const TensorBody*, Tensor> imported_;
   std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
   std::unordered_map<const VariableBody*, ValueId> reads_;
-  std::unordered_map<const VariableBody*, ValueId> captured_reads_;
+  std::unordered_map<VariableBody*, ValueId> captured_reads_;
   std::unordered_map<std::string, int> name_counts_;
 };
 

@@ -8,6 +8,7 @@
 #include "graph/differentiate.h"
 #include "graph/list_ops.h"
 #include "graph/run.h"
+#include "graph/shape_ops.h"
 #include "ops/ops.h"
 #include "python/common.h"
 
@@ -210,6 +211,10 @@ PyObject* get_variables(PyObject* self, void*) {
   });
 }
 
+PyObject* get_captured_variables(PyObject* self, void*) {
+  return guarded([&] { return variable_list(graph_of(self)->captured_variables()); });
+}
+
 // node(i): (operation, name, inputs, outputs, code object, instruction), or None for one that was taken back.
 PyObject* graph_node(PyObject* self, PyObject* index) {
   size_t i = PyLong_AsSize_t(index);
@@ -296,6 +301,7 @@ PyGetSetDef graph_properties[] = {
     {"stands_alone", get_stands_alone, set_stands_alone, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"changing", get_changing, set_changing, nullptr, nullptr},
+    {"captured_variables", get_captured_variables, nullptr, nullptr, nullptr},
     {"variables_used", get_variables, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -429,6 +435,13 @@ PyObject* list_stack_node(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
 }
 
+// shape_of(tensor, dtype): the dimensions as a tensor.
+PyObject* shape_node(PyObject*, PyObject* args) {
+  PyObject *x, *dtype;
+  if (!PyArg_ParseTuple(args, "OO:shape_of", &x, &dtype)) return nullptr;
+  return guarded([&] { return wrap(shape_of(operand(x), dtype_from(dtype))); });
+}
+
 // ---- where operations go
 
 PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
@@ -471,6 +484,7 @@ PyMethodDef functions[] = {
     {"call_python", call_python, METH_VARARGS, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},
+    {"shape_of", shape_node, METH_VARARGS, nullptr},
     {"list_set", list_set_node, METH_VARARGS, nullptr},
     {"list_get", list_get_node, METH_VARARGS, nullptr},
     {"list_stack", list_stack_node, METH_VARARGS, nullptr},

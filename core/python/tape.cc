@@ -1,5 +1,6 @@
 // GradientTape and ForwardAccumulator as Python sees them, and rules written in Python (tf.custom_gradient).
 #include "autodiff/tape.h"
+#include "graph/shape_ops.h"
 
 #include <memory>
 #include <new>
@@ -225,7 +226,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       Tensor dy;
       if (!cotangent_leaves.empty() && cotangent_leaves[i] != Py_None) {
         dy = to_tensor(cotangent_leaves[i], spec.dtype, DType::invalid, "GradientTape.gradient");
-        if (!(dy.shape() == spec.shape)) {
+        if (!(dy.shape() == spec.shape) && spec.shape.fully_known() && dy.size() >= 0) {
           Shape both;
           if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
             fail(ErrorKind::invalid_argument, "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
@@ -233,6 +234,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
           dy = broadcast_to(dy, spec.shape);
         }
       }
+      if (!dy && !spec.shape.fully_known()) dy = ones_like_when_run(tensor_of(t.get()));
       if (targets.back() == kNotFollowed)
         for (size_t s = 0; s < resolved_sources.size(); ++s)
           if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled(spec.dtype, spec.shape, 1));

@@ -9,6 +9,7 @@ from typing import Any
 from tapeflow import _core, primitives
 from tapeflow.control_flow.tracing import FuncGraph, building, share_captures
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.debugging import Assert
 from tapeflow.types import nest
@@ -102,7 +103,7 @@ def _as_condition(pred: Any) -> Any:
     tensor = convert_to_tensor(pred)
     if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
         raise ValueError(f"cond: pred must be one truth value; got shape {tensor.shape}")
-    return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, primitives.ZerosLike(tensor))
+    return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, zeros_like(tensor))
 
 
 @public("case")

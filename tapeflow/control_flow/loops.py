@@ -11,6 +11,7 @@ from tapeflow import _core, primitives
 from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import share_captures, trace_body
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.tensor_shape import TensorShape, as_shape
@@ -110,7 +111,7 @@ def _counted_loop(
     def step(count: Any, *state: Any) -> list[Any]:
         return [count + 1, *_as_list(body(*state), len(values) == 1)]
 
-    start = primitives.ZerosLike(limit)
+    start = zeros_like(limit)
     invariants = None if shape_invariants is None else [start.shape, *shape_invariants]
     return _staged_loop(holds, step, [start, *values], invariants, None)[1:]
 

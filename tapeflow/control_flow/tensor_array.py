@@ -10,7 +10,7 @@ from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import zeros
+from tapeflow.ops.constants import zeros, zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError, OutOfRangeError
@@ -32,6 +32,7 @@ class TensorArraySpec(TypeSpec):
         self._element_shape = as_shape(element_shape)
         self.dtype = as_dtype(dtype)
         self._dynamic_size, self._infer_shape = dynamic_size, infer_shape
+        self._length: int | None = None
 
     value_type = property(lambda self: TensorArray)
     shape = property(lambda self: TensorShape([None]).concatenate(self._element_shape))
@@ -40,7 +41,9 @@ class TensorArraySpec(TypeSpec):
     @classmethod
     def from_value(cls, value: TensorArray) -> TensorArraySpec:
         """The kind of an array."""
-        return cls(value.element_shape, value.dtype, value.dynamic_size, value._infer_shape)
+        spec = cls(value.element_shape, value.dtype, value.dynamic_size, value._infer_shape)
+        spec._length = value._known_length()
+        return spec
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._element_shape, self.dtype, self._dynamic_size, self._infer_shape
@@ -54,7 +57,7 @@ class TensorArraySpec(TypeSpec):
         )
         (buffer,) = components
         if _core.is_symbolic(buffer) or not isinstance(buffer, _core.Tensor):
-            array._buffer = buffer
+            array._buffer, array._length = buffer, self._length
         elif buffer.shape.rank == 2 and buffer.shape[1] == 0:
             array._tensors = [None] * buffer.shape[0]
         else:
@@ -94,11 +97,12 @@ class TensorArray:
         self._tensors: list[Any] = []
         self._cleared: set[int] = set()
         self._buffer: Any = None
+        self._length: int | None = None  # of the buffer, if it is known and stays
         if isinstance(size, _core.Variable):
             size = convert_to_tensor(size)
         if _core.is_symbolic(size):
             sizes = self._element_shape.as_list() if self._element_shape.is_fully_defined() else [0]
-            self._buffer = zeros(primitives.Pack([cast(size, int32), *sizes], 0), self._dtype)
+            self._buffer = zeros([size, *sizes], self._dtype)
         else:
             self._tensors = [None] * int(0 if size is None else size)
 
@@ -118,7 +122,7 @@ class TensorArray:
             return self._buffer
         written = next((t for t in self._tensors if t is not None), None)
         if written is not None:
-            blank = primitives.ZerosLike(written) if None in [t if t is None else 0 for t in self._tensors] else None
+            blank = zeros_like(written) if None in [t if t is None else 0 for t in self._tensors] else None
             return primitives.Pack([blank if t is None else t for t in self._tensors], 0)
         known = self._element_shape.is_fully_defined()
         return zeros([len(self._tensors), *(self._element_shape.as_list() if known else [0])], self._dtype)
@@ -135,7 +139,11 @@ class TensorArray:
             self._dtype, 0, self._dynamic_size, infer_shape=self._infer_shape, element_shape=self._element_shape
         )
         array._buffer = buffer
+        array._length = None if self._dynamic_size else self._known_length()
         return array
+
+    def _known_length(self) -> int | None:
+        return len(self._tensors) if self._buffer is None else self._length
 
     def _waits_for(self, index: Any) -> bool:
         return self._buffer is not None or _core.is_symbolic(index)
@@ -153,7 +161,7 @@ class TensorArray:
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
         if self._buffer is not None:
-            return primitives.Shape(self._buffer)[0]
+            return _core.shape_of(self._buffer, int32)[0]
         return convert_to_tensor(len(self._tensors), dtype=int32)
 
     def identity(self) -> TensorArray:
@@ -242,7 +250,10 @@ class TensorArray:
     def stack(self, name: str | None = None) -> Any:
         """All elements as one tensor, along a new first dimension."""
         if self._buffer is not None:
-            return _core.list_stack(self._buffer, self._element_shape)
+            rows = _core.list_stack(self._buffer, self._element_shape)
+            if self._length is not None and rows.shape.rank:
+                rows.set_shape([self._length, *rows.shape.as_list()[1:]])
+            return rows
         if not self._tensors:
             shape = self._element_shape.as_list() if self._element_shape.is_fully_defined() else []
             return zeros([0, *shape], self._dtype)
@@ -258,7 +269,7 @@ class TensorArray:
         """All elements joined along their first dimension."""
         if self._buffer is not None:
             rows = self.stack()
-            sizes = primitives.Shape(rows)
+            sizes = _core.shape_of(rows, int32)
             return primitives.Reshape(rows, primitives.ConcatV2([sizes[:1] * sizes[1:2], sizes[2:]], 0))
         if not self._tensors:
             return zeros([0], self._dtype)
@@ -269,6 +280,7 @@ class TensorArray:
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if self._buffer is not None or _core.is_symbolic(tensor):
             array = self._with_buffer(tensor)
+            array._length = tensor.shape[0] if tensor.shape.rank and not self._dynamic_size else None
             if self._infer_shape and tensor.shape.rank:
                 array._element_shape = self._element_shape.merge_with(tensor.shape[1:])
             return array

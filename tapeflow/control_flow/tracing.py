@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.ops.conversion import convert_to_tensor
 
 
 class FuncGraph(_core.Graph):
@@ -57,6 +58,8 @@ def share_captures(outer: Any, graphs: Sequence[Any]) -> list[Any]:
     taken: dict[int, Any] = {}
     for graph in graphs:
         graph.capture_held_constants()
+        for variable in graph.captured_variables:
+            convert_to_tensor(variable)  # the tapes around hear of the reading
         for tensor in graph.captures:
             taken.setdefault(id(tensor), tensor)
     tensors = list(taken.values())

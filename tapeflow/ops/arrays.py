@@ -34,7 +34,10 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """
     if isinstance(input, SparseTensor):
         return cast(input.dense_shape, out_type or int32)
-    dims = (input if _core.is_tensor(input) else convert_to_tensor(input)).shape.as_list()
+    tensor = input if _core.is_tensor(input) else convert_to_tensor(input)
+    if _core.is_symbolic(tensor) and not tensor.shape.is_fully_defined():
+        return _core.shape_of(tensor, as_dtype(out_type or int32))
+    dims = tensor.shape.as_list()
     return _core.convert_to_tensor(dims, as_dtype(out_type or int32), None, "shape")
 
 
@@ -59,7 +62,10 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         # The stored elements of a ragged tensor, all elements of a sparse one.
         dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
     else:
-        dims = convert_to_tensor(input).shape.as_list()
+        tensor = convert_to_tensor(input)
+        if _core.is_symbolic(tensor) and not tensor.shape.is_fully_defined():
+            return primitives.Prod(_core.shape_of(tensor, as_dtype(out_type or int32)))
+        dims = tensor.shape.as_list()
     return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
 
 
@@ -70,7 +76,10 @@ def rank(input: Any, name: str | None = None) -> Any:
     >>> tf.rank([[1, 2, 3]])
     2
     """
-    shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    tensor = input if isinstance(input, CompositeTensor) else convert_to_tensor(input)
+    shape = tensor.shape
+    if shape.rank is None:
+        return _core.shape_of(_core.shape_of(tensor, int32), int32)[0]
     return _core.convert_to_tensor(shape.rank, int32, None, "rank")
 
 

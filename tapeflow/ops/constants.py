@@ -33,7 +33,23 @@ def _checked_dims(who: str, shape: Any) -> list[int]:
     return dims
 
 
+def _symbolic_dims(shape: Any) -> Any:
+    """A shape that is known only when the graph runs as one tensor; None if it is known now."""
+    if not _core.is_tracing():
+        return None
+    if isinstance(shape, list | tuple) and any(_core.is_symbolic(d) for d in shape):
+        return primitives.Pack([cast(convert_to_tensor(d), "int32") for d in shape], 0)
+    if isinstance(shape, _core.Variable):
+        shape = convert_to_tensor(shape)
+    if not _core.is_symbolic(shape):
+        return None
+    return primitives.Reshape(shape, [1]) if shape.shape.rank == 0 else shape
+
+
 def _filled(shape: Any, value: Any, dtype: DType) -> Any:
+    sizes = _symbolic_dims(shape)
+    if sizes is not None:
+        return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), sizes)
     return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), _checked_dims("fill", shape))
 
 
@@ -63,6 +79,11 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
     return _filled(shape, True if dtype.is_bool else 1, dtype)
 
 
+def _sizes_of(tensor: Any) -> Any:
+    known = not _core.is_symbolic(tensor) or tensor.shape.is_fully_defined()
+    return tensor.shape if known else _core.shape_of(tensor, int32)
+
+
 @public("zeros_like")
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Zeros with the shape of `input`, and its dtype unless another is given.
@@ -73,7 +94,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return zeros(tensor.shape, dtype or tensor.dtype)
+    return zeros(_sizes_of(tensor), dtype or tensor.dtype)
 
 
 @public("ones_like")
@@ -86,7 +107,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     if hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    return ones(tensor.shape, dtype or tensor.dtype)
+    return ones(_sizes_of(tensor), dtype or tensor.dtype)
 
 
 @public("fill")
@@ -96,7 +117,8 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     [7, 7]
     """
-    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims))
+    sizes = _symbolic_dims(dims)
+    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims) if sizes is None else sizes)
 
 
 @public("range")
@@ -115,6 +137,8 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
+    if any(_core.is_symbolic(v) for v in (start, limit, delta)):
+        return _symbolic_range(*(cast(v, common) for v in (start, limit, delta)))
     first, last, step = (np.asarray(cast(v, common)).item() for v in (start, limit, delta))
     if step == 0:
         raise _invalid(f"range: Requires delta != 0: {step}")
@@ -129,6 +153,18 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     wide = np.float64 if as_dtype(common).is_floating else np.int64
     values = first + step * np.arange(count, dtype=wide)
     return _core.convert_to_tensor(values, common, None, "range")
+
+
+def _symbolic_range(start: Any, limit: Any, delta: Any) -> Any:
+    """A range whose length is known when the graph runs: the running sum of ones, scaled and shifted."""
+    wide = start.dtype if start.dtype.is_floating else as_dtype("int64")
+    span = cast(limit, wide) - cast(start, wide)
+    step = cast(delta, wide)
+    count = primitives.Ceil(span / step) if wide.is_floating else primitives.Neg(primitives.FloorDiv(primitives.Neg(span), step))
+    count = primitives.Maximum(cast(count, "int64"), 0)
+    ones = primitives.BroadcastTo(_core.convert_to_tensor(1, wide, None, "range"), primitives.Reshape(count, [1]))
+    positions = primitives.Cumsum(ones, 0, True, False)
+    return cast(cast(start, wide) + step * positions, start.dtype)
 
 
 def _invalid(message: str) -> Exception:
