@@ -4,6 +4,7 @@
 // dy and applying that to x_dot gives J x_dot. The value of dy does not matter; zeros are taken.
 #include "autodiff/forward.h"
 
+#include "autodiff/deferred.h"
 #include "autodiff/tape.h"
 #include "ops/ops.h"
 
@@ -43,6 +44,105 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
   std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
   for (size_t i = 0; i < flow.size(); ++i)
     y_dot.push_back(flow[i] ? densified(flow[i], call.out[i].shape()) : Tensor());
+  return y_dot;
+}
+
+SmallVector<Tensor, 4> tangents_of(const Call& call, std::span<const Tensor> x_dot) {
+  if (!call.op.jvp) return transpose_vjp(call, x_dot);
+  RuleContext context{call.op, call.params, call.in, call.out, {}, nullptr, x_dot, {}, {}, {}};
+  context.result.resize(call.out.size());
+  call.op.jvp(context);
+  return std::move(context.result);
+}
+
+// ---- tangents that wait until the graph runs: inputs are the op's inputs, its outputs, and the tangents there are
+
+struct TangentPlan {
+  const Op* op;
+  size_t inputs, outputs;
+  SmallVector<bool, 8> given;  // per input: it has a tangent
+};
+const TangentPlan& tangent_plan(const Params& params) { return *static_cast<const TangentPlan*>(params[0].object.get()); }
+
+// One tensor for each output that can have a tangent.
+SmallVector<Tensor, 4> run_tangents(const Params& params, std::span<const Tensor> values) {
+  const TangentPlan& plan = tangent_plan(params);
+  Params own = Params::sized(params.size() - 1);
+  for (int i = 1; i < int(params.size()); ++i) own.mutable_at(i - 1) = params[i];
+  Call call(*plan.op, values.subspan(0, plan.inputs), own);
+  for (const Tensor& t : values.subspan(plan.inputs, plan.outputs)) call.out.push_back(t);
+  SmallVector<Tensor, 4> x_dot;
+  size_t next = plan.inputs + plan.outputs;
+  for (bool given : plan.given) x_dot.push_back(given ? values[next++] : Tensor());
+  SmallVector<Tensor, 4> found = tangents_of(call, x_dot), result;
+  for (size_t j = 0; j < plan.outputs; ++j)
+    if (differentiable.has(call.out[j].dtype())) result.push_back(found[j] ? found[j] : zeros_like(call.out[j]));
+  return result;
+}
+
+const Op& deferred_tangent_op = define_inner(Op{
+    .name = "DeferredTangent",
+    .arguments = {tensors("values", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const TangentPlan& plan = tangent_plan(call.params);
+          for (const Tensor& t : call.in.subspan(plan.inputs, plan.outputs))
+            if (differentiable.has(t.dtype())) call.returns(t.dtype(), t.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          Tape tape(false, false);
+          SmallVector<ValueIndex, 8> sources, targets;
+          SmallVector<Spec, 4> specs;
+          SmallVector<Tensor, 4> in, dy;
+          for (int i = 0; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
+          tape.start();
+          for (int i = 0; i < c.inputs(); ++i) {
+            if (c.wants(i)) tape.watch(in[size_t(i)]);
+            sources.push_back(c.wants(i) ? tape.find(in[size_t(i)]) : kNotFollowed);
+          }
+          SmallVector<Tensor, 4> result = run_tangents(c.params, in);
+          tape.stop();
+          for (size_t j = 0; j < result.size(); ++j) {
+            if (!c.has_dy(int(j))) continue;
+            targets.push_back(tape.find(result[j]));
+            specs.push_back({result[j].dtype(), result[j].shape()});
+            dy.push_back(c.dy(int(j)));
+          }
+          std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
+          for (int i = 0; i < c.inputs(); ++i)
+            if (flow[size_t(i)]) c.set(i, densified(flow[size_t(i)], c.shape(i)));
+        },
+    .keep = keep_everything,
+    .stateful = true,
+    .rule_needs_values = true,
+});
+
+SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> x_dot) {
+  auto plan = std::make_shared<TangentPlan>();
+  plan->op = &call.op;
+  plan->inputs = call.in.size();
+  plan->outputs = call.out.size();
+  SmallVector<Tensor, 8> in;
+  for (const Tensor& t : call.in) in.push_back(t);
+  for (const Tensor& t : call.out) in.push_back(t);
+  for (const Tensor& t : x_dot) {
+    plan->given.push_back(bool(t));
+    if (t) in.push_back(t);
+  }
+  Params params = Params::sized(call.params.size() + 1);
+  params.mutable_at(0) = Param(std::shared_ptr<void>(plan));
+  for (int i = 0; i < int(call.params.size()); ++i) params.mutable_at(i + 1) = call.params[i];
+  SmallVector<Tensor, 2> found = run_all(deferred_tangent_op, in, params);
+  SmallVector<Tensor, 4> y_dot;
+  size_t next = 0;
+  for (const Tensor& y : call.out) y_dot.push_back(differentiable.has(y.dtype()) ? found[next++] : Tensor());
   return y_dot;
 }
 
@@ -106,15 +206,8 @@ void ForwardAccumulator::record(const Call& call) {
   while (mine < recorders.size() && recorders[mine] != this) ++mine;
   PauseRecording inner(mine);
 
-  SmallVector<Tensor, 4> y_dot;
-  if (op.jvp) {
-    RuleContext context{op, call.params, call.in, call.out, {}, nullptr, x_dot, {}, {}, {}};
-    context.result.resize(call.out.size());
-    op.jvp(context);
-    y_dot = std::move(context.result);
-  } else {
-    y_dot = transpose_vjp(call, x_dot);
-  }
+  bool later = !op.rule_of_its_own && waits(call);
+  SmallVector<Tensor, 4> y_dot = later ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
   for (size_t j = 0; j < call.out.size(); ++j)
     if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "op/escape.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -93,9 +94,7 @@ ValueId Graph::id_of(const Tensor& t) {
   if (auto it = imported_.find(t.body()); it != imported_.end()) return id_of(it->second);
   for (Graph* g = outer_; g; g = g->outer_)
     if (g->owns(t) || g->imported_.contains(t.body())) return capture(t);
-  fail(ErrorKind::type,
-       "a symbolic tf.Tensor is out of scope: it was made in another function or graph and cannot be used here. Please "
-       "use return values, explicit Python locals or TensorFlow collections to access it.");
+  fail_escaped("function", t);
 }
 
 const Tensor& Graph::read(VariableBody& v) {

@@ -9,6 +9,7 @@
 #include "graph/list_ops.h"
 #include "graph/run.h"
 #include "graph/shape_ops.h"
+#include "op/escape.h"
 #include "ops/ops.h"
 #include "python/common.h"
 
@@ -499,7 +500,19 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+// The tensor and, in the lines after it, where it was made.
+std::string describe_in_python(const Tensor& t) {
+  PyObject* hook = registered("describe_escaped");
+  if (!hook) return "a symbolic tf.Tensor";
+  Ref tensor = checked(wrap(t));
+  Ref text = checked(PyObject_CallOneArg(hook, tensor.get()));
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  if (!characters) throw_python_error();
+  return characters;
+}
+
 void add_graph_types(PyObject* module) {
+  describe_escaped = describe_in_python;
   Ref type = checked(PyType_FromSpec(&graph_spec));
   graph_type = reinterpret_cast<PyTypeObject*>(type.get());
   if (PyModule_AddObjectRef(module, "Graph", type.get()) < 0) throw_python_error();

@@ -124,11 +124,18 @@ def _packed(structure: Any, tensors: Any) -> Any:
     """The structure with these tensors in place of its leaves that are not None."""
     found = iter(tensors)
     leaves = nest.flatten(structure, expand_composites=True)
-    return nest.pack_sequence_as(structure, [None if x is None else next(found) for x in leaves], expand_composites=True)
+    return nest.pack_sequence_as(
+        structure, [None if x is None else next(found) for x in leaves], expand_composites=True
+    )
 
 
 def _trace_loop(
-    outer: Any, cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], flat: list[Any], shapes: list[Any]
+    outer: Any,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    values: list[Any],
+    flat: list[Any],
+    shapes: list[Any],
 ) -> Any:
     """The graphs of the condition and the body, and what the body returned; or shapes that cover more, to try again."""
     specs = [(x.dtype, shape) for x, shape in zip(flat, shapes)]
@@ -182,7 +189,9 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
     """The shape of each tensor that travels through the loop."""
     shapes: list[TensorShape] = []
     parts = nest.flatten(values)
-    given = [None] * len(parts) if shape_invariants is None else nest.flatten_up_to(values, list(shape_invariants), False)
+    given = (
+        [None] * len(parts) if shape_invariants is None else nest.flatten_up_to(values, list(shape_invariants), False)
+    )
     for value, invariant in zip(parts, given):
         if value is None:
             continue

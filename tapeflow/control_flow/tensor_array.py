@@ -11,7 +11,7 @@ from typing import Any
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros, zeros_like
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError, OutOfRangeError
 from tapeflow.types.tensor_shape import TensorShape, as_shape
@@ -305,8 +305,7 @@ class TensorArray:
             places = convert_to_tensor(indices)
             array = self.write(primitives.Max(places), primitives.GatherV2(tensor, 0, 0, 0))
             rows = primitives.TensorScatterUpdate(array._as_buffer(), primitives.ExpandDims(places, -1), tensor)
-            scattered = array._with_buffer(rows)
-            return scattered
+            return array._with_buffer(rows)
         parts = primitives.Unpack(convert_to_tensor(value, dtype_hint=self._dtype), -1, 0)
         array = self
         for i, part in zip(convert_to_tensor(indices).numpy(), parts):

@@ -68,4 +68,3 @@ def share_captures(outer: Any, graphs: Sequence[Any]) -> list[Any]:
     changed = {id(v): v for graph in [outer, *graphs] for v in graph.changing}
     outer.changing = list(changed.values())
     return tensors
-

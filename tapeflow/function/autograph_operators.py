@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-
 from typing import Any
 
 from tapeflow import _core, primitives
@@ -31,10 +30,6 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 
 Run = Callable[[], Any]
 State = Callable[..., Any]
-
-
-
-
 
 
 def staged(value: Any) -> bool:

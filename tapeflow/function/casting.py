@@ -40,7 +40,9 @@ def _cast_tensor(value: Any, spec: TensorSpec) -> Any:
         own = TensorSpec(value.shape, value.dtype)
     else:
         if value is None:
-            raise TypeError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
+            raise TypeError(
+                "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+            )
         tensor = convert_to_tensor(value, dtype=spec.dtype)
         own = TensorSpec(tensor.shape, tensor.dtype)
     if own.dtype != spec.dtype or not _fits(own.shape, spec.shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,12 +45,11 @@ def _run_whole(
         return function(*positional, **named)
 
     with init_scope():
-        first, structure = _probe(run, symbolic, 2, np.zeros)
-        try:
-            second, _ = _probe(run, symbolic, 3, np.ones)
-        except Exception:
-            second = first
-    specs = [(x.dtype, _common_shape(x.shape, y.shape)) for x, y in zip(first, second)]
+        found = _probes(run, symbolic)
+    structure = found[0][1]
+    specs = []
+    for alike in zip(*(tensors for tensors, _ in found)):
+        specs.append((alike[0].dtype, functools.reduce(_common_shape, (x.shape for x in alike))))
     outputs = differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False)
     return nest.pack_sequence_as(structure, outputs, expand_composites=True)
 
@@ -58,17 +58,34 @@ def _flat(structure: Any) -> list[Any]:
     return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True)]
 
 
-def _probe(run: Callable[[list[Any]], Any], symbolic: list[Any], unknown: int, fill: Callable[..., Any]) -> Any:
-    """The outputs for tensors of these shapes, with a number for every dimension that is not known."""
-    samples = []
-    for x in symbolic:
-        dims = [unknown] if x.shape.rank is None else [unknown if d is None else d for d in x.shape]
-        if x.dtype.name == "string":
-            samples.append(convert_to_tensor(np.full(dims, b"")))
-        else:
-            samples.append(convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype))
-    structure = run(samples)
-    return _flat(structure), structure
+def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[Any]:
+    """The outputs for several sample inputs, with a number for every dimension that is not known.
+
+    What differs between them is not known while tracing. An integer vector may be the shape of other inputs, so the
+    last one is also tried with larger elements than the others have.
+    """
+    vectors = [i for i, x in enumerate(symbolic) if x.dtype.is_integer and x.shape.rank == 1]
+    last = vectors[-1] if vectors else None
+    found, errors = [], []
+    for unknown, number, size in ((2, 0, 0), (3, 1, 1), (2, 0, 4), (3, 0, 5)):
+        if size > 1 and last is None:
+            continue
+        samples = [_sample(x, unknown, size if i == last else number) for i, x in enumerate(symbolic)]
+        try:
+            structure = run(samples)
+            found.append((_flat(structure), structure))
+        except Exception as error:
+            errors.append(error)
+    if not found:
+        raise errors[0]
+    return [probe for probe in found if len(probe[0]) == len(found[0][0])]
+
+
+def _sample(x: Any, unknown: int, number: int) -> Any:
+    dims = [unknown] if x.shape.rank is None else [unknown if d is None else d for d in x.shape]
+    if x.dtype.name == "string":
+        return convert_to_tensor(np.full(dims, b""))
+    return convert_to_tensor(np.full(dims, number, x.dtype.as_numpy_dtype), dtype=x.dtype)
 
 
 def _common_shape(a: TensorShape, b: TensorShape) -> TensorShape:

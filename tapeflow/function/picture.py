@@ -52,7 +52,9 @@ def text(graph: Any) -> str:
         kinds = ", ".join(_kind(t) for t in outputs)
         is_input = title.endswith(":0") and not inputs
         call = f"input {title[:-2]}" if is_input else f"{title}({given})"
-        lines.append(f"  {names + ' = ' if names else ''}{call}{' : ' + kinds if kinds else ''}{'  # ' + place if place else ''}")
+        lines.append(
+            f"  {names + ' = ' if names else ''}{call}{' : ' + kinds if kinds else ''}{'  # ' + place if place else ''}"
+        )
     lines.append(f"  return {', '.join(show(t) for t in graph.outputs)}")
     return "\n".join(lines) + "\n"
 

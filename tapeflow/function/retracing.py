@@ -70,7 +70,7 @@ def explain(name: str, signature: Signature, call: CallSignature, known: list[Ca
 
 
 def _other(a: Any, b: Any) -> bool:
-    return a is not b and not isinstance(a, TensorSpec) and not a == b
+    return a is not b and not isinstance(a, TensorSpec) and a != b
 
 
 def _advice(argument: str, before: Any, now: Any) -> str:

@@ -164,7 +164,9 @@ class Signature:
         self._count = None
         if self.parameters is not None:
             kinds = [p.kind for p in self.parameters.parameters.values()]
-            if all(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds):
+            if all(
+                kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+            ):
                 self._count = len(kinds)
             if self.input_signature is not None:
                 self._check_specifications()
@@ -235,7 +237,9 @@ class Signature:
         if self.parameters is not None:
             for parameter in self.parameters.parameters.values():
                 if parameter.kind is parameter.VAR_POSITIONAL:
-                    names += [parameter.name if i == 0 else f"{parameter.name}_{i}" for i in range(len(args) - len(names))]
+                    names += [
+                        parameter.name if i == 0 else f"{parameter.name}_{i}" for i in range(len(args) - len(names))
+                    ]
                 elif len(names) < len(args):
                     names.append(parameter.name)
         names += [f"arg{i}" for i in range(len(names), len(args))]

@@ -160,7 +160,11 @@ def _symbolic_range(start: Any, limit: Any, delta: Any) -> Any:
     wide = start.dtype if start.dtype.is_floating else as_dtype("int64")
     span = cast(limit, wide) - cast(start, wide)
     step = cast(delta, wide)
-    count = primitives.Ceil(span / step) if wide.is_floating else primitives.Neg(primitives.FloorDiv(primitives.Neg(span), step))
+    count = (
+        primitives.Ceil(span / step)
+        if wide.is_floating
+        else primitives.Neg(primitives.FloorDiv(primitives.Neg(span), step))
+    )
     count = primitives.Maximum(cast(count, "int64"), 0)
     ones = primitives.BroadcastTo(_core.convert_to_tensor(1, wide, None, "range"), primitives.Reshape(count, [1]))
     positions = primitives.Cumsum(ones, 0, True, False)

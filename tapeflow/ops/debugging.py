@@ -8,8 +8,8 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.effects import assertion, shape_assertion
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.effects import assertion, shape_assertion
 from tapeflow.ops.sparse import is_sparse
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import InvalidArgumentError

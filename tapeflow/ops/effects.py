@@ -1,4 +1,4 @@
-"""Functions with an effect inside a graph: they run in program order, each time the graph runs, not while it is traced."""
+"""Functions with an effect in a graph: they run in program order each time the graph runs, not while it is traced."""
 
 from __future__ import annotations
 

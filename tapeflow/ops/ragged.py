@@ -12,6 +12,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
@@ -944,6 +945,16 @@ def _spread(x: Any, like: RaggedTensor) -> Any:
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
 
+def _same_splits(a: Any, b: Any) -> bool:
+    """Whether two tensors are equal; while tracing, they have to be when the graph runs."""
+    if a is b:
+        return True
+    if _core.is_symbolic(a) or _core.is_symbolic(b):
+        assert_equal(a, b, "ragged tensors must have the same rows for an elementwise operation")
+        return True
+    return np.array_equal(a.numpy(), b.numpy())
+
+
 def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs an elementwise operation on the flat values."""
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedTensor)]
@@ -955,9 +966,7 @@ def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def inner(value: Any) -> Any:
         nonlocal spreads
         if isinstance(value, RaggedTensor):
-            if not all(
-                np.array_equal(a.numpy(), b.numpy()) for a, b in zip(value.nested_row_splits, first.nested_row_splits)
-            ):
+            if not all(map(_same_splits, value.nested_row_splits, first.nested_row_splits)):
                 raise InvalidArgumentError(
                     None, None, "ragged tensors must have the same rows for an elementwise operation"
                 )
