@@ -1,4 +1,4 @@
-"""What a program is told of a tensor that it carried out of the function in which it was traced."""
+"""Errors of traced programs: a tensor carried out of its function, and arguments that an operation refuses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.diagnostics.source_line import source_line
+from tapeflow.types.errors import InvalidArgumentError
 
 
 def _describe(tensor: Any) -> str:
@@ -23,10 +24,21 @@ def _describe(tensor: Any) -> str:
         return f"{tensor!r}\nIt was made in the function '{name}'."
     text = linecache.getline(file, line).strip()
     return (
-        f"{tensor!r}\n{tensor!r} was defined here:\n    File \"{file}\", line {line}, in {name}\n      {text}\n"
+        f'{tensor!r}\n{tensor!r} was defined here:\n    File "{file}", line {line}, in {name}\n      {text}\n'
         f"The tensor cannot be accessed from here, because it was defined in FuncGraph(name={name}), which is out of "
         "scope. Return it from the function, or store it in a tf.Variable."
     )
+
+
+class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
+    """An operation refused its arguments while a function was traced, where TensorFlow raises a ValueError."""
+
+
+def refused_while_tracing(error: Exception) -> Exception:
+    """The error as programs that trace expect it: one that is a ValueError, too, for arguments that do not fit."""
+    if type(error) is not InvalidArgumentError:
+        return error
+    return InvalidArgumentWhileTracingError(error.node_def, error.op, error.message)
 
 
 _core.register_objects({"describe_escaped": _describe})

@@ -14,6 +14,7 @@ from tapeflow.function import retracing
 from tapeflow.function.autograph import convert, user_traceback
 from tapeflow.function.autograph_api import feature_names
 from tapeflow.function.concrete import ConcreteFunction
+from tapeflow.function.escape import refused_while_tracing
 from tapeflow.function.signature import CallSignature, Signature, common_shape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
@@ -114,7 +115,7 @@ class Function:
             concrete = functools.reduce(lambda a, b: b if a.signature.covers(b.signature) else a, covering)
         else:
             concrete = self._trace(self._relaxed(call), outer)
-            if counts:
+            if counts and outer is None:
                 self._traces.history.add_trace(self.python_function)
             if concrete.graph.captures:
                 inner_by_key[(id(self._traces), call.key)] = concrete
@@ -161,7 +162,8 @@ class Function:
             try:
                 result = function(*args, **kwargs)
             except Exception as error:
-                raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+                told = refused_while_tracing(error)
+                raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             leaves, tensors = self._outputs(result)
             graph.set_outputs(tensors)
         return ConcreteFunction(graph, call.without_values(), result, leaves, self._signature)

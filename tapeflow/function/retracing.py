@@ -10,6 +10,7 @@ from tapeflow.types.logging import get_logger
 from tapeflow.types.tensor_spec import TensorSpec
 
 _TRACES, _CALLS = 5, 10  # a warning for so many traces within the last calls
+_WARNINGS = 2  # per function
 
 
 class History:
@@ -18,6 +19,7 @@ class History:
     def __init__(self) -> None:
         self.calls = 0
         self._traced_at: list[int] = []
+        self._warnings = 0
 
     def add_call(self) -> None:
         """One more call."""
@@ -27,8 +29,9 @@ class History:
         """The last call was a trace; warns if too many were."""
         self._traced_at = [call for call in self._traced_at if call > self.calls - _CALLS]
         self._traced_at.append(self.calls)
-        if len(self._traced_at) < _TRACES:
+        if len(self._traced_at) < _TRACES or self._warnings == _WARNINGS:
             return
+        self._warnings += 1
         get_logger().warning(
             "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive and the excessive "
             "number of tracings could be due to (1) creating @tf.function repeatedly in a loop, (2) passing tensors "

@@ -176,14 +176,14 @@ class Signature:
         positional = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
         many = any(p.kind is p.VAR_POSITIONAL for p in positional)
         extra = len(self.input_signature) - len(positional)
-        if extra > 0 and not many:
-            raise TypeError(f"input_signature contains {extra} extra type constraints.")
         for parameter in parameters:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
                 raise TypeError(
                     f"Since input_signature is defined, keyword-only parameter `{parameter.name}` must have a default "
                     "value"
                 )
+        if extra > 0 and not many:
+            raise TypeError(f"input_signature contains {extra} extra type constraints.")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallSignature:
         """The signature of a call with these arguments; defaults filled in, values cast to the specifications."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.types import nest
+from tapeflow.types.errors import InvalidArgumentError
 
 
 def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -43,8 +44,21 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
         if _core.is_tracing() and any(map(_waits, nest.flatten([args, kwargs], expand_composites=True))):
-            return run_later(function, args, kwargs)
+            return run_later(_telling(function), args, kwargs)
         return function(*args, **kwargs)
+
+    return check
+
+
+def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The check with an error that begins as that of a graph's Assert operation."""
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except (InvalidArgumentError, ValueError) as error:
+            message = error.message if isinstance(error, InvalidArgumentError) else str(error)
+            raise InvalidArgumentError(None, None, f"assertion failed: {message}") from None
 
     return check
 
@@ -56,7 +70,7 @@ def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     def check(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten([args, kwargs], expand_composites=True) if _core.is_tracing() else ()
         if any(_core.is_symbolic(x) and not x.shape.is_fully_defined() for x in leaves):
-            return run_later(function, args, kwargs)
+            return run_later(_telling(function), args, kwargs)
         return function(*args, **kwargs)
 
     return check
