@@ -84,6 +84,7 @@ const Op& deferred_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .rule_needs_values = true,
 });
 
 }  // namespace

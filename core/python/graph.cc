@@ -511,6 +511,8 @@ std::string describe_in_python(const Tensor& t) {
   return characters;
 }
 
+const std::shared_ptr<Graph>& graph_behind(PyObject* o) { return checked_graph(o); }
+
 void add_graph_types(PyObject* module) {
   describe_escaped = describe_in_python;
   Ref type = checked(PyType_FromSpec(&graph_spec));

@@ -54,7 +54,7 @@ class ConcreteFunction:
 
     def _by_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The tensors of a call with arguments like those the graph was traced with."""
-        known_args, known_kwargs = self.signature.args, self.signature.kwargs
+        known_args, known_kwargs = self.signature.described()
         names = self._parameters.argument_names(known_args, {})
         given = dict(kwargs)
         values = [*args, *(given.pop(n) for n in names[len(args) :] if n in given)]

@@ -83,6 +83,8 @@ class CallSignature:
                 if isinstance(value, Mapping):
                     return dict(zip(keys, parts))
                 return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+            if isinstance(value, weakref.ref):
+                value = value()
             if isinstance(value, np.ndarray | np.generic):
                 value = convert_to_tensor(value)
             if isinstance(value, _core.Tensor | TensorSpec):
@@ -97,7 +99,9 @@ class CallSignature:
     def without_values(self) -> CallSignature:
         """The kind of the call, without its tensors."""
         kind = copy(self)
-        kind.args, kind.kwargs = self.described()
+        args, kwargs = self.described()
+        kind.args = tuple(nest.map_structure(_weakly, list(args)))
+        kind.kwargs = nest.map_structure(_weakly, kwargs)
         kind.tensors, kind._leaves = [], []
         return kind
 
@@ -136,6 +140,16 @@ def _key_of(leaf: Any) -> Any:
         return weakref.ref(leaf)
     except TypeError:
         return (type(leaf), leaf)
+
+
+def _weakly(leaf: Any) -> Any:
+    """An object as it is kept beside a graph, which does not keep it alive."""
+    if isinstance(leaf, (*_PLAIN, TypeSpec, MethodType)):
+        return leaf
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return leaf
 
 
 def _structure_key(structure: Any) -> Any:
