@@ -120,8 +120,9 @@ def numpy_function(
         return functools.partial(_decorated, numpy_function, Tout)
 
     def run(tensors: list[Any]) -> Any:
+        arrays = [tensor.numpy() for tensor in tensors]
         with _core.StopRecording(True):
-            result = func(*[tensor.numpy() for tensor in tensors])
+            result = func(*arrays)
         return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
 
     inputs = [convert_to_tensor(x) for x in inp]

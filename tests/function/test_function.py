@@ -165,7 +165,7 @@ def test_nested_input_signature():
     assert function(1.0, {"a": [1, 2]}).numpy() == 4.0
     with pytest.raises(TypeError, match="has different keys"):
         function(1.0, {"b": [1, 2]})
-    with pytest.raises(TypeError, match="Can not cast .* to a Dict type"):
+    with pytest.raises(TypeError, match=r"Can not cast .* to a Dict type"):
         function(1.0, [1, 2])
 
 
@@ -224,7 +224,7 @@ def test_variables_are_created_on_the_first_call_only():
 
 
 def test_variable_created_in_every_call_is_refused():
-    with pytest.raises(ValueError, match="only supports singleton tf.Variables created on the first call"):
+    with pytest.raises(ValueError, match=r"only supports singleton tf.Variables created on the first call"):
         tf.function(lambda x: x + tf.Variable(1.0))(1.0)
 
 
@@ -390,7 +390,7 @@ def test_call_forms():
 def test_results():
     a, b, c, d, e = tf.function(lambda: ("a", 1, 2.5, None, [np.ones(2)]))()
     assert (a.dtype, b.dtype, c.dtype, d, e[0].dtype) == (tf.string, tf.int32, tf.float32, None, tf.float64)
-    with pytest.raises(TypeError, match="must return zero or more Tensors .* found return value of type object"):
+    with pytest.raises(TypeError, match=r"must return zero or more Tensors .* found return value of type object"):
         tf.function(lambda: object())()
 
 
