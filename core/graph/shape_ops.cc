@@ -95,10 +95,10 @@ const Op& get_item_op = define_inner(Op{
 
 Tensor shape_of(const Tensor& x, DType dtype) { return run(shape_op, std::initializer_list<Tensor>{x}, {Param(int64_t(dtype))}); }
 
-Tensor ones_like_when_run(const Tensor& x) {
+Tensor filled_when_run(const Tensor& x, double value) {
   static const Op& broadcast_op = *find_op("BroadcastTo");
   Params params{Param(shape_of(x, DType::int32), int(Argument::Kind::ints))};
-  return run(broadcast_op, std::initializer_list<Tensor>{filled(x.dtype(), {}, 1)}, params);
+  return run(broadcast_op, std::initializer_list<Tensor>{filled(x.dtype(), {}, value)}, params);
 }
 
 Tensor get_item(const Tensor& x, const SliceKey& key, std::span<const OpenPart> open) {

@@ -8,8 +8,8 @@ namespace tapeflow {
 // The dimensions as an integer tensor.
 Tensor shape_of(const Tensor& x, DType);
 
-// Ones in the shape that a symbolic tensor will have.
-Tensor ones_like_when_run(const Tensor& x);
+// One number everywhere, in the shape that a symbolic tensor will have.
+Tensor filled_when_run(const Tensor& x, double value);
 
 // A number of an index expression that a tensor gives.
 struct OpenPart {

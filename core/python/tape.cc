@@ -238,7 +238,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
           dy = broadcast_to(dy, spec.shape);
         }
       }
-      if (!dy && !spec.shape.fully_known()) dy = ones_like_when_run(tensor_of(t.get()));
+      if (!dy && !spec.shape.fully_known()) dy = filled_when_run(tensor_of(t.get()), 1);
       if (targets.back() == kNotFollowed)
         for (size_t s = 0; s < resolved_sources.size(); ++s)
           if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled(spec.dtype, spec.shape, 1));
@@ -259,7 +259,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     SmallVector<Ref, 8> results;
     for (size_t i = 0; i < flow.size(); ++i) {
       Spec spec = spec_of_resolved(resolved_sources[i].get());
-      if (!flow[i] && zeros_for_none) flow[i].values = zeros(spec.dtype, spec.shape);
+      if (!flow[i] && zeros_for_none)
+        flow[i].values = spec.shape.fully_known() ? zeros(spec.dtype, spec.shape) : filled_when_run(tensor_of(resolved_sources[i].get()), 0);
       results.push_back(checked(wrap_cotangent(flow[i], spec.shape)));
     }
     return pack_like(a.sources, results);

@@ -264,3 +264,128 @@ def test_boolean_mask_and_where():
         y = function(x)
     assert y.numpy() == 16.0
     assert tape.gradient(y, x).numpy().tolist() == [0.0, 4.0, 7.0]
+
+
+def test_recurrent_network():
+    units = 3
+    w = tf.Variable(tf.random.stateless_normal([2 + units, 4 * units], [1, 2]))
+    b = tf.Variable(tf.zeros([4 * units]))
+
+    def run(xs):
+        h = c = tf.zeros([tf.shape(xs)[1], units])
+        outputs = tf.TensorArray(tf.float32, size=tf.shape(xs)[0])
+        for k in tf.range(tf.shape(xs)[0]):
+            i, f, g, o = tf.split(tf.concat([xs[k], h], 1) @ w + b, 4, 1)
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+            h = tf.sigmoid(o) * tf.tanh(c)
+            outputs = outputs.write(k, h)
+        return tf.reduce_sum(outputs.stack() ** 2)
+
+    xs = tf.random.stateless_normal([5, 2, 2], [3, 4])
+    results = []
+    for function in (run, tf.function(run), tf.function(run, input_signature=[tf.TensorSpec([None, None, 2])])):
+        with tf.GradientTape() as tape:
+            y = function(xs)
+        results.append([np.asarray(v) for v in (y, *tape.gradient(y, [w, b]))])
+    for other in results[1:]:
+        for one, two in zip(results[0], other):
+            np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+
+
+def test_custom_gradient_over_a_variable():
+    v, x = tf.Variable(3.0), tf.constant(2.0)
+
+    @tf.custom_gradient
+    def scaled(x):
+        return x * v, lambda dy, variables=None: (dy * v, [dy * x * 10.0])
+
+    @tf.function
+    def function(x):
+        y = scaled(x)
+        if x > 1.0:
+            y = y + scaled(x)
+        return y
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert [g.numpy() for g in tape.gradient(y, [x, v])] == [6.0, 40.0]
+
+
+def test_custom_gradient_whose_rule_refuses():
+    @tf.custom_gradient
+    def refusing(x):
+        def rule(dy):
+            raise NotImplementedError("no derivative")
+
+        return x * 2.0, rule
+
+    function = tf.function(lambda x: refusing(x))
+    x = tf.constant(2.0)
+    assert function(x).numpy() == 4.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(NotImplementedError, match="no derivative"):
+            tape.gradient(function(x), x)
+
+
+def test_recomputed_blocks():
+    block = tf.recompute_grad(lambda x: tf.sin(x) * x)
+
+    @tf.function
+    def function(x):
+        y = x
+        for _ in tf.range(2):
+            y = block(y)
+        return y
+
+    x = tf.constant(2.0)
+    np.testing.assert_allclose(
+        value_and_derivatives(function, x), value_and_derivatives(lambda x: block(block(x)), x), rtol=1e-5
+    )
+
+
+def test_hessians_and_their_products_inside():
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def product(u):
+        with tf.autodiff.ForwardAccumulator(v, u) as accumulator:
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(v**3)
+            dv = tape.gradient(y, v)
+        return accumulator.jvp(dv)
+
+    assert product(tf.constant([1.0, 1.0])).numpy().tolist() == [6.0, 12.0]
+
+    @tf.function
+    def hessian(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(x**3) * x[0]
+            dx = inner.gradient(y, x)
+        return outer.jacobian(dx, x)
+
+    assert hessian(tf.constant([1.0, 2.0])).numpy().tolist() == [[12.0, 12.0], [12.0, 12.0]]
+
+
+def test_an_error_while_tracing_leaves_nothing_open():
+    x = tf.constant(1.0)
+
+    @tf.function
+    def failing(x):
+        if x > 0:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                raise RuntimeError("stop")
+        return x
+
+    with pytest.raises(RuntimeError, match="stop"):
+        failing(x)
+    assert tf.executing_eagerly()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.gradient(y, x).numpy() == 2.0
