@@ -200,10 +200,8 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
         elif isinstance(value, CompositeTensor):
             if isinstance(invariant, TensorShape):
                 invariant = value._shape_invariant_to_type_spec(invariant)
-            if isinstance(invariant, TypeSpec):
-                shapes += [spec.shape for spec in nest.flatten(invariant, expand_composites=True)]
-            else:
-                shapes += [_any_length(x.shape) for x in nest.flatten(value, expand_composites=True)]
+            spec = invariant if isinstance(invariant, TypeSpec) else value._type_spec
+            shapes += [part.shape for part in nest.flatten(spec, expand_composites=True)]
         else:
             shape = value.shape if invariant is None else as_shape(getattr(invariant, "shape", invariant))
             if not _covers(shape, value.shape):
@@ -221,7 +219,3 @@ def _covers(shape: TensorShape, narrow: TensorShape) -> bool:
         return shape.rank is None
     same_rank = shape.rank == narrow.rank
     return same_rank and all(a is None or a == b for a, b in zip(shape.as_list(), narrow.as_list()))
-
-
-def _any_length(shape: TensorShape) -> TensorShape:
-    return shape if not shape.rank else TensorShape([None, *shape.as_list()[1:]])

@@ -45,11 +45,14 @@ def _run_whole(
         return function(*positional, **named)
 
     with init_scope():
-        found = _probes(run, symbolic)
+        found, sizes = _probes(run, symbolic)
     structure = found[0][1]
     specs = []
     for alike in zip(*(tensors for tensors, _ in found)):
-        specs.append((alike[0].dtype, functools.reduce(_common_shape, (x.shape for x in alike))))
+        shape = functools.reduce(_common_shape, (x.shape for x in alike))
+        if len(sizes) == 1 and shape.rank and any(not x.shape.is_fully_defined() for x in symbolic):
+            shape = TensorShape([None if d in sizes else d for d in shape])
+        specs.append((alike[0].dtype, shape))
     outputs = differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False)
     return nest.pack_sequence_as(structure, outputs, expand_composites=True)
 
@@ -58,27 +61,28 @@ def _flat(structure: Any) -> list[Any]:
     return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True)]
 
 
-def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[Any]:
-    """The outputs for several sample inputs, with a number for every dimension that is not known.
+def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> tuple[list[Any], set[int]]:
+    """The outputs for several sample inputs, and the numbers that stood for dimensions which are not known.
 
     What differs between them is not known while tracing. An integer vector may be the shape of other inputs, so the
     last one is also tried with larger elements than the others have.
     """
     vectors = [i for i, x in enumerate(symbolic) if x.dtype.is_integer and x.shape.rank == 1]
     last = vectors[-1] if vectors else None
-    found, errors = [], []
-    for unknown, number, size in ((2, 0, 0), (3, 1, 1), (2, 0, 4), (3, 0, 5)):
-        if size > 1 and last is None:
+    found, errors, tried = [], [], set()
+    for unknown, number, size in ((2, 0, 0), (3, 1, 1), (2, 0, 4), (3, 0, 5), (1, 0, 4), (1, 0, 5)):
+        if size > 1 and (last is None or (unknown == 1 and tried)):
             continue
         samples = [_sample(x, unknown, size if i == last else number) for i, x in enumerate(symbolic)]
         try:
             structure = run(samples)
             found.append((_flat(structure), structure))
+            tried.add(unknown)
         except Exception as error:
             errors.append(error)
     if not found:
         raise errors[0]
-    return [probe for probe in found if len(probe[0]) == len(found[0][0])]
+    return [probe for probe in found if len(probe[0]) == len(found[0][0])], tried
 
 
 def _sample(x: Any, unknown: int, number: int) -> Any:

@@ -30,7 +30,8 @@ class Traces:
         self.count = 0
         self.created_variables = False
         self.history = retracing.History()
-        self.face: weakref.ref[Function] | None = None
+        self.face: weakref.ref[Function] | None = None  # of a method
+        self.signature: Signature | None = None
 
 
 class Function:
@@ -45,14 +46,13 @@ class Function:
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
         features: frozenset[str] = frozenset(),
-        traces: Traces | None = None,
     ) -> None:
         self.python_function = python_function
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
         self._features = features
         self._signature = Signature(python_function, input_signature)
         self.name = self._name = name or getattr(python_function, "__name__", "function")
-        self._traces = Traces() if traces is None else traces
+        self._traces = Traces()
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
         functools.update_wrapper(self, python_function, updated=())
@@ -72,8 +72,7 @@ class Function:
         traces = self._traces_for(instance)
         bound = traces.face and traces.face()
         if bound is None:
-            method = MethodType(self.python_function, instance)
-            bound = self._like(method, traces)
+            bound = self._bind(MethodType(self.python_function, instance), traces)
             traces.face = weakref.ref(bound)
         return bound
 
@@ -90,12 +89,15 @@ class Function:
         bound[key] = (owner, traces)
         return traces
 
-    def _like(self, python_function: Callable[..., Any], traces: Traces | None = None) -> Function:
-        """Another function traced with the same options."""
-        return Function(
-            python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
-            self._reduce_retracing, self._features, traces,
-        )  # fmt: skip
+    def _bind(self, method: Callable[..., Any], traces: Traces) -> Function:
+        """The function for one object. Faces come and go with every call, so they share what is slow to make."""
+        if traces.signature is None:
+            traces.signature = Signature(method, self.input_signature)
+        bound = Function.__new__(Function)
+        bound.__dict__.update(self.__dict__)
+        bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
+        bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
+        return bound
 
     # ---- which graph
 
@@ -232,10 +234,13 @@ class Function:
         return f"<tf.function {self._name} at 0x{id(self):x}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Function:
-        return self._like(self.python_function)
+        return Function(*self._options())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
+        return _restored, self._options()
+
+    def _options(self) -> tuple[Any, ...]:
+        return (
             self.python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
             self._reduce_retracing, self._features,
         )  # fmt: skip

@@ -175,6 +175,8 @@ class Signature:
             self.parameters = inspect.signature(function)
         except (TypeError, ValueError):
             self.parameters = None
+        self._specified: CallSignature | None = None
+        self._flat = self.input_signature is not None and all(type(s) is TensorSpec for s in self.input_signature)
         self._count = None
         if self.parameters is not None:
             kinds = [p.kind for p in self.parameters.parameters.values()]
@@ -211,9 +213,16 @@ class Signature:
             raise TypeError(self._failure(str(error), args, kwargs)) from None
         # The specifications stand for the shapes: whatever is given, the graph is the same.
         rest = args[len(self.input_signature) :]
-        call = CallSignature((*self.input_signature, *rest), kwargs)
-        given = CallSignature((*cast, *rest), kwargs)
-        call.tensors = given.tensors
+        if rest or kwargs:
+            call = CallSignature((*self.input_signature, *rest), kwargs)
+        else:
+            if self._specified is None:
+                self._specified = CallSignature(self.input_signature, {})
+            call = copy(self._specified)
+        if self._flat and not rest and not kwargs:
+            call.tensors = list(cast)
+        else:
+            call.tensors = CallSignature((*cast, *rest), kwargs).tensors
         return call
 
     def specified(self) -> CallSignature:

@@ -276,7 +276,8 @@ class RaggedTensor(CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The shape, with None for ragged dimensions."""
-        rows = self._row_splits.shape[0] - 1
+        splits = self._row_splits.shape[0]
+        rows = None if splits is None else splits - 1
         return TensorShape([rows, self._uniform_row_length]).concatenate(self._values.shape[1:])
 
     def get_shape(self) -> TensorShape:
@@ -285,7 +286,10 @@ class RaggedTensor(CompositeTensor):
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
         """The number of rows."""
-        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=out_type or self._row_splits.dtype)
+        dtype = out_type or self._row_splits.dtype
+        if self._row_splits.shape[0] is None:
+            return cast(_core.shape_of(self._row_splits, int64)[0] - 1, dtype)
+        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=dtype)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along `axis`."""
@@ -479,6 +483,10 @@ class RaggedTensor(CompositeTensor):
             whole = first == builtins.slice(None)
             picked = self if whole else gather_rows(self, rows)
             return picked._inner_item(rest) if rest else picked
+        if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
+            splits = self._row_splits
+            part = self._values[splits[:-1][first] : splits[1:][first]]
+            return part[tuple(rest)] if rest else part
         row = int(first)
         count = self._row_splits.shape[0] - 1
         if not -count <= row < count:

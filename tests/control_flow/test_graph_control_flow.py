@@ -306,3 +306,35 @@ def test_shapes_that_depend_on_elements():
 
     places, distinct = function(tf.constant([1, 1, 2]))
     assert (places.numpy().tolist(), distinct.numpy().tolist()) == ([[2]], [1, 2])
+
+
+# ---- composite tensors
+
+
+def test_ragged_tensors_travel():
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    chosen = tf.function(lambda r, flag: tf.cond(flag, lambda: r * 2.0, lambda: r))(ragged, tf.constant(True))
+    assert chosen.to_list() == [[2.0], [4.0, 6.0]]
+    _, looped = tf.function(
+        lambda r: tf.while_loop(lambda i, r: i < 2, lambda i, r: (i + 1, r * 2.0), (tf.constant(0), r))
+    )(ragged)
+    assert looped.to_list() == [[4.0], [8.0, 12.0]]
+
+    @tf.function
+    def total(r):
+        result = 0.0
+        for row in r:
+            result += tf.reduce_sum(row)
+        return result
+
+    assert total(ragged).numpy() == 6.0
+
+
+def test_sparse_tensors_travel():
+    def program(s):
+        def step(i, s):
+            return i + 1, s.with_values(s.values * 2.0)
+
+        return tf.sparse.to_dense(tf.while_loop(lambda i, s: i < 2, step, (tf.constant(0), s))[1])
+
+    assert tf.function(program)(tf.sparse.from_dense([[0.0, 1.0]])).numpy().tolist() == [[0.0, 4.0]]

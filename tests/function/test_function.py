@@ -470,3 +470,42 @@ def test_text_and_picture():
     picture = function.graph_svg()
     assert picture.startswith("<svg")
     assert picture.count("<rect") == 3
+
+
+def test_errors_in_branches_and_loops_end_at_the_users_line():
+    @tf.function
+    def undefined(x):
+        if x > 0:
+            y = 1
+        return y
+
+    with pytest.raises(ValueError, match="'y' must also be initialized in the else branch") as caught:
+        undefined(tf.constant(1.0))
+    assert caught.traceback[-1].name == "undefined"
+
+    @tf.function
+    def growing(x):
+        for _ in tf.range(3):
+            x = tf.concat([x, x], 0)
+        return x
+
+    with pytest.raises(ValueError, match=r"'x' has shape \(2,\) before the loop, but shape \(4,\)") as caught:
+        growing(tf.ones([2]))
+    assert caught.traceback[-1].name == "growing"
+
+
+def test_module_copies_have_their_own_variables():
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = tf.Variable(2.0)
+
+        @tf.function
+        def __call__(self, x):
+            return self.weight * x
+
+    scale = Scale()
+    scale(tf.constant(1.0))
+    other = copy.deepcopy(scale)
+    other.weight.assign(5.0)
+    assert (scale(tf.constant(1.0)).numpy(), other(tf.constant(1.0)).numpy()) == (2.0, 5.0)
