@@ -103,3 +103,11 @@ def test_every_row_names_a_test_that_exists():
         for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row):
             assert f"def {name}(" in (ROOT / path).read_text(), row
         assert "`tests/" in row, f"no test named: {row}"
+
+
+def test_subnormal_numbers():
+    tiny = tf.constant([1e-20, 1.0])
+    assert (tiny * tiny).numpy()[0] > 0
+    assert tf.function(lambda x: x * x)(tiny).numpy().tolist() == [0.0, 1.0]
+    assert tf.matmul(tiny[:1, None], tiny[None, :1]).numpy().tolist() == [[0.0]]
+    assert tf.reduce_max(tf.fill([20000], 1e-20) * 1e-20).numpy() == 0.0

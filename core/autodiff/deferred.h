@@ -9,6 +9,9 @@ namespace tapeflow {
 bool waits(const Call&);
 bool waits(const RuleContext&);  // its kept tensors are all there
 
+// Runs the rule of a Deferred operation, if what it waited for is known now; sets call.out. False otherwise.
+bool run_deferred(Call&);
+
 // Sets the results of a VJP to symbolic tensors that the deferred rule will give.
 void defer_rule(RuleContext&);
 

@@ -469,6 +469,9 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
 
   std::vector<Cotangent> result;
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
+  // Whoever asked wants the values: what still waits is computed here, in one pass where it belongs together.
+  for (const Cotangent& c : result)
+    if (c && !c.values.symbolic()) c.values.raw();
   give_back(spare.useful, useful);
   give_back(spare.flow, flow);
   // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.

@@ -146,6 +146,15 @@ Param graph_param(std::shared_ptr<Graph> graph) {
 
 }  // namespace
 
+bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
+
+std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) {
+  std::vector<std::shared_ptr<Graph>> graphs;
+  for (int i = 0; i < int(node.params.size()); ++i)
+    if (node.params[i].kind == Param::Kind::object) graphs.push_back(graph_in(node.params[i]));
+  return graphs;
+}
+
 SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs) {
   SmallVector<Tensor, 8> in;
   in.push_back(index);

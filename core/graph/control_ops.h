@@ -12,4 +12,8 @@ SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared
 SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
                                  int64_t variables, int64_t limit);
 
+// Whether an operation holds graphs, and which.
+bool is_control_op(const Op&);
+std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
+
 }  // namespace tapeflow

@@ -112,7 +112,13 @@ const Tensor& Graph::read(VariableBody& v) {
 }
 
 void Graph::add(Call& call) {
-  infer(call);
+  try {
+    infer(call);
+  } catch (const Error& e) {
+    // What is wrong already while tracing is a mistake in the program, as in TensorFlow; while running, one in the data.
+    if (e.kind == ErrorKind::invalid_argument) throw Error(ErrorKind::value, e.what());
+    throw;
+  }
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
   for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
   if (call.params.has_tensor()) {

@@ -68,10 +68,11 @@ class Graph final : public Stage {
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
   bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
+  bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   void* face = nullptr;          // the Python object; borrowed
   std::shared_ptr<void> derivative;  // see graph/differentiate.cc
-  std::shared_ptr<void> plans;       // see graph/run.cc
+  mutable std::shared_ptr<void> plans;       // see graph/run.cc
 
  private:
   void infer(Call&);

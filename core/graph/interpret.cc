@@ -1,6 +1,7 @@
 // Running a graph through the door, and the operations on variables that only graphs need.
 #include <algorithm>
 
+#include "autodiff/deferred.h"
 #include "base/parallel.h"
 #include "graph/graph.h"
 #include "kernels/elementwise.h"
@@ -25,6 +26,22 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
   if (target.size() <= kCheapGrain) return kernel(y, x, y, target.size());
   parallel_for(target.size(), kCheapGrain,
                [&](int64_t begin, int64_t end) { kernel(y + begin, x + begin, y + begin, end - begin); });
+}
+
+// For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
+void update_in_one_pass(VariableBody& v, const Tensor& t, Update update) {
+  PauseRecording paused;
+  Tensor sum = update == Update::add ? add(v.value, t) : subtract(v.value, t);
+  Tensor before = std::exchange(v.value, Tensor());
+  TensorBody* body = before.body();
+  try {
+    before = Tensor();  // the sum holds it, if it waits
+    sum.raw();
+  } catch (...) {
+    v.value = Tensor::borrow(body);
+    throw;
+  }
+  v.value = std::move(sum);
 }
 
 const Op& read_op = define_inner(Op{
@@ -93,6 +110,7 @@ void apply_update(VariableBody& v, const Tensor& t, Update update) {
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
   if (!(v.value.shape() == t.shape()))
     fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+  if (!t.computed()) return update_in_one_pass(v, t, update);
   if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
   if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
   PauseRecording paused;
@@ -129,6 +147,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
 
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (at[i]) see(ValueId(i), at[i]);
+  auto* stage = static_cast<Graph*>(thread_state().stage);
   SmallVector<Tensor, 4> in;
   for (size_t i = 0; i < count; ++i) {
     const Node& node = graph.nodes[i];
@@ -136,6 +155,13 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     if (node.op == &read_op) {
       at[node.first_output] = read_variable(variable_in(node.params[0]));
       see(node.first_output, at[node.first_output]);
+      continue;
+    }
+    if (node.op == &assign_variable_op && stage && stage->plain_updates && node.params.integer(1) != int(Update::assign)) {
+      VariableBody& v = variable_in(node.params[0]);
+      Tensor before = read_variable(v), delta = at[node.inputs[0]];
+      Tensor after = node.params.integer(1) == int(Update::add) ? add(before, delta) : subtract(before, delta);
+      run_all(assign_variable_op, std::span(&after, 1), {node.params[0], Param(int64_t(Update::assign))});
       continue;
     }
     in.clear();
@@ -154,7 +180,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     for (ValueId v : node.inputs)
       if (last[v] == int(i)) at[v] = Tensor();
     Call call(*node.op, in, params);
-    dispatch(call);
+    if (!stage || !run_deferred(call)) dispatch(call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);

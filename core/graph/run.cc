@@ -1,11 +1,54 @@
 // Running graphs: a plan is made for each set of input shapes and kept with the graph.
 #include "graph/run.h"
 
+#include "graph/plan.h"
+
 namespace tapeflow {
+namespace {
+
+constexpr size_t kMostPlans = 8;
+struct Plans {
+  std::vector<std::unique_ptr<Plan>> list;
+  bool none = false;  // this graph cannot be planned
+};
+
+Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
+  if (!graph.plans) graph.plans = std::make_shared<Plans>();
+  auto& plans = *static_cast<Plans*>(graph.plans.get());
+  if (plans.none) return nullptr;
+  for (auto& p : plans.list)
+    if (p->fits(inputs)) return p.get();
+  std::unique_ptr<Plan> plan;
+  try {
+    plan = Plan::make(graph, inputs);
+  } catch (const Error&) {
+    return nullptr;  // it cannot run with these inputs; running it says why
+  }
+  if (!plan) {
+    plans.none = true;
+    return nullptr;
+  }
+  if (plans.list.size() == kMostPlans) plans.list.erase(plans.list.begin());
+  plans.list.push_back(std::move(plan));
+  return plans.list.back().get();
+}
+
+}  // namespace
 
 std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {
   EnterStage nowhere(nullptr);
   PauseRecording unheard;
+  Plan* plan = plan_for(graph, inputs);
+  std::vector<Tensor> outputs;
+  if (plan) {
+    bool& in_kernel = thread_state().in_kernel;
+    struct Inside {
+      bool &flag, before;
+      ~Inside() { flag = before; }
+    } inside{in_kernel, in_kernel};
+    in_kernel = true;
+    if (plan->run(inputs, outputs)) return outputs;
+  }
   return interpret(graph, inputs);
 }
 

@@ -3,6 +3,7 @@
 
 #include "op/escape.h"
 #include "op/op.h"
+#include "tensor/pending.h"
 
 namespace tapeflow {
 
@@ -36,6 +37,41 @@ bool staged(Call& call, Stage* stage, bool symbolic) {
   return false;
 }
 
+// Lets a large elementwise result wait for its first reader; false if it must be computed now.
+bool wait(Call& call) {
+  const Op& op = call.op;
+  const Tensor &a = call.in[0], &b = call.in[op.float_binary ? 1 : 0];
+  if (std::max(a.size(), b.size()) < kPendingElements || a.dtype() != DType::float32) return false;
+  PendingBinary binary = nullptr;
+  if (op.float_binary) {
+    if (a.shape() == b.shape()) binary = op.float_binary->vv;
+    else if (b.size() == 1) binary = op.float_binary->vs;
+    else if (a.size() == 1) binary = op.float_binary->sv;
+    else return false;
+  }
+  Tensor y;
+  if (!make_pending(call.specs[0].shape, a, binary ? b : Tensor(), op.float_unary, binary, &y)) return false;
+  call.out.push_back(std::move(y));
+  return true;
+}
+
+void run_kernel(Call& call, ThreadState& state) {
+  const bool elementwise = call.op.float_unary || call.op.float_binary;
+  if (elementwise && !state.in_kernel && wait(call)) return;
+  for (const Tensor& t : call.in)
+    if (t) t.raw();
+  if (!call.op.makes_outputs)
+    for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
+  if (elementwise) return call.op.kernel(call);
+  struct Inside {
+    bool& flag;
+    bool before;
+    ~Inside() { flag = before; }
+  } inside{state.in_kernel, state.in_kernel};
+  state.in_kernel = true;
+  call.op.kernel(call);
+}
+
 }  // namespace
 
 std::string (*describe_escaped)(const Tensor&) = nullptr;
@@ -55,9 +91,7 @@ void dispatch(Call& call) {
   for (const Tensor& t : call.in) symbolic |= t.symbolic();
   if (!(symbolic || state.stage) || !staged(call, state.stage, symbolic)) {
     if (call.op.infer) call.op.infer(call);
-    if (!call.op.makes_outputs)
-      for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
-    call.op.kernel(call);
+    run_kernel(call, state);
   }
   // Outermost first: what an inner recorder does with the result is itself followed by those outside of it.
   for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);

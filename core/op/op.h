@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/elementwise.h"
 #include "op/params.h"
 #include "tensor/variable.h"
 
@@ -62,6 +63,8 @@ struct Op {
   bool keep_by_input = false;
   Gradient gradient = Gradient::rule;
   bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
+  void (*float_unary)(const void* x, void* y, int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
+  const BinaryLoops* float_binary = nullptr;
   bool stateful = false;               // random numbers, variables: never folded or merged
   bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
   bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there
@@ -149,6 +152,7 @@ struct Stage {
 struct ThreadState {
   SmallVector<Recorder*, 4> recorders;  // outermost first
   Stage* stage = nullptr;
+  bool in_kernel = false;               // the results of operations that a kernel calls do not wait
 };
 ThreadState& thread_state();
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands

@@ -1,4 +1,5 @@
 // Matrix products, with batches and broadcasting of batches.
+#include "base/subnormals.h"
 #include "kernels/gemm.h"
 #include "ops/family.h"
 
@@ -72,6 +73,7 @@ void matmul_kernel(Call& call) {
   if (f.flag(adjoint_b)) b = conj(b);
   Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
   Tensor& y = call.out[0];
+  FlushSubnormals flush(dtype == DType::float32);
   switch (a.dtype()) {
     case DType::float32: return multiply_batches<float>(p, a, b, y);
     case DType::float64: return multiply_batches<double>(p, a, b, y);
@@ -90,6 +92,7 @@ void matmul_kernel(Call& call) {
 // total += op(a) op(b), for the gradient of a weight that is used many times; false if the dtype has no such kernel.
 bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tensor& total) {
   Product p = plan("matmul", a.shape(), b.shape(), ta, tb);
+  FlushSubnormals flush(a.dtype() == DType::float32);
   auto add = [&]<class T>(T*) {
     gemm<T>(ta, tb, p.m, p.n, p.k, a.data<T>(), a.shape().back(), b.data<T>(), b.shape().back(), total.mutable_data<T>(), p.n, true);
     return true;

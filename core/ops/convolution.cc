@@ -2,6 +2,7 @@
 // bring other layouts and argument forms to these.
 #include "kernels/convolve.h"
 
+#include "base/subnormals.h"
 #include "kernels/pool.h"
 #include "ops/family.h"
 
@@ -99,6 +100,7 @@ template <class Kernel> Tensor in_wide_floats(const Tensor& a, const Tensor& b, 
     return y;
   }
   PauseRecording paused;
+  FlushSubnormals flush;
   Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32), y = Tensor::allocate(DType::float32, shape);
   kernel(wide_a.data<float>(), wide_b.data<float>(), y.mutable_data<float>());
   return cast(y, a.dtype());

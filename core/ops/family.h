@@ -173,6 +173,7 @@ const Op& unary(const char* name, F, Fast, Rule, Named named) {
   Op op{.name = name, .arguments = {tensor(named.arguments.empty() ? "x" : named.arguments[0], Set)}};
   op.infer = family::infer_unary<Set, F>;
   op.kernel = family::unary_kernel<Set, F, Fast>;
+  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) op.float_unary = family::fast_unary_loop<Fast, float>();
   if constexpr (std::is_same_v<Rule, NoGradient>) {
     op.gradient = Gradient::none;
   } else {
@@ -194,6 +195,7 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
         .arguments = {tensor(given ? named.arguments[0] : "x", Set), tensor(given ? named.arguments[1] : "y", Set)}};
   op.infer = family::infer_binary<Set, F>;
   op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
+  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) op.float_binary = &family::FastBinary<Fast, float>::loops;
   if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {
     op.gradient = Gradient::none;
   } else {

@@ -747,7 +747,6 @@ Tensor int_tensor(std::span<const int64_t> values, DType dtype) {
   return t;
 }
 Ints read_ints(const Tensor& t) {
-  if (t.symbolic()) fail(ErrorKind::needs_value, "a symbolic tf.Tensor has no value yet: its elements are asked for while tracing");
   Ints result;
   visit<integers.bits>(t.dtype(), [&](auto* p) {
     using T = Pointee<decltype(p)>;

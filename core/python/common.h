@@ -117,6 +117,7 @@ void add_shape_type(PyObject* module);
 void add_location(PyObject* module);
 void add_graph_types(PyObject* module);
 void add_composition_type(PyObject* module);
+void add_function_type(PyObject* module);
 
 // Operators: the table of number slots, shared by tensors and variables. See operators.cc.
 extern PyType_Slot operator_slots[];

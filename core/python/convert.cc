@@ -479,6 +479,7 @@ PyObject* to_numpy(const Tensor& t, bool writable) {
   if (t.dtype() == DType::string) return string_objects(t);
   npy_intp dims[kMaxRank];
   std::copy(t.shape().begin(), t.shape().end(), dims);
+  t.raw();  // has its buffer from now on
   Buffer* buffer = t.body()->buffer;
   bool share = buffer && (!writable || (t.unique() && !buffer->release));
   if (!share) {

@@ -11,7 +11,7 @@
 #include "graph/shape_ops.h"
 #include "op/escape.h"
 #include "ops/ops.h"
-#include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
@@ -25,10 +25,14 @@ struct GraphObject {
 PyTypeObject* graph_type = nullptr;
 const std::shared_ptr<Graph>& graph_of(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->graph; }
 
+}  // namespace
+
 const std::shared_ptr<Graph>& checked_graph(PyObject* o) {
   if (!PyObject_TypeCheck(o, graph_type)) fail(ErrorKind::type, "a graph is expected; got a ", Py_TYPE(o)->tp_name);
   return graph_of(o);
 }
+
+namespace {
 
 SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
   Ref items = checked(PySequence_Fast(sequence, "a list of tensors is expected"));
@@ -510,8 +514,6 @@ std::string describe_in_python(const Tensor& t) {
   if (!characters) throw_python_error();
   return characters;
 }
-
-const std::shared_ptr<Graph>& graph_behind(PyObject* o) { return checked_graph(o); }
 
 void add_graph_types(PyObject* module) {
   describe_escaped = describe_in_python;

@@ -136,6 +136,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_location(module.get());
     add_graph_types(module.get());
     add_composition_type(module.get());
+    add_function_type(module.get());
     return module.release();
   });
 }

@@ -9,11 +9,9 @@
 #include "autodiff/forward.h"
 #include "ops/ops.h"
 #include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
-
-const std::shared_ptr<Graph>& graph_behind(PyObject*);  // python/graph.cc
-
 namespace {
 
 // ---- what may be watched or differentiated
@@ -719,7 +717,7 @@ PyObject* record_traced(PyObject*, PyObject* args) {
     return nullptr;
   return guarded([&] {
     auto rule = std::make_shared<TracedRule>();
-    rule->graph = graph_behind(graph);
+    rule->graph = checked_graph(graph);
     rule->outputs = int(PyList_GET_SIZE(outputs));
     rule->inputs = int(PyList_GET_SIZE(inputs));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));

@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 #include "ops/slicing.h"
 #include "python/common.h"
+#include "tensor/pending.h"
 
 namespace tapeflow::python {
 
@@ -86,6 +87,18 @@ PyObject* another_face(PyObject* self) {
 
 const char* names[] = {"assign", "assign_add", "assign_sub"};
 
+// Nobody but the caller's expression holds this tensor, and no tape follows it. From 3.14 on the interpreter may borrow
+// references, so that a count of one proves nothing.
+bool dies_with_call(PyObject* value, const Tensor& t) {
+#if PY_VERSION_HEX < 0x030e0000
+  const Marks& marks = t.body()->marks;
+  return is_tensor(value) && Py_REFCNT(value) == 1 && t.body()->references == 2 && !marks.slot[0].tape &&
+         !marks.slot[1].tape && !marks.overflow;
+#else
+  return false;
+#endif
+}
+
 void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
@@ -96,6 +109,13 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
     return;
   }
   if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+  if (!t.computed() && dies_with_call(value, t)) {
+    if (update == Update::assign) {  // it may go on waiting: often the next statement reads it
+      v.value = std::move(t);
+      return;
+    }
+    let_die(t);
+  }
   apply_update(v, t, update);
 }
 

@@ -16,6 +16,8 @@ int free_count = 0;
 TensorBody* TensorBody::create() {
   TensorBody* body = free_count ? free_bodies[--free_count] : new TensorBody;
   body->references = 1;
+  body->symbolic = false;
+  body->data = body->small;
   body->buffer = nullptr;
   body->marks = Marks();
   body->wrapper = nullptr;
@@ -23,7 +25,10 @@ TensorBody* TensorBody::create() {
 }
 
 void TensorBody::destroy() {
-  if (buffer) buffer->drop();
+  if (buffer)
+    buffer->drop();
+  else if (!data && !symbolic)
+    drop_pending(this);
   if (free_count < kFreeLimit)
     free_bodies[free_count++] = this;
   else
@@ -79,6 +84,7 @@ Tensor Tensor::symbolic_value(DType dtype, const Shape& shape, Symbol symbol) {
   body->shape = shape;
   body->size = shape.fully_known() ? shape.elements() : -1;
   body->data = nullptr;
+  body->symbolic = true;
   body->symbol() = symbol;
   return Tensor(body);
 }
@@ -98,12 +104,11 @@ Tensor Tensor::number(DType dtype, double value) {
 }
 
 Tensor Tensor::view(const Shape& shape, int64_t offset) const {
-  if (symbolic()) fail(ErrorKind::runtime, "a symbolic tensor has no elements to share");
   TensorBody* body = TensorBody::create();
   body->dtype = body_->dtype;
   body->shape = shape;
   body->size = shape.elements();
-  const char* start = static_cast<const char*>(body_->data) + size_t(offset) * size_of(body_->dtype);
+  const char* start = static_cast<const char*>(raw()) + size_t(offset) * size_of(body_->dtype);
   if (body_->buffer) {
     body->buffer = body_->buffer;
     body->buffer->retain();

@@ -29,9 +29,10 @@ struct Symbol {
 struct TensorBody {
   int64_t references;
   DType dtype;
+  bool symbolic;   // stands for a value of a graph: no elements, and its Symbol in `small`
   int64_t size;    // number of elements; -1 if a dimension is not known
-  void* data;      // into `buffer`, or `small`; null for a symbolic tensor, whose Symbol is in `small`
-  Buffer* buffer;  // null when the elements are in `small`
+  void* data;      // into `buffer`, or `small`; null while pending (then `small` points to a Pending), and if symbolic
+  Buffer* buffer;  // null when the elements are in `small`, while pending, and if symbolic
   Marks marks;
   void* wrapper;   // the Python object that shows this tensor, if there is one; borrowed
   alignas(16) unsigned char small[16];
@@ -41,6 +42,9 @@ struct TensorBody {
   void destroy();
   Symbol& symbol() { return *reinterpret_cast<Symbol*>(small); }
 };
+
+void compute(TensorBody* pending);       // gives it its elements; see tensor/pending.h
+void drop_pending(TensorBody* pending);  // lets go of the expression
 
 class Tensor {
  public:
@@ -78,7 +82,7 @@ class Tensor {
 
   explicit operator bool() const { return body_ != nullptr; }
   TensorBody* body() const { return body_; }
-  bool symbolic() const { return !body_->data; }
+  bool symbolic() const { return body_->symbolic; }
   TensorBody* release() { return std::exchange(body_, nullptr); }
   DType dtype() const { return body_->dtype; }
   const Shape& shape() const { return body_->shape; }
@@ -86,17 +90,21 @@ class Tensor {
   int64_t dim(int i) const { return body_->shape[i]; }
   int64_t size() const { return body_->size; }
   size_t bytes() const { return size_t(body_->size) * size_of(body_->dtype); }
-  const void* raw() const { return body_->data; }
+  bool computed() const { return body_->data != nullptr; }
+  const void* raw() const { return mutable_raw(); }
   template <class T> const T* data() const {
     assert(dtype_of<T> == body_->dtype);
-    return static_cast<const T*>(body_->data);
+    return static_cast<const T*>(mutable_raw());
   }
   // Only for the kernel that fills a fresh tensor, and for a variable whose value nobody else holds.
-  template <class T> T* mutable_data() const { return static_cast<T*>(body_->data); }
-  void* mutable_raw() const { return body_->data; }
+  template <class T> T* mutable_data() const { return static_cast<T*>(mutable_raw()); }
+  void* mutable_raw() const {
+    if (!body_->data) [[unlikely]] compute(body_);
+    return body_->data;
+  }
   // Nobody but this handle sees these elements, and they may be overwritten.
   bool unique() const {
-    return body_->references == 1 && (!body_->buffer || (body_->buffer->references == 1 && body_->buffer->writable));
+    return body_->references == 1 && body_->data && (!body_->buffer || (body_->buffer->references == 1 && body_->buffer->writable));
   }
 
  private:

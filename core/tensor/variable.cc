@@ -36,6 +36,7 @@ Tensor copy_of(const Tensor& t) {
 }
 
 Tensor writable_value(VariableBody& v) {
+  v.value.raw();
   if (!v.value.unique()) v.value = copy_of(v.value);
   return v.value;
 }

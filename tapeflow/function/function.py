@@ -34,7 +34,7 @@ class Traces:
         self.signature: Signature | None = None
 
 
-class Function:
+class Function(_core.FunctionBase):
     """A Python function that is traced once per kind of arguments, and then runs as a graph."""
 
     def __init__(
@@ -60,11 +60,14 @@ class Function:
     input_signature = property(lambda self: self._signature.input_signature)
     function_spec = property(lambda self: self._signature)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _eagerly.on:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if _core.get_run_eagerly():
             return self.python_function(*args, **kwargs)
         call = self._signature.bind(args, kwargs)
-        return self._concrete(call).call_flat(call.tensors)
+        concrete = self._concrete(call)
+        if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
+            self._quicken(concrete.graph, concrete.structured_outputs)
+        return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -266,20 +269,13 @@ def _input_names(call: CallSignature, names: list[str]) -> list[str]:
     return result
 
 
-class _Eagerly:
-    on = False
-
-
-_eagerly = _Eagerly()
-
-
 @public("config.run_functions_eagerly", "config.experimental_run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Whether calls of `tf.function`s run the Python function itself.
 
     >>> tf.config.run_functions_eagerly(False)
     """
-    _eagerly.on = bool(run_eagerly)
+    _core.set_run_eagerly(run_eagerly)
 
 
 @public("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")
@@ -289,7 +285,7 @@ def functions_run_eagerly() -> bool:
     >>> tf.config.functions_run_eagerly()
     False
     """
-    return _eagerly.on
+    return _core.get_run_eagerly()
 
 
 @public("function", "compat.v1.function")

@@ -8,14 +8,18 @@ from tapeflow import _core
 from tapeflow.types.errors import OperatorNotAllowedInGraphError
 
 
-class SymbolicValueError(TypeError):
-    """An element of a symbolic tensor was needed."""
-
-
 class Refusals:
     """How often a symbolic tensor was asked for elements; who watches it can tell that a value was needed."""
 
     count = 0
+
+
+class SymbolicValueError(TypeError):
+    """The core needed an element of a symbolic tensor."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        Refusals.count += 1
 
 
 _WAY_OUT = (

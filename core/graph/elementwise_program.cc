@@ -1,0 +1,93 @@
+// Running groups of elementwise operations block by block.
+#include "graph/elementwise_program.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+
+namespace tapeflow {
+namespace {
+constexpr int64_t kScratchFloats = 12 * 1024;  // of one thread
+constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
+}  // namespace
+
+void ElementwiseProgram::finish() {
+  for (Step& s : steps_) s.last_use = -1;
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (const Operand& o : {steps_[i].a, steps_[i].b})
+      if (o.step >= 0) steps_[size_t(o.step)].last_use = int(i);
+  std::vector<bool> used;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& s = steps_[i];
+    // The loops may write over what they read: an operand's slot is free for the result of its last reader.
+    for (const Operand& o : {s.a, s.b})
+      if (o.step >= 0 && steps_[size_t(o.step)].last_use == int(i) && steps_[size_t(o.step)].slot >= 0)
+        used[size_t(steps_[size_t(o.step)].slot)] = false;
+    if (s.target) continue;
+    auto free = std::find(used.begin(), used.end(), false);
+    s.slot = int(free - used.begin());
+    if (free == used.end())
+      used.push_back(true);
+    else
+      *free = true;
+  }
+  slots_ = int(used.size());
+  while (block_ > 128 && slots_ * block_ > kScratchFloats) block_ /= 2;
+  block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
+}
+
+void ElementwiseProgram::run() const {
+  int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
+  if (size_ <= grain) return run_range(0, size_);
+  if (row_length_ == 0) {
+    parallel_for(size_, grain, [&](int64_t begin, int64_t end) { run_range(begin, end); });
+  } else {
+    parallel_for(size_ / row_length_, std::max<int64_t>(1, grain / row_length_),
+                 [&](int64_t begin, int64_t end) { run_range(begin * row_length_, end * row_length_); });
+  }
+}
+
+void ElementwiseProgram::run_range(int64_t begin, int64_t end) const {
+  constexpr int64_t kOnStack = kScratchFloats + 4096;
+  alignas(64) float on_stack[kOnStack];
+  std::vector<float> more;
+  float* scratch = on_stack;
+  if (slots_ * block_ > kOnStack) {
+    more.resize(size_t(slots_ * block_));
+    scratch = more.data();
+  }
+  if (row_length_ == 0) {
+    for (int64_t at = begin; at < end; at += block_) run_block(scratch, at, 0, 0, std::min(block_, end - at));
+    return;
+  }
+  for (int64_t at = begin; at < end;) {
+    int64_t column = at % row_length_, n = std::min(block_, row_length_ - column);
+    run_block(scratch, at, at / row_length_, column, n);
+    at += n;
+  }
+}
+
+void ElementwiseProgram::run_block(float* scratch, int64_t at, int64_t row, int64_t column, int64_t n) const {
+  auto source = [&](const Operand& o) -> const float* {
+    if (o.step >= 0) {
+      const Step& s = steps_[size_t(o.step)];
+      return s.target ? static_cast<const float*>(s.target->data) + at : scratch + s.slot * block_;
+    }
+    const float* p = static_cast<const float*>(o.body->data);
+    switch (o.layout) {
+      case Layout::full: return p + at;
+      case Layout::row: return p + column;
+      case Layout::column: return p + row;
+      default: return p;
+    }
+  };
+  for (const Step& s : steps_) {
+    float* y = s.target ? static_cast<float*>(s.target->data) + at : scratch + s.slot * block_;
+    if (s.binary)
+      s.binary(source(s.a), source(s.b), y, n);
+    else
+      s.unary(source(s.a), y, n);
+  }
+}
+
+}  // namespace tapeflow

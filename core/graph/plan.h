@@ -1,0 +1,84 @@
+// Plans: a graph made ready to run for inputs of certain shapes. Everything that can be known is done beforehand: shapes,
+// order, memory, groups of elementwise operations, updates of variables in place. Running a plan allocates its outputs
+// and nothing else.
+#pragma once
+#include <deque>
+
+#include "graph/elementwise_program.h"
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+class Plan {
+ public:
+  // Null if the graph cannot be planned: shapes depend on values, or Python is called in between.
+  static std::unique_ptr<Plan> make(const Graph&, std::span<const Tensor> inputs);
+
+  bool fits(std::span<const Tensor> inputs) const;
+  // False, and nothing done, if it is running already or a variable has another shape than before.
+  bool run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
+  size_t steps() const { return steps_.size(); }
+  size_t arena_bytes() const { return arena_bytes_; }
+
+ private:
+  friend class Planner;
+  struct Step {
+    KernelFunction kernel = nullptr;
+    std::unique_ptr<Call> call;              // of a kernel; its tensors stay the same
+    SmallVector<TensorBody*, 2> out;         // they are these, also if the kernel gives others
+    std::unique_ptr<SmallVector<Tensor, 4>> in;
+    int program = -1;                        // or a group
+    int made = -1;                           // or a kernel that makes its outputs: the first of `made_`
+  };
+  // The body of a value whose elements lie at an offset in those of another one.
+  struct Alias {
+    TensorBody *body, *root;
+    size_t offset;  // bytes
+  };
+  // Outputs of a kernel that makes them: they stay alive until the run ends.
+  struct Made {
+    std::vector<TensorBody*> bodies;
+    std::vector<Alias> aliases;
+    SmallVector<Tensor, 2> held;
+  };
+  struct VariableUse {
+    VariableBody* variable;
+    TensorBody* body;  // of the value it has when the run begins; null if it is not read
+    Spec spec;
+  };
+  // A value that a variable has at the end of the run.
+  struct Store {
+    VariableBody* variable;
+    TensorBody* body;
+    Spec spec;
+    bool computed;  // by a step, straight into the variable's memory; otherwise it is copied
+    bool in_place;  // over the old value
+    Tensor fresh;
+  };
+  struct Result {
+    enum class Kind : uint8_t { computed, input, constant, copied, stored } kind;
+    TensorBody* body;
+    Spec spec;
+    int input;      // of an input: which; of a store: which
+    Tensor tensor;  // the constant, or the fresh tensor of this run
+  };
+  struct Input {
+    TensorBody* body;
+    Spec spec;
+  };
+
+  std::shared_ptr<Graph> graph_;  // specialised; owns the constants and parameters
+  std::vector<Tensor> bodies_;    // keeps all bodies alive
+  std::vector<Input> inputs_;
+  std::vector<VariableUse> variables_;
+  std::vector<Alias> aliases_;
+  std::vector<Step> steps_;
+  std::deque<ElementwiseProgram> programs_;
+  std::deque<Made> made_;
+  std::vector<Store> stores_;
+  std::vector<Result> results_;
+  size_t arena_bytes_ = 0;
+  bool running_ = false, flushes_ = true;
+};
+
+}  // namespace tapeflow

@@ -1,0 +1,10 @@
+// The graph behind a Python object.
+#pragma once
+#include "graph/graph.h"
+#include "python/common.h"
+
+namespace tapeflow::python {
+
+const std::shared_ptr<Graph>& checked_graph(PyObject*);  // throws if it is not a graph
+
+}  // namespace tapeflow::python
