@@ -32,6 +32,7 @@ class Traces:
         self.history = retracing.History()
         self.face: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
+        self.quick: tuple[FuncGraph, Any] | None = None  # the graph of the last call and what it gives
 
 
 class Function(_core.FunctionBase):
@@ -66,7 +67,8 @@ class Function(_core.FunctionBase):
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
         if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
-            self._quicken(concrete.graph, concrete.structured_outputs)
+            self._traces.quick = (concrete.graph, concrete.structured_outputs)
+            self._quicken(*self._traces.quick)
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -100,6 +102,8 @@ class Function(_core.FunctionBase):
         bound.__dict__.update(self.__dict__)
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
+        if traces.quick is not None:
+            bound._quicken(*traces.quick)
         return bound
 
     # ---- which graph
