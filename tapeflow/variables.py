@@ -13,6 +13,7 @@ from tapeflow import _core, primitives
 from tapeflow.module import variable_name_prefix
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.effects import run_later
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow.types.enums import VariableSynchronization
@@ -183,6 +184,14 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
     # ---- sparse updates: rows of `values` go to the rows `indices`
 
+    def _update_later(self, update: Callable[..., Any], *args: Any) -> Variable:
+        """A node of the graph that is traced: it changes the variable as `update(*args)` does."""
+        run_later(update, args, {})
+        graph = _core.current_graph()
+        if not any(v is self for v in graph.changing):
+            graph.changing = [*graph.changing, self]
+        return self
+
     def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
@@ -247,6 +256,8 @@ class Variable(_core.Variable, metaclass=_VariableType):
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
+        if _core.is_tracing():
+            return self._update_later(self.batch_scatter_update, sparse_delta)
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
         flat = values.reshape(-1, *values.shape[indices.ndim - 1 :])
@@ -379,7 +390,29 @@ class _SliceAssignment:
     def __call__(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
-        return self._variable._assign_slice(self._key, value)
+        variable = self._variable
+        if not _core.is_tracing():
+            return variable._assign_slice(self._key, value)
+        parts, places = _key_parts(self._key)
+
+        def update(parts: list[Any], value: Any) -> None:
+            variable._assign_slice(_key_from(parts, places), value)
+
+        return variable._update_later(update, parts, value)
+
+
+def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:
+    """The numbers and tensors of an index expression, and for each part of it whether it was a slice."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    parts: list[Any] = []
+    for item in items:
+        parts += [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
+    return parts, [isinstance(item, slice) for item in items]
+
+
+def _key_from(parts: list[Any], are_slices: list[bool]) -> tuple[Any, ...]:
+    rest = iter(parts)
+    return tuple([slice(next(rest), next(rest), next(rest)) if is_slice else next(rest) for is_slice in are_slices])
 
 
 def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorShape) -> Variable:

@@ -6,10 +6,11 @@ import re
 AREAS = {
     "array": "shapes, joining, splitting, indexing, sorting, raw operations",
     "complex": "complex numbers",
-    "control_flow": "branches, loops, maps and TensorArray, run eagerly",
+    "control_flow": "branches, loops, maps and TensorArray",
     "custom_grad": "custom gradients, checkpointing, Python functions",
     "debug_nest": "assertions, nested structures",
     "forward": "tf.autodiff.ForwardAccumulator",
+    "function": "tf.function",
     "image": "tf.image",
     "linalg": "tf.linalg, einsum",
     "math_binary": "operations on two tensors",
@@ -27,23 +28,15 @@ AREAS = {
     "variables": "tf.Variable",
 }
 
-LATER_AREAS = {"function", "keras_min"}
+LATER_AREAS = {"keras_min"}
 
-KINDS = {"fwd", "grad", "grad2", "jvp", "case", "error", "stdout"}
+KINDS = {"fwd", "grad", "grad2", "jvp", "case", "error", "stdout", "fn", "fngrad"}
 
-LATER_KINDS = {"fn": "tf.function", "fngrad": "tf.function"}
+LATER_KINDS: dict[str, str] = {}
 
 # Pattern of check ids inside AREAS -> what they wait for.
 LATER_IDS = {
-    r"^control_flow/(autograph_|tensor_bool_in_graph|while_loop_second_order|.*_in_function)": "tf.function",
-    r"^control_flow/group_and_control_dependencies::": "tf.function",
-    r"^custom_grad/(inside_function|decorated_function_outer)::": "tf.function",
-    r"^debug_nest/(assert_in_graph_mode|constants_namespace)::": "tf.function, tf.autograph",
-    r"^forward/jvp_of_function::": "tf.function",
     r"^seeds/doc2_example2::": "Keras",
-    r"^tape/(jacobian_inside_function|tape_in_function_returns_grads)::": "tf.function",
-    r"^v1_graph/gradients_through_(cond|while)::": "control flow in graphs",
-    r"^variables/variable_created_twice_in_function::": "tf.function",
 }
 
 # Pattern of check ids whose recorded value is wrong by the mathematics -> how. Each has a row in docs/differences.md.
@@ -52,7 +45,7 @@ WRONG_IDS = {
     r"^complex/squared_difference_.*::(grad|grad2|jvp)$": "the imaginary part of dy acts on a real result",
     r"^reductions/reduce_prod_c128::grad2$": "the conjugate is missing in the running product",
     r"^array/raw_block_lstm::grad$": "it disagrees with differences of TensorFlow's own function",
-    r"^nn/isotonic_regression::grad$": "the gradient has another shape than the input",
+    r"^nn/isotonic_regression::(grad|fn)$": "the gradient has another shape than the input",
     r"^(array/scatter_nd|reductions/unsorted_segment_sum)::jvp$": "a dense tangent is given as IndexedSlices",
 }
 

@@ -3,6 +3,7 @@
 #include "graph/control_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/differentiate.h"
 #include "ops/ops.h"
@@ -12,6 +13,11 @@ namespace {
 
 const std::shared_ptr<Graph>& graph_in(const Param& p) { return *static_cast<const std::shared_ptr<Graph>*>(p.object.get()); }
 
+struct Replay {
+  bool before = std::exchange(replaying(), true);
+  ~Replay() { replaying() = before; }
+};
+
 // Calls f under a tape and sets the gradients of the inputs of the rule from `first` on.
 template <class F> void differentiate_by_tape(RuleContext& c, int first, F f) {
   Tape tape(false, true);
@@ -19,6 +25,7 @@ template <class F> void differentiate_by_tape(RuleContext& c, int first, F f) {
   for (int i = first; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
   tape.start();
   for (const Tensor& t : in) tape.watch(t);
+  Replay replay;
   std::vector<Tensor> out = f(std::span<const Tensor>(in.begin(), in.size()));
   tape.stop();
   SmallVector<ValueIndex, 8> targets, sources;

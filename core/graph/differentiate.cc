@@ -15,7 +15,10 @@ struct Halves {
   std::shared_ptr<Graph> forward, backward;
   size_t outputs = 0;                  // of the original graph; the forward half gives the residuals after them
   SmallVector<int, 8> flowing;         // outputs that have a cotangent, which are the last inputs of the backward half
-  SmallVector<int, 8> reached;         // inputs, then variables, then constants, that have a gradient: the outputs of the backward half
+  // Inputs, then variables, then constants, that have a gradient: the outputs of the backward half, in which rows are
+  // followed by their numbers.
+  SmallVector<int, 8> reached;
+  SmallVector<bool, 8> by_rows;
 };
 
 std::vector<VariableBody*> variables_read(const Graph& graph) {
@@ -99,10 +102,10 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
     std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
     for (size_t i = 0; i < flow.size(); ++i) {
       if (!flow[i]) continue;
-      size_t variable = i - inputs;
-      const Shape& shape = i < inputs ? in[i].shape() : variable < variables.size() ? variables[variable]->shape : in[i - variables.size()].shape();
       halves->reached.push_back(int(i));
-      wanted.push_back(joint.id_of(densified(flow[i], shape)));
+      halves->by_rows.push_back(bool(flow[i].indices));
+      wanted.push_back(joint.id_of(flow[i].values));
+      if (flow[i].indices) wanted.push_back(joint.id_of(flow[i].indices));
     }
   }
   // The cut: what the backward half takes from the forward half.
@@ -145,8 +148,13 @@ const Op& call_op = define_inner(Op{
           for (int j = int(halves.outputs); j < c.outputs(); ++j) in.push_back(c.y(j));
           for (int j : halves.flowing) in.push_back(c.dy(j));
           std::vector<Tensor> dx = call_graph(halves.backward, in);
-          for (size_t k = 0; k < dx.size(); ++k)
-            if (c.wants(halves.reached[k])) c.set(halves.reached[k], dx[k]);
+          for (size_t k = 0, next = 0; k < halves.reached.size(); ++k, ++next) {
+            Tensor& values = dx[next];
+            if (halves.by_rows[k]) ++next;
+            if (!c.wants(halves.reached[k])) continue;
+            if (halves.by_rows[k]) c.set_rows(halves.reached[k], values, dx[next]);
+            else c.set(halves.reached[k], values);
+          }
         },
     .keep = keep_everything & ~keep_all_inputs,
     .stateful = true,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "op/escape.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
 
@@ -41,6 +42,49 @@ ValueId Graph::capture(const Tensor& t) {
   return own.body()->symbol().value;
 }
 
+void Graph::take(std::span<const Tensor> tensors) {
+  std::vector<ValueId> ordered(inputs.begin(), inputs.end() - std::ptrdiff_t(captures.size()));
+  std::vector<ValueId> taken;
+  for (const Tensor& t : tensors) taken.push_back(imported_.contains(t.body()) ? id_of(imported_[t.body()]) : capture(t));
+  ordered.insert(ordered.end(), taken.begin(), taken.end());
+  inputs = std::move(ordered);
+  captures.assign(tensors.begin(), tensors.end());
+}
+
+void Graph::capture_held_constants() {
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value& v = values[i];
+    if (v.node != Value::kConstant || v.tensor.body()->references == 1 || !differentiable.has(v.tensor.dtype())) continue;
+    Tensor held = v.tensor;
+    constant_ids_.erase(held.body());
+    v = {Tensor::symbolic_value(held.dtype(), held.shape(), {this, ValueId(i)}), Value::kInput};
+    inputs.push_back(ValueId(i));
+    captures.push_back(held);
+    import(held, values[i].tensor);
+  }
+}
+
+std::vector<VariableBody*> Graph::captured_variables() const {
+  std::vector<VariableBody*> result;
+  for (auto& [variable, id] : captured_reads_) result.push_back(variable);
+  std::sort(result.begin(), result.end(), [&](VariableBody* a, VariableBody* b) { return captured_reads_.at(a) < captured_reads_.at(b); });
+  return result;
+}
+
+void Graph::read_itself(VariableBody& v) {
+  auto it = captured_reads_.find(&v);
+  if (it == captured_reads_.end()) return;
+  ValueId id = it->second;
+  captured_reads_.erase(it);
+  auto place = std::find(inputs.begin(), inputs.end(), id);
+  captures.erase(captures.end() - (inputs.end() - place));
+  inputs.erase(place);
+  for (Value& value : values)
+    if (value.node >= 0) ++value.node;
+  values[id].node = 0;
+  nodes.insert(nodes.begin(), Node{&read_variable_op(), Params{variable_param(v)}, {}, id, 1, {}, {}});
+}
+
 ValueId Graph::id_of(const Tensor& t) {
   if (!t.symbolic()) {
     auto [it, fresh] = constant_ids_.try_emplace(t.body(), ValueId(values.size()));
@@ -51,15 +95,14 @@ ValueId Graph::id_of(const Tensor& t) {
   if (auto it = imported_.find(t.body()); it != imported_.end()) return id_of(it->second);
   for (Graph* g = outer_; g; g = g->outer_)
     if (g->owns(t) || g->imported_.contains(t.body())) return capture(t);
-  fail(ErrorKind::type,
-       "a symbolic tf.Tensor is out of scope: it was made in another function or graph and cannot be used here. Please "
-       "use return values, explicit Python locals or TensorFlow collections to access it.");
+  fail_escaped("function", t);
 }
 
 const Tensor& Graph::read(VariableBody& v) {
   auto it = reads_.find(&v);
-  if (it == reads_.end() && outer_ && !std::count(changing.begin(), changing.end(), &v)) {
+  if (it == reads_.end() && outer_ && !stands_alone && !std::count(changing.begin(), changing.end(), &v)) {
     it = reads_.emplace(&v, id_of(outer_->read(v))).first;
+    captured_reads_[&v] = it->second;
   } else if (it == reads_.end()) {
     Params params{variable_param(v)};
     Call call(read_variable_op(), {}, params);

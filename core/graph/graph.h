@@ -46,6 +46,14 @@ class Graph final : public Stage {
   void import(const Tensor& foreign, Tensor own);
   // The value that a tensor is in this graph: its own, a constant, an imported or a captured one.
   ValueId id_of(const Tensor&);
+  // The captures are these tensors in this order from now on; the graph may use more of them than before, not fewer.
+  void take(std::span<const Tensor> outer_tensors);
+  // Constants that somebody outside still holds become captures: a tape may follow them.
+  void capture_held_constants();
+  // What was read of the variable in the outer graph is read each time this graph runs: it is the body of a loop.
+  void read_itself(VariableBody&);
+  // The variables whose value was captured.
+  std::vector<VariableBody*> captured_variables() const;
   bool owns(const Tensor& t) const { return t.symbolic() && t.body()->symbol().graph == this; }
   bool takes_everything() const { return takes_everything_; }
   Graph* outer() const { return outer_; }
@@ -61,6 +69,7 @@ class Graph final : public Stage {
   std::vector<Tensor> captures;  // the outer tensors behind the last inputs
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
+  bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
   bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
@@ -87,6 +96,7 @@ class Graph final : public Stage {
   std::unordered_map<const TensorBody*, Tensor> imported_;
   std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
   std::unordered_map<const VariableBody*, ValueId> reads_;
+  std::unordered_map<VariableBody*, ValueId> captured_reads_;
   std::unordered_map<std::string, int> name_counts_;
 };
 
@@ -104,6 +114,9 @@ class NameNode {
  private:
   Graph* graph_;
 };
+
+// Whether a rule runs nodes a second time: those that only have an effect have had it already.
+bool& replaying();
 
 // The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
 // kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).

@@ -76,7 +76,10 @@ const Op& assign_variable_op = define_inner(Op{
     .name = "AssignVariableOp",
     .arguments = {tensor("value", any_dtype), integer("update")},
     .infer_staged = [](Call&) {},
-    .kernel = [](Call& call) { apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1))); },
+    .kernel =
+        [](Call& call) {
+          if (!replaying()) apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1)));
+        },
     .makes_outputs = true,
     .gradient = Gradient::none,
     .stateful = true,
@@ -102,6 +105,11 @@ Param resolved(const Param& p, Tensor t) {
 }
 
 }  // namespace
+
+bool& replaying() {
+  static thread_local bool yes = false;
+  return yes;
+}
 
 const Op& read_variable_op() { return read_op; }
 const Op& assign_op() { return assign_variable_op; }

@@ -1,6 +1,7 @@
 // The door: runs the shape rule and the kernel of an operation, then tells the open recorders.
 #include <algorithm>
 
+#include "op/escape.h"
 #include "op/op.h"
 #include "tensor/pending.h"
 
@@ -31,8 +32,8 @@ bool staged(Call& call, Stage* stage, bool symbolic) {
     return true;
   }
   if (symbolic)
-    fail(ErrorKind::type, call.name(), ": a symbolic tf.Tensor is out of scope and cannot be used here. It was made while a "
-         "function or graph was traced, and has no value outside of it. Return it from the function instead.");
+    for (const Tensor& t : call.in)
+      if (t.symbolic()) fail_escaped(call.name(), t);
   return false;
 }
 
@@ -72,6 +73,17 @@ void run_kernel(Call& call, ThreadState& state) {
 }
 
 }  // namespace
+
+std::string (*describe_escaped)(const Tensor&) = nullptr;
+
+void fail_escaped(const char* operation, const Tensor& t) {
+  std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
+  size_t end = what.find('\n');
+  fail(ErrorKind::type, operation, ": ", what.substr(0, end), " is out of scope and cannot be used here. Use return values, explicit "
+       "Python locals or TensorFlow collections to access it.\nPlease see "
+       "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more information.",
+       end == std::string::npos ? std::string() : what.substr(end));
+}
 
 void dispatch(Call& call) {
   ThreadState& state = thread_state();

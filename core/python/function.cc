@@ -109,6 +109,10 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
 PyType_Slot slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(function_call)},
     {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
@@ -116,6 +120,7 @@ PyType_Slot slots[] = {
     {Py_tp_clear, reinterpret_cast<void*>(function_clear)},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
+    {Py_tp_getset, properties},
     {0, nullptr},
 };
 PyType_Spec spec = {"tapeflow._core.FunctionBase", sizeof(FunctionObject), 0,

@@ -7,7 +7,9 @@
 #include "graph/control_ops.h"
 #include "graph/differentiate.h"
 #include "graph/graph_gradients.h"
+#include "graph/list_ops.h"
 #include "graph/run.h"
+#include "op/escape.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
 #include "python/graph.h"
@@ -167,6 +169,13 @@ PyObject* get_outer(PyObject* self, void*) {
   return Py_NewRef(outer && outer->face ? static_cast<PyObject*>(outer->face) : Py_None);
 }
 PyObject* get_takes_everything(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->takes_everything()); }
+PyObject* get_stands_alone(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->stands_alone); }
+int set_stands_alone(PyObject* self, PyObject* value, void*) {
+  int yes = value ? PyObject_IsTrue(value) : -1;
+  if (yes < 0) return -1;
+  graph_of(self)->stands_alone = yes;
+  return 0;
+}
 PyObject* get_scope(PyObject* self, void*) { return PyUnicode_FromString(graph_of(self)->scope.c_str()); }
 int set_scope(PyObject* self, PyObject* value, void*) {
   const char* text = value ? PyUnicode_AsUTF8(value) : nullptr;
@@ -206,6 +215,10 @@ PyObject* get_variables(PyObject* self, void*) {
     }
     return variable_list(variables);
   });
+}
+
+PyObject* get_captured_variables(PyObject* self, void*) {
+  return guarded([&] { return variable_list(graph_of(self)->captured_variables()); });
 }
 
 // node(i): (operation, name, inputs, outputs, code object, instruction), or None for one that was taken back.
@@ -406,6 +419,26 @@ PyObject* graph_unique_name(PyObject* self, PyObject* name) {
   if (!text) return nullptr;
   return guarded([&] { return PyUnicode_FromString(graph_of(self)->unique_name(text).c_str()); });
 }
+// take(tensors): the captures, in this order.
+PyObject* graph_take(PyObject* self, PyObject* list) {
+  return guarded([&]() -> PyObject* {
+    SmallVector<Tensor, 8> tensors = tensors_of(list, "function");
+    graph_of(self)->take(std::span<const Tensor>(tensors.begin(), tensors.size()));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* graph_capture_held_constants(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->capture_held_constants();
+    Py_RETURN_NONE;
+  });
+}
+PyObject* graph_read_itself(PyObject* self, PyObject* variable) {
+  return guarded([&]() -> PyObject* {
+    graph_of(self)->read_itself(variable_of(variable));
+    Py_RETURN_NONE;
+  });
+}
 PyObject* graph_import(PyObject* self, PyObject* args) {
   PyObject *foreign, *own;
   if (!PyArg_ParseTuple(args, "OO:import_tensor", &foreign, &own)) return nullptr;
@@ -426,6 +459,9 @@ PyMethodDef graph_methods[] = {
     {"node", graph_node, METH_O, "What can be told of a node."},
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
+    {"take", graph_take, METH_O, "The tensors of the outer graph that the graph takes, in this order."},
+    {"capture_held_constants", graph_capture_held_constants, METH_NOARGS, "Constants that somebody holds become captures."},
+    {"read_itself", graph_read_itself, METH_O, "The variable is read each time the graph runs."},
     {"import_tensor", graph_import, METH_VARARGS, nullptr},
     {"add_placeholder", graph_add_placeholder, METH_VARARGS, "A tensor that has to be fed."},
     {"add_placeholder_with_default", graph_add_default, METH_VARARGS, "A tensor that can be fed."},
@@ -443,11 +479,13 @@ PyGetSetDef graph_properties[] = {
     {"node_count", get_node_count, nullptr, nullptr, nullptr},
     {"outer", get_outer, nullptr, nullptr, nullptr},
     {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
+    {"stands_alone", get_stands_alone, set_stands_alone, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"control_scope", get_control_scope, set_control_scope, nullptr, nullptr},
     {"frozen", get_frozen, set_frozen, nullptr, nullptr},
     {"names_nodes", get_names_nodes, set_names_nodes, nullptr, nullptr},
     {"changing", get_changing, set_changing, nullptr, nullptr},
+    {"captured_variables", get_captured_variables, nullptr, nullptr, nullptr},
     {"variables_used", get_variables, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -494,6 +532,7 @@ Op python_op(const char* name, bool effect) {
           [](Call& call) {
             PauseRecording unheard;
             const PythonCall& p = python_call(call.params);
+            if (replaying() && p.specs.empty()) return;
             Ref in = checked(wrap_list(call.in));
             Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
             for (Tensor& t : tensors_of(out.get(), "py_function")) call.out.push_back(std::move(t));
@@ -561,6 +600,25 @@ PyObject* while_node(PyObject*, PyObject* args) {
   });
 }
 
+// ---- lists of tensors
+
+PyObject* list_set_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *value;
+  int growing;
+  if (!PyArg_ParseTuple(args, "OOOp:list_set", &list, &index, &value, &growing)) return nullptr;
+  return guarded([&] { return wrap(list_set(operand(list), operand(index), operand(value), growing)); });
+}
+PyObject* list_get_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *element;
+  if (!PyArg_ParseTuple(args, "OOO:list_get", &list, &index, &element)) return nullptr;
+  return guarded([&] { return wrap(list_get(operand(list), operand(index), shape_from(element))); });
+}
+PyObject* list_stack_node(PyObject*, PyObject* args) {
+  PyObject *list, *element;
+  if (!PyArg_ParseTuple(args, "OO:list_stack", &list, &element)) return nullptr;
+  return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
+}
+
 // ---- where operations go
 
 PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
@@ -621,6 +679,9 @@ PyMethodDef functions[] = {
     {"call_python", call_python, METH_VARARGS, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},
+    {"list_set", list_set_node, METH_VARARGS, nullptr},
+    {"list_get", list_get_node, METH_VARARGS, nullptr},
+    {"list_stack", list_stack_node, METH_VARARGS, nullptr},
     {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
     {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
     {"is_tracing", is_tracing, METH_NOARGS, nullptr},
@@ -632,7 +693,19 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+// The tensor and, in the lines after it, where it was made.
+std::string describe_in_python(const Tensor& t) {
+  PyObject* hook = registered("describe_escaped");
+  if (!hook) return "a symbolic tf.Tensor";
+  Ref tensor = checked(wrap(t));
+  Ref text = checked(PyObject_CallOneArg(hook, tensor.get()));
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  if (!characters) throw_python_error();
+  return characters;
+}
+
 void add_graph_types(PyObject* module) {
+  describe_escaped = describe_in_python;
   Ref type = checked(PyType_FromSpec(&graph_spec));
   graph_type = reinterpret_cast<PyTypeObject*>(type.get());
   if (PyModule_AddObjectRef(module, "Graph", type.get()) < 0) throw_python_error();

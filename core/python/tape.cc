@@ -1,5 +1,6 @@
 // GradientTape and ForwardAccumulator as Python sees them, and rules written in Python (tf.custom_gradient).
 #include "autodiff/tape.h"
+#include "graph/differentiate.h"
 
 #include <memory>
 #include <new>
@@ -8,6 +9,7 @@
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
@@ -693,6 +695,75 @@ const Op& staged_custom_op() {
   return op;
 }
 
+// A custom operation whose rule was traced, too: takes the outputs, the inputs, and what the graph of the rule takes
+// besides the dy; gives the outputs.
+struct TracedRule {
+  std::shared_ptr<Graph> graph;
+  int outputs, inputs;
+  SmallVector<int, 8> kinds;  // per input: 0 no gradient, 1 a tensor, 2 rows and their numbers
+};
+const TracedRule& traced_rule(const Params& params) { return *static_cast<const TracedRule*>(params[0].object.get()); }
+
+const Op& traced_custom_op() {
+  static const Op& op = define_inner(Op{
+      .name = "CustomGradient",
+      .arguments = {tensors("outputs_inputs_and_captures", any_dtype)},
+      .infer_staged =
+          [](Call& call) {
+            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs))) call.returns(t.dtype(), t.shape());
+          },
+      .kernel =
+          [](Call& call) {
+            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs))) call.out.push_back(t.view(t.shape()));
+          },
+      .makes_outputs = true,
+      .vjp =
+          [](RuleContext& c) {
+            const TracedRule& rule = traced_rule(c.params);
+            std::vector<Tensor> in;
+            for (int j = 0; j < rule.outputs; ++j) in.push_back(c.has_dy(j) ? c.dy(j) : zeros_like(c.x(j)));
+            for (int i = rule.outputs + rule.inputs; i < c.inputs(); ++i) in.push_back(c.x(i));
+            std::vector<Tensor> dx = call_graph(rule.graph, in);
+            size_t next = 0;
+            for (int i = 0; i < rule.inputs; ++i) {
+              int kind = rule.kinds[size_t(i)], place = rule.outputs + i;
+              if (kind == 0) continue;
+              Tensor values = dx[next++], rows = kind == 2 ? dx[next++] : Tensor();
+              if (!c.wants(place)) continue;
+              if (rows) c.set_rows(place, values, rows);
+              else c.set(place, values);
+            }
+          },
+      .jvp =
+          [](RuleContext& c) {
+            for (int i = 0; i < traced_rule(c.params).outputs; ++i) c.set(i, c.x_dot(i));
+          },
+      .keep = keep_all_inputs,
+      .rule_of_its_own = true,
+      .names = {"custom_gradient"},
+  });
+  return op;
+}
+
+// record_traced(outputs, inputs, captures, graph, kinds): the same for a rule that was traced into a graph.
+PyObject* record_traced(PyObject*, PyObject* args) {
+  PyObject *outputs, *inputs, *captures, *graph, *kinds;
+  if (!PyArg_ParseTuple(args, "O!O!O!OO!:record_traced", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type, &captures, &graph,
+                        &PyList_Type, &kinds))
+    return nullptr;
+  return guarded([&] {
+    auto rule = std::make_shared<TracedRule>();
+    rule->graph = checked_graph(graph);
+    rule->outputs = int(PyList_GET_SIZE(outputs));
+    rule->inputs = int(PyList_GET_SIZE(inputs));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+    SmallVector<Tensor, 8> in;
+    for (PyObject* list : {outputs, inputs, captures})
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) in.push_back(operand(PyList_GET_ITEM(list, i)));
+    return wrap_list(run_all(traced_custom_op(), in, {Param(std::static_pointer_cast<void>(rule))}));
+  });
+}
+
 std::shared_ptr<void> shared(PyObject* o) {
   return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
 }
@@ -786,6 +857,7 @@ PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, 
 PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
 PyMethodDef functions[] = {
+    {"record_traced", record_traced, METH_VARARGS, nullptr},
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},
     {"is_recording", tells_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
     {nullptr, nullptr, 0, nullptr},

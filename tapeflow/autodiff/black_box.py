@@ -7,10 +7,57 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
+
+
+def differentiable_call(
+    run: Callable[[list[Any]], list[Any]], inputs: list[Any], specs: list[tuple[Any, TensorShape]], effect: bool
+) -> list[Any]:
+    """A node that calls `run` on the values of `inputs`; its gradient runs it again under a tape, to any order."""
+
+    def rule(inputs: list[Any], outputs: list[Any], dy: list[Any]) -> list[Any]:
+        sources = [i for i, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
+        flowing = [j for j, d in enumerate(dy) if d is not None]
+
+        def run_back(tensors: list[Any]) -> list[Any]:
+            given, cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
+            with GradientTape() as tape:
+                watched = [given[i] for i in sources]
+                tape.watch(watched)
+                targets = run(given)
+            return tape.gradient([targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero")
+
+        specs = [(inputs[i].dtype, inputs[i].shape) for i in sources]
+        found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, effect=False)
+        result: list[Any] = [None] * len(inputs)
+        for i, dx in zip(sources, found):
+            result[i] = dx
+        return result
+
+    dtypes, shapes = [dtype for dtype, _ in specs], [shape for _, shape in specs]
+    return _core.call_python(run, inputs, dtypes, shapes, rule, effect)
+
+
+def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: Any, differentiable: bool) -> Any:
+    """A node that calls `run`, which gives one tensor for each of the promised types."""
+    several = isinstance(types, list | tuple)
+    specs = [(as_dtype(dtype), TensorShape(None)) for dtype in (types if several else [types])]
+
+    def run_flat(tensors: list[Any]) -> list[Any]:
+        result = run(tensors)
+        return result if several else [result]
+
+    if differentiable:
+        found = differentiable_call(run_flat, inputs, specs, effect=True)
+    else:
+        dtypes, shapes = [dtype for dtype, _ in specs], [shape for _, shape in specs]
+        found = _core.call_python(run_flat, inputs, dtypes, shapes, None, True)
+    return found if several else found[0]
 
 
 def _outputs(result: Any, types: Any, convert: Callable[[Any, Any], Any]) -> Any:
@@ -36,7 +83,6 @@ def py_function(
     """
     if func is None:
         return functools.partial(_decorated, py_function, Tout)
-    result = func(*[convert_to_tensor(x) for x in inp])
 
     def convert(value: Any, dtype: Any) -> Any:
         if _core.is_tensor(value) and value.dtype != dtype:
@@ -45,7 +91,11 @@ def py_function(
             )
         return convert_to_tensor(0 if value is None else value, dtype=dtype)
 
-    return _outputs(result, Tout, convert)
+    def run(tensors: list[Any]) -> Any:
+        return _outputs(func(*tensors), Tout, convert)
+
+    inputs = [convert_to_tensor(x) for x in inp]
+    return _call_in_graph(run, inputs, Tout, True) if _core.is_tracing() else run(inputs)
 
 
 def _decorated(function: Callable[..., Any], types: Any, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +118,12 @@ def numpy_function(
     """
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)
-    arrays = [convert_to_tensor(x).numpy() for x in inp]
-    with _core.StopRecording(True):
-        result = func(*arrays)
-    return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
+
+    def run(tensors: list[Any]) -> Any:
+        arrays = [tensor.numpy() for tensor in tensors]
+        with _core.StopRecording(True):
+            result = func(*arrays)
+        return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
+
+    inputs = [convert_to_tensor(x) for x in inp]
+    return _call_in_graph(run, inputs, Tout, False) if _core.is_tracing() else run(inputs)

@@ -12,6 +12,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
+from tapeflow.types.indexed_slices import IndexedSlices
 
 
 class _CustomGradient:
@@ -92,9 +93,13 @@ class _CustomGradient:
                 self._check(gradient, variable, f"variable {variable.name}")
             return [*gradients, *variable_gradients]
 
-        recorded = _core.record_operation(
-            flat_results, [*flat_inputs, *variables], flat_rule, self._flat_forward_rule(flat_inputs, flat_results)
-        )
+        sources = [*flat_inputs, *variables]
+        traced = _traced_rule(flat_rule, flat_results, sources)
+        if traced is not None:
+            recorded = _core.record_traced(flat_results, sources, *traced)
+        else:
+            forward_rule = self._flat_forward_rule(flat_inputs, flat_results)
+            recorded = _core.record_operation(flat_results, sources, flat_rule, forward_rule)
         return nest.pack_sequence_as(result, recorded)
 
     def _results(self, returned: Any) -> tuple[Any, Callable[..., Any]]:
@@ -200,3 +205,30 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     2.0
     """
     return custom_gradient if f is None else _CustomGradient(f)
+
+
+def _traced_rule(rule: Callable[..., Any], results: list[Any], sources: list[Any]) -> tuple[Any, Any, Any] | None:
+    """While tracing, the rule as a graph: what it captures, the graph, and which kind of gradient each source gets.
+
+    None if nothing is traced, or if the rule cannot be called yet: then it is called when somebody asks for a gradient.
+    """
+    outer = _core.current_graph()
+    if outer is None or not any(_core.is_symbolic(x) for x in (*results, *sources)):
+        return None
+    graph = _core.Graph(outer)
+    graph.name, graph.may_create_variables, graph.created_variables = "gradient", False, []
+    try:
+        with _core.StopRecording(True), graph:
+            gradients = rule([graph.add_input(y.dtype, y.shape) for y in results])
+            outputs: list[Any] = []
+            for gradient, source in zip(gradients, sources):
+                if isinstance(gradient, IndexedSlices):
+                    outputs += [convert_to_tensor(gradient.values), convert_to_tensor(gradient.indices)]
+                elif gradient is not None:
+                    outputs.append(convert_to_tensor(gradient, dtype=source.dtype))
+            graph.set_outputs(outputs)
+    except Exception:
+        return None
+    kinds = [0 if g is None else 2 if isinstance(g, IndexedSlices) else 1 for g in gradients]
+    graph.capture_held_constants()
+    return graph.captures, graph, kinds

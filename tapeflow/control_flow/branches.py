@@ -2,18 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tapeflow import _core
+from tapeflow import _core, primitives
+from tapeflow.control_flow.tracing import FuncGraph, building, share_captures
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros_like
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.debugging import Assert
+from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
 
 
 def _require_callable(function: Any, what: str) -> None:
     if not callable(function):
         raise TypeError(f"'{what}' must be callable.")
+
+
+def _is_staged(value: Any) -> bool:
+    return _core.is_symbolic(value) or (_core.is_tracing() and isinstance(value, _core.Variable))
+
+
+# ---- in a graph
+
+
+def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: Callable[[Any, Any], None]) -> Any:
+    """The result of the function with this number, all of them traced; the last one if there is none."""
+    outer = _core.current_graph()
+    traced = [_trace_branch(function, outer) for function in functions]
+    graphs = [graph for graph, _, _ in traced]
+    _, first, leaves = traced[0]
+    for graph, result, other_leaves in traced[1:]:
+        if len(graph.outputs) != len(graphs[0].outputs) or other_leaves != leaves:
+            check(first, result)
+            raise ValueError(
+                "Lengths of branch outputs of cond must match.\n"
+                f"len(graphs[0].outputs): {len(graphs[0].outputs)}\nlen(graphs[1].outputs): {len(graph.outputs)}"
+            )
+        check(first, result)
+    captures = share_captures(outer, graphs)
+    found = iter(_core.add_case(index, graphs, captures))
+    return nest.pack_sequence_as(first, [next(found) if leaf else None for leaf in leaves], expand_composites=True)
+
+
+def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, list[bool]]:
+    """The graph of a branch, what the function returned with tensors for its leaves, and which leaves are not None."""
+    graph = FuncGraph(outer)
+    with building(graph):
+        result = function()
+        leaves = nest.flatten(result, expand_composites=True)
+        tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
+        result = nest.pack_sequence_as(result, tensors, expand_composites=True)
+    graph.set_outputs([t for t in tensors if t is not None])
+    return graph, result, [t is not None for t in tensors]
+
+
+def _check_pair(first: Any, second: Any) -> None:
+    """Raises TensorFlow's error if two branches give different kinds of results."""
+    problem = ""
+    try:
+        nest.assert_same_structure(first, second, expand_composites=True)
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+    for one, two in zip(nest.flatten(first, True), nest.flatten(second, True)):
+        if not problem and one is not None and two is not None and one.dtype != two.dtype:
+            problem = f"{one} and {two} have different types"
+    if problem:
+        raise TypeError(
+            "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
+            f"return values.\n\ntrue_fn output:  {first}\nfalse_fn output: {second}\n\nError details:\n{problem}"
+        )
+
+
+# ---- the public functions
 
 
 @public("cond")
@@ -30,7 +93,17 @@ def cond(
     """
     _require_callable(true_fn, "true_fn")
     _require_callable(false_fn, "false_fn")
+    if _is_staged(pred):
+        is_false = primitives.LogicalNot(_as_condition(pred))
+        return _staged_branches(is_false, [true_fn, false_fn], _check_pair)
     return true_fn() if bool(pred) else false_fn()
+
+
+def _as_condition(pred: Any) -> Any:
+    tensor = convert_to_tensor(pred)
+    if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
+        raise ValueError(f"cond: pred must be one truth value; got shape {tensor.shape}")
+    return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, zeros_like(tensor))
 
 
 @public("case")
@@ -55,6 +128,8 @@ def case(
         _require_callable(function, "pred_fn_pairs")
     if default is not None:
         _require_callable(default, "default")
+    if any(_is_staged(p) for p, _ in pairs):
+        return _staged_case(pairs, default, exclusive)
     truths = [bool(p) for p, _ in pairs]
     if exclusive and sum(truths) > 1:
         raise InvalidArgumentError(None, None, "case: More than one condition evaluated as True but exclusive=True.")
@@ -64,6 +139,21 @@ def case(
     if default is None:
         raise InvalidArgumentError(None, None, "case: Input error: None of conditions evaluated as True")
     return default()
+
+
+def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive: bool) -> Any:
+    truths = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
+    if exclusive:
+        count = primitives.Sum(primitives.Cast(truths, "int32"))
+        text = "case: More than one condition evaluated as True but exclusive=True."
+        Assert(primitives.LessEqual(count, 1), [text, truths])
+    functions = [function for _, function in pairs]
+    if default is None:
+        Assert(primitives.Any(truths), ["case: Input error: None of conditions evaluated as True:", truths])
+        default = functions[-1]
+    number = primitives.ArgMax(primitives.Cast(truths, "int32"), 0)
+    number = primitives.SelectV2(primitives.Any(truths), number, primitives.Cast(len(functions), "int64"))
+    return _staged_branches(number, [*functions, default], _check_pair)
 
 
 @public("switch_case")
@@ -88,6 +178,10 @@ def switch_case(
     for function in function_by_index.values():
         _require_callable(function, "branch_fns")
     last = function_by_index[max(function_by_index)]
+    if _is_staged(branch_index):
+        places = range(max(function_by_index) + 1)
+        functions = [function_by_index.get(place, default or last) for place in places]
+        return _staged_branches(convert_to_tensor(branch_index), [*functions, default or last], _check_pair)
     return function_by_index.get(int(branch_index), default or last)()
 
 

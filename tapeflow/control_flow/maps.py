@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
+from tapeflow.control_flow.loops import while_loop
+from tapeflow.control_flow.tensor_array import TensorArray
+from tapeflow.control_flow.tracing import trace_body
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
-from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_spec import TypeSpec
 
 
-def _rows_of(elems: Any, who: str) -> list[Any]:
-    """The structure of slices for each position of the first dimension."""
+def _flat_elements(elems: Any, who: str) -> list[Any]:
+    """The tensors to be sliced, all with the same first dimension."""
     flat = [convert_to_tensor(x) for x in nest.flatten(elems)]
     if not flat:
         raise ValueError(
@@ -26,8 +29,16 @@ def _rows_of(elems: Any, who: str) -> list[Any]:
     for x in flat:
         if x.shape.rank == 0:
             raise ValueError(f"{who}: Elements in elems must be 1+ dimensional Tensors, not scalars")
-        if x.shape[0] != flat[0].shape[0]:
+        if x.shape.rank is None:
+            continue
+        if flat[0].shape.rank and None not in (x.shape[0], flat[0].shape[0]) and x.shape[0] != flat[0].shape[0]:
             raise ValueError(f"{who}: Dimensions {flat[0].shape[0]} and {x.shape[0]} are not compatible")
+    return flat
+
+
+def _rows_of(elems: Any, who: str) -> list[Any]:
+    """The structure of slices for each position of the first dimension."""
+    flat = _flat_elements(elems, who)
     columns = [primitives.Unpack(x, -1, 0) for x in flat]
     return [nest.pack_sequence_as(elems, list(row)) for row in zip(*columns)]
 
@@ -36,6 +47,97 @@ def _stacked(results: list[Any]) -> Any:
     """Structures of tensors, one per position, as one structure of tensors with a first dimension more."""
     columns = zip(*[[convert_to_tensor(x) for x in nest.flatten(r)] for r in results])
     return nest.pack_sequence_as(results[0], [primitives.Pack(list(column), 0) for column in columns])
+
+
+# ---- in a graph
+
+
+def _count_of(tensor: Any) -> Any:
+    """The size of the first dimension: a number if it is known."""
+    known = tensor.shape[0] if tensor.shape.rank else None
+    return _core.shape_of(tensor, int32)[0] if known is None else known
+
+
+def _row(elems: Any, flat: list[Any], position: Any) -> Any:
+    return nest.pack_sequence_as(elems, [x[position] for x in flat])
+
+
+def _staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -> Any:
+    """One loop over the slices; `fn` is traced once, before it, to learn what it returns."""
+    flat = _flat_elements(elems, who)
+    outer = _core.current_graph()
+    specs = [(x.dtype, x.shape[1:] if x.shape.rank is not None else None) for x in flat]
+
+    def apply(*row: Any) -> Any:
+        result = fn(nest.pack_sequence_as(elems, list(row)))
+        return result, [convert_to_tensor(x) for x in nest.flatten(result)]
+
+    graph, (result, outputs) = trace_body(apply, outer, specs)
+    if signature is not None or who == "map_fn":
+        _check_dtypes(outputs, _expected_dtypes(elems, signature))
+    graph.capture_held_constants()
+    graph.set_outputs(outputs)
+    captures = graph.captures
+    for variable in graph.captured_variables:
+        convert_to_tensor(variable)
+    count = _count_of(flat[0])
+    arrays = [TensorArray(x.dtype, count, element_shape=x.shape) for x in outputs]
+
+    def step(position: Any, arrays: list[Any]) -> Any:
+        found = graph.call([*(x[position] for x in flat), *captures])
+        return position + 1, [array.write(position, x) for array, x in zip(arrays, found)]
+
+    _, arrays = while_loop(lambda position, _: position < count, step, (convert_to_tensor(0), arrays))
+    return nest.pack_sequence_as(result, [array.stack() for array in arrays])
+
+
+def _staged_run(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backwards: bool, keeps: bool, who: str
+) -> Any:
+    """`value = fn(value, slice)` in one loop: the last value, or all of them."""
+    flat = _flat_elements(elems, who)
+    count = _count_of(flat[0])
+    first = initializer is None
+    value = _row(elems, flat, -1 if backwards else 0) if first else nest.map_structure(convert_to_tensor, initializer)
+    rounds = count - 1 if first else count
+    leaves = nest.flatten(value)
+    arrays = [TensorArray(x.dtype, count, element_shape=x.shape) for x in leaves] if keeps else []
+    if keeps and first:
+        arrays = [a.write(count - 1 if backwards else 0, x) for a, x in zip(arrays, leaves)]
+
+    def step(done: Any, value: Any, arrays: list[Any]) -> Any:
+        place = done + 1 if first else done
+        if backwards:
+            place = count - 1 - place
+        result = nest.map_structure(convert_to_tensor, fn(value, _row(elems, flat, place)))
+        nest.assert_same_structure(value, result, check_types=False)
+        return done + 1, result, [a.write(place, x) for a, x in zip(arrays, nest.flatten(result))]
+
+    start = (convert_to_tensor(0), value, arrays)
+    _, value, arrays = while_loop(lambda done, *_: done < rounds, step, start)
+    return nest.pack_sequence_as(value, [a.stack() for a in arrays]) if keeps else value
+
+
+def _expected_dtypes(elems: Any, signature: Any) -> list[Any]:
+    if signature is not None:
+        return [_dtype_of(s) for s in nest.flatten(signature)]
+    return [convert_to_tensor(x).dtype for x in nest.flatten(elems)]
+
+
+def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
+    if len(tensors) != len(expected):
+        raise ValueError(f"map_fn: fn must return {len(expected)} tensors; got {len(tensors)}")
+    for tensor, wanted in zip(tensors, expected):
+        if tensor.dtype != wanted:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {tensor.dtype.name}. "
+                "Say what fn returns with fn_output_signature.",
+            )
+
+
+# ---- the public functions
 
 
 def _dtype_of(signature: Any) -> Any:
@@ -60,27 +162,17 @@ def map_fn(
     [1., 4., 9.]
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if _core.is_tracing():
+        return _staged_map(fn, elems, signature, "map_fn")
     rows = _rows_of(elems, "map_fn")
-    expected = [_dtype_of(s) for s in nest.flatten(signature)] if signature is not None else None
-    if expected is None:
-        expected = [convert_to_tensor(x).dtype for x in nest.flatten(elems)]
+    expected = _expected_dtypes(elems, signature)
     results = [fn(row) for row in rows]
     if not results:
         return nest.pack_sequence_as(signature if signature is not None else elems, [zeros([0], d) for d in expected])
     if signature is None:
         nest.assert_same_structure(elems, results[0])
     for result in results:
-        flat = [convert_to_tensor(x) for x in nest.flatten(result)]
-        if len(flat) != len(expected):
-            raise ValueError(f"map_fn: fn must return {len(expected)} tensors; got {len(flat)}")
-        for tensor, wanted in zip(flat, expected):
-            if tensor.dtype != wanted:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {tensor.dtype.name}. "
-                    "Say what fn returns with fn_output_signature.",
-                )
+        _check_dtypes([convert_to_tensor(x) for x in nest.flatten(result)], expected)
     return _stacked(results)
 
 
@@ -91,6 +183,8 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     >>> tf.vectorized_map(lambda x: tf.reduce_sum(x), tf.ones([2, 3]))
     [3., 3.]
     """
+    if _core.is_tracing():
+        return _staged_map(fn, elems, None, "vectorized_map")
     rows = _rows_of(elems, "vectorized_map")
     if not rows:
         raise ValueError("vectorized_map: the first dimension must not be empty")
@@ -114,6 +208,8 @@ def scan(
     >>> tf.scan(lambda total, x: total + x, tf.constant([1., 2., 3.]))
     [1., 3., 6.]
     """
+    if _core.is_tracing():
+        return _staged_run(fn, elems, initializer, reverse, True, "scan")
     values = _running(fn, elems, initializer, reverse, "scan")
     kept = values if initializer is None else values[1:]
     return _stacked(kept[::-1] if reverse else kept)
@@ -152,6 +248,8 @@ def foldl(
     >>> tf.foldl(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
     11
     """
+    if _core.is_tracing():
+        return _staged_run(fn, elems, initializer, False, False, "foldl")
     return _running(fn, elems, initializer, False, "foldl")[-1]
 
 
@@ -170,4 +268,6 @@ def foldr(
     >>> tf.foldr(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
     17
     """
+    if _core.is_tracing():
+        return _staged_run(fn, elems, initializer, True, False, "foldr")
     return _running(fn, elems, initializer, True, "foldr")[-1]

@@ -25,7 +25,7 @@ from tapeflow.function.autograph_state import is_undefined, no_value
 from tapeflow.ops.printing import print_ as print_in_graph
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_MACHINERY = os.path.join(PACKAGE, "function", "autograph")
+_MACHINERY = (os.path.join(PACKAGE, "function", "autograph"), os.path.join(PACKAGE, "control_flow") + os.sep)
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _LIBRARIES = frozenset(
     ["tapeflow", "tensorflow", "keras", "tf_keras", "numpy", "scipy", "ml_dtypes", "pandas", "matplotlib", "PIL"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.control_flow.branches import cond
 from tapeflow.control_flow.loops import while_loop
+from tapeflow.control_flow.tracing import scratch_graph
 from tapeflow.function.autograph_jumps import RETURNED, VALUE
 from tapeflow.function.autograph_state import (
     Packed,
@@ -31,21 +31,15 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 Run = Callable[[], Any]
 State = Callable[..., Any]
 
-_is_symbolic = getattr(_core, "is_symbolic", None)
-_is_tracing = getattr(_core, "is_tracing", None)
-_scratch_graph = getattr(_core, "scratch_graph", nullcontext)
-
 
 def staged(value: Any) -> bool:
     """Whether `value` decides in the graph, not now: a symbolic tensor, or any tensor or variable during a trace."""
-    if _is_symbolic is None or not _core.is_tensor(value):
-        return False
-    return _is_symbolic(value) or (_is_tracing is not None and _is_tracing())
+    return _core.is_tensor(value) and (_core.is_symbolic(value) or _core.is_tracing())
 
 
 def probe(run: Callable[[], Any]) -> Any:
     """The result of `run` traced into a graph that is thrown away: only kinds of values are read from it."""
-    with _scratch_graph():
+    with scratch_graph():
         return run()
 
 

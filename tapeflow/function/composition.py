@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow import _core
-from tapeflow.autodiff.gradient_tape import GradientTape
+from tapeflow.autodiff.black_box import differentiable_call
 from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
@@ -177,34 +177,6 @@ def _common_shape(shapes: list[TensorShape]) -> TensorShape:
     if any(shape.rank != first.rank for shape in shapes):
         return TensorShape(None)
     return TensorShape([dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes)])
-
-
-def differentiable_call(
-    run: Callable[[list[Any]], list[Any]], inputs: list[Any], specs: list[tuple[Any, TensorShape]], effect: bool
-) -> list[Any]:
-    """A node that calls `run` on the values of `inputs`; its gradient runs it again under a tape, to any order."""
-
-    def rule(inputs: list[Any], outputs: list[Any], dy: list[Any]) -> list[Any]:
-        sources = [i for i, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
-        flowing = [j for j, d in enumerate(dy) if d is not None]
-
-        def run_back(tensors: list[Any]) -> list[Any]:
-            given, cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
-            with GradientTape() as tape:
-                watched = [given[i] for i in sources]
-                tape.watch(watched)
-                targets = run(given)
-            return tape.gradient([targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero")
-
-        specs = [(inputs[i].dtype, inputs[i].shape) for i in sources]
-        found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, effect=False)
-        result: list[Any] = [None] * len(inputs)
-        for i, dx in zip(sources, found):
-            result[i] = dx
-        return result
-
-    dtypes, shapes = [dtype for dtype, _ in specs], [shape for _, shape in specs]
-    return _core.call_python(run, inputs, dtypes, shapes, rule, effect)
 
 
 _core.register_objects({"stage_composition": _stage})

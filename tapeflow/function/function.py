@@ -1,48 +1,38 @@
-"""`tf.function`: which graph a call runs. Tracing is in trace.py, the key of a call in signature.py."""
+"""`tf.function`: which graph a call runs. The key of a call is in signature.py, a traced graph in concrete.py."""
 
 from __future__ import annotations
 
 import functools
 import weakref
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.function.signature import CallSignature, Signature
-from tapeflow.function.trace import FuncGraph, building
+from tapeflow.control_flow.tracing import FuncGraph, building
+from tapeflow.function import retracing
+from tapeflow.function.autograph import convert, user_traceback
+from tapeflow.function.autograph_api import feature_names
+from tapeflow.function.concrete import ConcreteFunction
+from tapeflow.function.escape import refused_while_tracing
+from tapeflow.function.signature import CallSignature, Signature, common_shape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 
 
-class ConcreteFunction:
-    """One traced graph of a function: what it takes, and what it gives."""
+class Traces:
+    """What a function has been traced for. The faces of one method that is read again and again share it."""
 
-    def __init__(self, graph: FuncGraph, call: CallSignature, structure: Any, leaves: list[Any], name: str) -> None:
-        self.graph, self.signature, self.name = graph, call, name
-        self._structure, self._leaves = structure, leaves
-
-    def call_flat(self, tensors: list[Any]) -> Any:
-        """The result for the flat list of tensors that the signature names."""
-        found = iter(self.graph.call([*tensors, *self.graph.captures]))
-        values = [next(found) if leaf is True else leaf for leaf in self._leaves]
-        return nest.pack_sequence_as(self._structure, values, expand_composites=True)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call_flat(self.signature.tensors_for(args, kwargs))
-
-    @property
-    def structured_outputs(self) -> Any:
-        """The result with a tensor specification in place of each tensor."""
-        outputs = iter(self.graph.outputs)
-        leaves = [next(outputs) if leaf is True else leaf for leaf in self._leaves]
-        return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
-
-    inputs = property(lambda self: self.graph.inputs)
-    outputs = property(lambda self: self.graph.outputs)
-    variables = property(lambda self: tuple(self.graph.variables_used))
-    trainable_variables = property(lambda self: tuple(v for v in self.graph.variables_used if v.trainable))
-    structured_input_signature = property(lambda self: self.signature.structured_input_signature)
+    def __init__(self) -> None:
+        self.concrete_by_key: dict[Any, ConcreteFunction] = {}
+        self.concrete: list[ConcreteFunction] = []
+        self.count = 0
+        self.created_variables = False
+        self.history = retracing.History()
+        self.face: weakref.ref[Function] | None = None  # of a method
+        self.signature: Signature | None = None
+        self.quick: tuple[FuncGraph, Any] | None = None  # the graph of the last call and what it gives
 
 
 class Function(_core.FunctionBase):
@@ -56,82 +46,231 @@ class Function(_core.FunctionBase):
         autograph: bool = True,
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
+        features: frozenset[str] = frozenset(),
     ) -> None:
         self.python_function = python_function
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
+        self._features = features
         self._signature = Signature(python_function, input_signature)
-        self.name = self._name = name or getattr(python_function, "__name__", type(python_function).__name__)
-        self._concrete_by_key: dict[Any, ConcreteFunction] = {}
-        self._created_variables = False
-        self._traces = 0
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+        self.name = self._name = name or getattr(python_function, "__name__", "function")
+        self._traces = Traces()
+        self._concrete_by_key = self._traces.concrete_by_key
+        self._bound: dict[int, tuple[Any, Traces]] = {}
         functools.update_wrapper(self, python_function, updated=())
 
     input_signature = property(lambda self: self._signature.input_signature)
+    function_spec = property(lambda self: self._signature)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if _core.get_run_eagerly():
             return self.python_function(*args, **kwargs)
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
-        if not kwargs and len(args) == len(call.tensors) and not concrete.graph.created_variables:
-            self._quicken(concrete.graph, concrete.structured_outputs)
+        if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
+            self._traces.quick = (concrete.graph, concrete.structured_outputs)
+            self._quicken(*self._traces.quick)
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        bound = self._bound.get(instance)
+        traces = self._traces_for(instance)
+        bound = traces.face and traces.face()
         if bound is None:
-            method = self.python_function.__get__(instance, owner)
-            bound = Function(
-                method, self._name, self.input_signature, self._autograph, self._jit_compile, self._reduce_retracing
-            )
-            self._bound[instance] = bound
+            bound = self._bind(MethodType(self.python_function, instance), traces)
+            traces.face = weakref.ref(bound)
         return bound
+
+    def _traces_for(self, instance: Any) -> Traces:
+        """The traces of the method of one object; they do not keep the object alive."""
+        known = self._bound.get(id(instance))
+        if known is not None:
+            return known[1]
+        traces, key, bound = Traces(), id(instance), self._bound
+        try:
+            owner: Any = weakref.ref(instance, lambda _: bound.pop(key, None))
+        except TypeError:
+            owner = instance
+        bound[key] = (owner, traces)
+        return traces
+
+    def _bind(self, method: Callable[..., Any], traces: Traces) -> Function:
+        """The function for one object. Faces come and go with every call, so they share what is slow to make."""
+        if traces.signature is None:
+            traces.signature = Signature(method, self.input_signature)
+        bound = Function.__new__(Function)
+        bound.__dict__.update(self.__dict__)
+        bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
+        bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
+        if traces.quick is not None:
+            bound._quicken(*traces.quick)
+        return bound
+
+    # ---- which graph
+
+    def _concrete(self, call: CallSignature, counts: bool = True) -> ConcreteFunction:
+        concrete = self._concrete_by_key.get(call.key)
+        if counts:
+            self._traces.history.add_call()
+        if concrete is not None:
+            return concrete
+        outer = _core.current_graph()
+        inner_by_key = {} if outer is None else outer.__dict__.setdefault("inner_by_key", {})
+        concrete = inner_by_key.get((id(self._traces), call.key))
+        if concrete is not None:
+            return concrete
+        covering = [c for c in self._traces.concrete if c.signature.covers(call)]
+        if covering:
+            concrete = functools.reduce(lambda a, b: b if a.signature.covers(b.signature) else a, covering)
+        else:
+            concrete = self._trace(self._relaxed(call), outer)
+            if counts and outer is None:
+                self._traces.history.add_trace(self.python_function)
+            if concrete.graph.captures:
+                inner_by_key[(id(self._traces), call.key)] = concrete
+                return concrete
+            self._traces.concrete.append(concrete)
+        self._concrete_by_key[call.key] = concrete
+        return concrete
+
+    def _relaxed(self, call: CallSignature) -> CallSignature:
+        """With `reduce_retracing`, a call like this one whose shapes also cover those seen before."""
+        if not self._reduce_retracing or self.input_signature is not None:
+            return call
+        shapes, alike = call.shapes, False
+        for concrete in self._traces.concrete:
+            if concrete.signature.kind == call.kind:
+                alike = True
+                shapes = [common_shape(a, b) for a, b in zip(shapes, concrete.signature.shapes)]
+        return call.with_shapes(shapes) if alike else call
+
+    def _trace(self, call: CallSignature, outer: Any) -> ConcreteFunction:
+        may_create = not self._traces.created_variables
+        concrete = self._trace_once(call, outer, may_create)
+        self._traces.created_variables = True
+        # A graph that made variables is no good for a second call: the next trace finds them made.
+        if may_create and outer is None and concrete.graph.created_variables:
+            concrete = self._trace_once(call, outer, False)
+        return concrete
+
+    def _trace_once(self, call: CallSignature, outer: Any, may_create_variables: bool) -> ConcreteFunction:
+        graph = FuncGraph(outer)
+        graph.stands_alone = True
+        graph.name = self._name
+        if outer is None:
+            graph.may_create_variables = may_create_variables
+        function = self.python_function
+        if self._autograph:
+            function = convert(function, self._features)
+        self._traces.count += 1
+        names = self._signature.argument_names(call.args, call.kwargs)
+        with building(graph):
+            inputs = [graph.add_input(spec.dtype, spec.shape) for spec in call.tensor_specs]
+            graph.input_names = _input_names(call, names)
+            args, kwargs = call.with_tensors(inputs)
+            try:
+                result = function(*args, **kwargs)
+            except Exception as error:
+                told = refused_while_tracing(error)
+                raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+            leaves, tensors = self._outputs(result)
+            graph.set_outputs(tensors)
+        return ConcreteFunction(graph, call.without_values(), result, leaves, self._signature)
+
+    def _outputs(self, result: Any) -> tuple[list[Any], list[Any]]:
+        """For each leaf of the result None or True, and the tensors in place of the latter."""
+        leaves: list[Any] = []
+        tensors = []
+        for leaf in nest.flatten(result, expand_composites=True):
+            leaves.append(None if leaf is None else True)
+            if leaf is None:
+                continue
+            try:
+                tensors.append(convert_to_tensor(leaf))
+            except (TypeError, ValueError) as error:
+                if _core.is_tensor(leaf):
+                    raise
+                raise TypeError(
+                    "To be compatible with tf.function, Python functions must return zero or more Tensors or "
+                    f"ExtensionTypes or None values; in compilation of {self.python_function}, found return value of "
+                    f"type {type(leaf).__name__}, which is not a Tensor or ExtensionType."
+                ) from error
+        return leaves, tensors
+
+    # ---- what can be asked
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The graph for arguments of this kind; `tf.TensorSpec`s stand for tensors."""
-        return self._concrete(self._signature.bind(args, kwargs))
+        if self.input_signature is not None and not args and not kwargs:
+            return self._concrete(self._signature.specified(), counts=False)
+        return self._concrete(self._signature.bind(args, kwargs), counts=False)
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function has been traced."""
-        return self._traces
+        return self._traces.count
 
-    def _concrete(self, call: CallSignature) -> ConcreteFunction:
-        outer = _core.current_graph()
-        concrete = self._concrete_by_key.get(call.key)
-        if concrete is None and outer is not None:
-            concrete = self._concrete_by_key.get((call.key, id(outer)))
-        if concrete is None:
-            concrete = self._trace(call, outer)
-            key = (call.key, id(outer)) if concrete.graph.captures else call.key
-            if not concrete.graph.created_variables:
-                self._concrete_by_key[key] = concrete
-        return concrete
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures of all graphs so far."""
+        return "\n\n".join(c.pretty_printed_signature(verbose) for c in self._traces.concrete)
 
-    def _trace(self, call: CallSignature, outer: Any) -> ConcreteFunction:
-        graph = FuncGraph(outer)
-        graph.name = self._name
-        graph.may_create_variables = not self._created_variables
-        self._traces += 1
-        with building(graph):
-            inputs = [graph.add_input(spec.dtype, spec.shape) for spec in call.tensor_specs]
-            args, kwargs = call.with_tensors(inputs)
-            result = self._converted()(*args, **kwargs)
-            leaves, tensors = [], []
-            for leaf in nest.flatten(result, expand_composites=True):
-                if leaf is None:
-                    leaves.append(None)
-                else:
-                    leaves.append(True)
-                    tensors.append(convert_to_tensor(leaf))
-            graph.set_outputs(tensors)
-        self._created_variables = True
-        return ConcreteFunction(graph, call, result, leaves, self._name)
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+        """A function that gives the graph for these arguments as text."""
+        concrete = self.get_concrete_function(*args, **kwargs)
+        return lambda stage="hlo", device_name=None, platform_name=None: concrete.text()
 
-    def _converted(self) -> Callable[..., Any]:
-        return self.python_function
+    def graph_svg(self, *args: Any, **kwargs: Any) -> str:
+        """A picture of the graph for these arguments; of the last one traced if none are given."""
+        if not args and not kwargs and self._traces.concrete:
+            return self._traces.concrete[-1].graph_svg()
+        return self.get_concrete_function(*args, **kwargs).graph_svg()
+
+    def explain_retrace(self, *args: Any, **kwargs: Any) -> str:
+        """Why a call with these arguments, or else the last trace, needed a graph of its own, and what to do."""
+        known = [c.signature for c in self._traces.concrete]
+        if args or kwargs:
+            call = self._signature.bind(args, kwargs)
+            if any(c.covers(call) for c in known):
+                return f"{self._name}: these arguments need no trace: a graph for them exists."
+        elif len(known) < 2:
+            return f"{self._name}: traced {self._traces.count} times; there was nothing to compare with."
+        else:
+            call, known = known[-1], known[:-1]
+        return retracing.explain(self._name, self._signature, call, known)
+
+    def __repr__(self) -> str:
+        return f"<tf.function {self._name} at 0x{id(self):x}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
+        return Function(*self._options())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, self._options()
+
+    def _options(self) -> tuple[Any, ...]:
+        return (
+            self.python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
+            self._reduce_retracing, self._features,
+        )  # fmt: skip
+
+
+def _restored(python_function: Any, *options: Any) -> Function:
+    if isinstance(python_function, Function):  # the name in its module is the decorated function
+        return python_function
+    return Function(python_function, *options)
+
+
+def _input_names(call: CallSignature, names: list[str]) -> list[str]:
+    """The names of the graph's inputs: given by specifications, else those of the arguments."""
+    args, kwargs = call.described(names)
+    taken: dict[str, int] = {}
+    result = []
+    for leaf in nest.flatten([args, kwargs], expand_composites=True):
+        if not hasattr(leaf, "dtype") or not hasattr(leaf, "name") or isinstance(leaf, _core.Variable):
+            continue
+        name = leaf.name or "args"
+        count = taken[name] = taken.get(name, -1) + 1
+        result.append(name if count == 0 else f"{name}_{count}")
+    return result
 
 
 @public("config.run_functions_eagerly", "config.experimental_run_functions_eagerly")
@@ -183,6 +322,7 @@ def function(
             autograph=autograph,
             jit_compile=experimental_compile if jit_compile is None else jit_compile,
             reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
+            features=feature_names(experimental_autograph_options),
         )
 
     return decorate if func is None else decorate(func)

@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
+from copy import copy
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from tapeflow import _core
+from tapeflow.function.casting import cast_to_spec
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
-from tapeflow.types.tensor_spec import TensorSpec
+from tapeflow.types.tensor_shape import TensorShape
+from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class CallSignature:
-    """The arguments of one call: their structure, the tensors among them, and the key of its kind."""
+    """The arguments of one call: their structure, the tensors among them, and the key of its kind.
+
+    `kind` is the key without the shapes: two calls of one kind differ in shapes alone.
+    """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
-        self._leaves = nest.flatten([list(args), kwargs], expand_composites=True)
+        arguments = [list(args), kwargs]
+        self._leaves = nest.flatten(arguments, expand_composites=True)
         self._places, self.tensors, self.tensor_specs = [], [], []
         key: list[Any] = []
+        kinds: list[Any] = []
         for i, leaf in enumerate(self._leaves):
             if isinstance(leaf, np.ndarray | np.generic):
                 leaf = self._leaves[i] = convert_to_tensor(leaf)
-            if isinstance(leaf, _core.Tensor) or isinstance(leaf, TensorSpec):
+            if isinstance(leaf, _core.Tensor | TensorSpec):
                 self._places.append(i)
                 self.tensors.append(leaf)
-                self.tensor_specs.append(TensorSpec(leaf.shape, leaf.dtype))
+                name = leaf.name if isinstance(leaf, TensorSpec) else None
+                self.tensor_specs.append(TensorSpec(leaf.shape, leaf.dtype, name))
                 shape = leaf.shape
                 key.append((leaf.dtype, None if shape.rank is None else tuple(shape)))
-            elif isinstance(leaf, _core.Variable):
-                key.append((_core.Variable, id(leaf)))
+                kinds.append(leaf.dtype)
             else:
                 key.append(_key_of(leaf))
-        self.key = (_structure_key([list(args), kwargs]), tuple(key))
+                kinds.append(key[-1])
+        structure = _structure_key(arguments)
+        self.key, self.kind = (structure, tuple(key)), (structure, tuple(kinds))
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """The shapes of the tensors."""
+        return [spec.shape for spec in self.tensor_specs]
 
     def with_tensors(self, tensors: list[Any]) -> tuple[Any, Any]:
         """The arguments with other tensors in place of these."""
@@ -45,51 +64,224 @@ class CallSignature:
         args, kwargs = nest.pack_sequence_as([list(self.args), self.kwargs], leaves, expand_composites=True)
         return tuple(args), kwargs
 
-    def tensors_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The flat tensors of another call of the same kind."""
-        leaves = nest.flatten([list(args), kwargs], expand_composites=True)
-        if len(leaves) == len(self._leaves):
-            leaves = [leaves[i] for i in self._places]
-        return [convert_to_tensor(leaf, dtype=spec.dtype) for leaf, spec in zip(leaves, self.tensor_specs, strict=True)]
+    def with_shapes(self, shapes: list[TensorShape]) -> CallSignature:
+        """A call of the same kind for other shapes."""
+        specs = [TensorSpec(shape, spec.dtype, spec.name) for shape, spec in zip(shapes, self.tensor_specs)]
+        return CallSignature(*self.with_tensors(specs))
 
-    @property
-    def structured_input_signature(self) -> tuple[Any, Any]:
-        """The arguments with a `tf.TensorSpec` for each tensor."""
-        return self.with_tensors(self.tensor_specs)
+    def covers(self, other: CallSignature) -> bool:
+        """Whether a graph for this call can run the other one."""
+        return self.kind == other.kind and all(map(_covers, self.shapes, other.shapes))
+
+    def described(self, names: list[str] | None = None) -> tuple[Any, Any]:
+        """The arguments with a specification for each tensor, named after the arguments if names are given."""
+
+        def describe(value: Any, name: str | None) -> Any:
+            if isinstance(value, Mapping) or (isinstance(value, list | tuple) and value):
+                keys = list(value) if isinstance(value, Mapping) else range(len(value))
+                parts = [describe(value[k], None if name is None else f"{name}_{k}") for k in keys]
+                if isinstance(value, Mapping):
+                    return dict(zip(keys, parts))
+                return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+            if isinstance(value, weakref.ref):
+                value = value()
+            if isinstance(value, np.ndarray | np.generic):
+                value = convert_to_tensor(value)
+            if isinstance(value, _core.Tensor | TensorSpec):
+                own = value.name if isinstance(value, TensorSpec) else None
+                return TensorSpec(value.shape, value.dtype, own or name)
+            return getattr(value, "_type_spec", value)
+
+        places = iter(names or [None] * (len(self.args) + len(self.kwargs)))
+        args = tuple([describe(value, next(places)) for value in self.args])
+        return args, {key: describe(value, next(places)) for key, value in self.kwargs.items()}
+
+    def without_values(self) -> CallSignature:
+        """The kind of the call, without its tensors."""
+        kind = copy(self)
+        args, kwargs = self.described()
+        kind.args = tuple(nest.map_structure(_weakly, list(args)))
+        kind.kwargs = nest.map_structure(_weakly, kwargs)
+        kind.tensors, kind._leaves = [], []
+        return kind
+
+
+def _covers(shape: TensorShape, narrow: TensorShape) -> bool:
+    if shape.rank is None:
+        return True
+    if shape.rank != narrow.rank:
+        return False
+    return all(a is None or a == b for a, b in zip(shape.as_list(), narrow.as_list()))
+
+
+def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
+    """The narrowest shape that covers both."""
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list())])
 
 
 def _key_of(leaf: Any) -> Any:
-    if leaf is None or isinstance(leaf, bool | int | float | complex | str | bytes):
-        return (type(leaf), leaf)
+    """What must be equal for two calls to share a graph: a plain value itself, an object weakly."""
+    if isinstance(leaf, _PLAIN):
+        return (type(leaf), "nan" if leaf != leaf else leaf)
+    if isinstance(leaf, _core.Variable):
+        return (_core.Variable, id(leaf.handle))
     try:
         hash(leaf)
     except TypeError:
-        return (type(leaf), id(leaf))
-    return leaf
+        raise TypeError(
+            f"Could not generate a generic TraceType for {leaf!r}. Please verify that it is immutable/hashable. "
+            "Otherwise, consider implementing the Tracing Protocol for it."
+        ) from None
+    if isinstance(leaf, MethodType):
+        return leaf
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return (type(leaf), leaf)
+
+
+def _weakly(leaf: Any) -> Any:
+    """An object as it is kept beside a graph, which does not keep it alive."""
+    if isinstance(leaf, (*_PLAIN, TypeSpec, MethodType)):
+        return leaf
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return leaf
 
 
 def _structure_key(structure: Any) -> Any:
-    if isinstance(structure, dict):
-        return (dict, tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
+    if isinstance(structure, Mapping):
+        return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
-        return (type(structure), tuple(_structure_key(x) for x in structure))
-    return None if _core.is_tensor(structure) else type(structure)
+        return (type(structure), tuple([_structure_key(x) for x in structure]))
+    if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
+        return type(structure)
+    if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
+        return structure.value_type
+    return None
 
 
 class Signature:
     """How a function is called: its parameters, and the specifications its arguments must fit, if there are any."""
 
     def __init__(self, function: Callable[..., Any], input_signature: Any) -> None:
+        if input_signature is not None and not isinstance(input_signature, list | tuple):
+            raise TypeError(f"input_signature must be either a tuple or a list, got {type(input_signature)}.")
         self.input_signature = None if input_signature is None else tuple(input_signature)
         try:
-            self._parameters = inspect.signature(function)
+            self.parameters = inspect.signature(function)
         except (TypeError, ValueError):
-            self._parameters = None
+            self.parameters = None
+        self._specified: CallSignature | None = None
+        self._flat = self.input_signature is not None and all(type(s) is TensorSpec for s in self.input_signature)
+        self._count = None
+        if self.parameters is not None:
+            kinds = [p.kind for p in self.parameters.parameters.values()]
+            if all(
+                kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+            ):
+                self._count = len(kinds)
+            if self.input_signature is not None:
+                self._check_specifications()
+
+    def _check_specifications(self) -> None:
+        parameters = self.parameters.parameters.values()
+        positional = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+        many = any(p.kind is p.VAR_POSITIONAL for p in positional)
+        extra = len(self.input_signature) - len(positional)
+        for parameter in parameters:
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
+                raise TypeError(
+                    f"Since input_signature is defined, keyword-only parameter `{parameter.name}` must have a default "
+                    "value"
+                )
+        if extra > 0 and not many:
+            raise TypeError(f"input_signature contains {extra} extra type constraints.")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallSignature:
-        """The signature of a call with these arguments; defaults filled in."""
-        if self._parameters is not None and (kwargs or len(args) != len(self._parameters.parameters)):
-            bound = self._parameters.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
-        return CallSignature(args, kwargs)
+        """The signature of a call with these arguments; defaults filled in, values cast to the specifications."""
+        if kwargs or len(args) != self._count:
+            args, kwargs = self._bound(args, kwargs)
+        if self.input_signature is None:
+            return CallSignature(args, kwargs)
+        try:
+            cast = tuple(map(cast_to_spec, args, self.input_signature))
+        except (TypeError, ValueError) as error:
+            raise TypeError(self._failure(str(error), args, kwargs)) from None
+        # The specifications stand for the shapes: whatever is given, the graph is the same.
+        rest = args[len(self.input_signature) :]
+        if rest or kwargs:
+            call = CallSignature((*self.input_signature, *rest), kwargs)
+        else:
+            if self._specified is None:
+                self._specified = CallSignature(self.input_signature, {})
+            call = copy(self._specified)
+        if self._flat and not rest and not kwargs:
+            call.tensors = list(cast)
+        else:
+            call.tensors = CallSignature((*cast, *rest), kwargs).tensors
+        return call
+
+    def specified(self) -> CallSignature:
+        """The call that the specifications describe."""
+        return self.bind(self.input_signature, {})
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self.parameters is None:
+            return args, kwargs
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(self._failure(str(error), args, kwargs)) from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def _failure(self, problem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return (
+            f"Binding inputs to tf.function failed due to `{problem}`. Received args: {args} and kwargs: {kwargs} for "
+            f"signature: {self}."
+        )
+
+    def __str__(self) -> str:
+        if self.parameters is None:
+            return "(...)"
+        if self.input_signature is None:
+            return str(self.parameters)
+        parameters = self.parameters.parameters.values()
+        parts = [f"{p.name}: {spec_text(spec)}" for p, spec in zip(parameters, self.input_signature)]
+        return f"({', '.join(parts)})"
+
+    def argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """One name per argument, as TensorFlow names the inputs of a graph."""
+        names: list[str] = []
+        if self.parameters is not None:
+            for parameter in self.parameters.parameters.values():
+                if parameter.kind is parameter.VAR_POSITIONAL:
+                    names += [
+                        parameter.name if i == 0 else f"{parameter.name}_{i}" for i in range(len(args) - len(names))
+                    ]
+                elif len(names) < len(args):
+                    names.append(parameter.name)
+        names += [f"arg{i}" for i in range(len(names), len(args))]
+        return [*names[: len(args)], *kwargs]
+
+
+def spec_text(value: Any) -> str:
+    """An argument or a result as signatures print it: `TensorSpec(...)`, `Literal[2]`, `Tuple[...]`, `Dict[[...]]`."""
+    if isinstance(value, Mapping):
+        return "Dict[" + ", ".join(f"[{k!r}, {spec_text(v)}]" for k, v in value.items()) + "]"
+    if isinstance(value, list | tuple):
+        kind = "List" if isinstance(value, list) else "Tuple"
+        return f"{kind}[" + ", ".join(spec_text(v) for v in value) + "]"
+    if isinstance(value, TypeSpec):
+        return repr(value)
+    if isinstance(value, _core.Tensor):
+        return repr(TensorSpec(value.shape, value.dtype))
+    if isinstance(value, _core.Variable):
+        return f"VariableSpec(shape={value.shape}, dtype={value.dtype!r}, trainable={value.trainable}, alias_id=0)"
+    if hasattr(value, "_type_spec"):
+        return repr(value._type_spec)
+    return f"Literal[{value!r}]"

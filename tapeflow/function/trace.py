@@ -1,29 +1,15 @@
-"""Tracing: calling a Python function once with symbolic tensors, so that its operations become a graph."""
+"""Leaving a trace: `tf.init_scope`. Building graphs is in control_flow/tracing.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tapeflow import _core
+from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.namespace import public
 
-
-class FuncGraph(_core.Graph):
-    """The graph of one traced function."""
-
-    def __init__(self, outer: Any = None, takes_everything: bool = False) -> None:
-        self.name = "graph"
-        self.created_variables: list[Any] = []
-        self.may_create_variables = True
-
-
-@contextmanager
-def building(graph: Any) -> Iterator[Any]:
-    """Operations inside become nodes of `graph`; recorders that were open before do not hear of them."""
-    with _core.StopRecording(True), graph:
-        yield graph
+__all__ = ["FuncGraph", "building", "init_scope"]
 
 
 @contextmanager
@@ -57,15 +43,3 @@ def init_scope() -> Iterator[None]:
             yield
     finally:
         _core.swap_stage(graph)
-
-
-def trace_body(
-    function: Callable[..., Any], outer: Any, inputs: Sequence[Any], changing: Sequence[Any] = ()
-) -> tuple[Any, Any]:
-    """The graph of a branch or a loop body, called with symbolic tensors like `inputs`, and its result."""
-    graph = FuncGraph(outer)
-    graph.changing = list(changing)
-    with building(graph):
-        arguments = [graph.add_input(x.dtype, x.shape) for x in inputs]
-        result = function(*arguments)
-    return graph, result

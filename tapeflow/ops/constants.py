@@ -96,7 +96,23 @@ def _checked_dims(who: str, shape: Any) -> Any:
     return dims
 
 
+def _symbolic_dims(shape: Any) -> Any:
+    """A shape that is known only when the graph runs as one tensor; None if it is known now."""
+    if not _core.is_tracing():
+        return None
+    if isinstance(shape, list | tuple) and any(_core.is_symbolic(d) for d in shape):
+        return primitives.Pack([cast(convert_to_tensor(d), "int32") for d in shape], 0)
+    if isinstance(shape, _core.Variable):
+        shape = convert_to_tensor(shape)
+    if not _core.is_symbolic(shape):
+        return None
+    return primitives.Reshape(shape, [1]) if shape.shape.rank == 0 else shape
+
+
 def _filled(shape: Any, value: Any, dtype: DType) -> Any:
+    sizes = _symbolic_dims(shape)
+    if sizes is not None:
+        return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), sizes)
     return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), _checked_dims("fill", shape))
 
 
@@ -161,7 +177,8 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     [7, 7]
     """
-    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims))
+    sizes = _symbolic_dims(dims)
+    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims) if sizes is None else sizes)
 
 
 @public("range")

@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.effects import assertion, shape_assertion
 from tapeflow.ops.sparse import is_sparse
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import InvalidArgumentError
@@ -55,6 +56,7 @@ def _compare(x: Any, y: Any, holds: Any, sign: str, message: str | None, summari
 
 
 @public("debugging.assert_equal", "assert_equal")
+@assertion
 def assert_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -66,6 +68,7 @@ def assert_equal(
 
 
 @public("debugging.assert_none_equal")
+@assertion
 def assert_none_equal(
     x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> None:
@@ -77,6 +80,7 @@ def assert_none_equal(
 
 
 @public("debugging.assert_greater", "assert_greater")
+@assertion
 def assert_greater(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -88,6 +92,7 @@ def assert_greater(
 
 
 @public("debugging.assert_greater_equal")
+@assertion
 def assert_greater_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -99,6 +104,7 @@ def assert_greater_equal(
 
 
 @public("debugging.assert_less", "assert_less")
+@assertion
 def assert_less(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -110,6 +116,7 @@ def assert_less(
 
 
 @public("debugging.assert_less_equal")
+@assertion
 def assert_less_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -135,6 +142,7 @@ def _against_zero(x: Any, holds: Any, sign: str, message: str | None, summarize:
 
 
 @public("debugging.assert_positive")
+@assertion
 def assert_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """Raises an InvalidArgumentError unless `x > 0` everywhere.
 
@@ -144,6 +152,7 @@ def assert_positive(x: Any, message: str | None = None, summarize: int | None = 
 
 
 @public("debugging.assert_negative")
+@assertion
 def assert_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """Raises an InvalidArgumentError unless `x < 0` everywhere.
 
@@ -153,6 +162,7 @@ def assert_negative(x: Any, message: str | None = None, summarize: int | None = 
 
 
 @public("debugging.assert_non_negative")
+@assertion
 def assert_non_negative(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -164,6 +174,7 @@ def assert_non_negative(
 
 
 @public("debugging.assert_non_positive")
+@assertion
 def assert_non_positive(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -188,6 +199,7 @@ def _summary(values: Any, summarize: int | None) -> str:
 
 
 @public("debugging.Assert", "Assert")
+@assertion
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:  # noqa: N802
     """Raises an InvalidArgumentError that shows `data` unless `condition` is true.
 
@@ -198,6 +210,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 @public("debugging.assert_near")
+@assertion
 def assert_near(
     x: Any,
     y: Any,
@@ -254,6 +267,7 @@ def _shape_of(x: Any) -> TensorShape:
 
 
 @public("debugging.assert_rank", "assert_rank")
+@shape_assertion
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """Raises a ValueError unless `x` has so many dimensions.
 
@@ -267,6 +281,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 @public("debugging.assert_rank_at_least")
+@shape_assertion
 def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """Raises a ValueError unless `x` has so many dimensions or more.
 
@@ -280,6 +295,7 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 
 
 @public("debugging.assert_rank_in")
+@shape_assertion
 def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | None = None) -> None:
     """Raises a ValueError unless the number of dimensions of `x` is in `ranks`.
 
@@ -293,6 +309,7 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
 
 
 @public("debugging.assert_scalar")
+@shape_assertion
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Any:
     """`tensor` as a tensor; a ValueError unless it is a scalar.
 
@@ -384,6 +401,7 @@ def _sizes_of(symbols: Any) -> tuple[bool, list[Any]]:
 
 
 @public("debugging.assert_shapes")
+@shape_assertion
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.effects import effect
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.logging import get_logger
 
@@ -108,6 +109,7 @@ def ragged_text(value: Any, summarize: int) -> str:
 
 
 @public("print")
+@effect
 def print_(*inputs: Any, **kwargs: Any) -> None:
     """Prints its arguments, tensors by their elements, to standard error or to `output_stream`.
 

@@ -12,6 +12,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
@@ -275,7 +276,8 @@ class RaggedTensor(CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The shape, with None for ragged dimensions."""
-        rows = self._row_splits.shape[0] - 1
+        splits = self._row_splits.shape[0]
+        rows = None if splits is None else splits - 1
         return TensorShape([rows, self._uniform_row_length]).concatenate(self._values.shape[1:])
 
     def get_shape(self) -> TensorShape:
@@ -284,7 +286,10 @@ class RaggedTensor(CompositeTensor):
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
         """The number of rows."""
-        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=out_type or self._row_splits.dtype)
+        dtype = out_type or self._row_splits.dtype
+        if self._row_splits.shape[0] is None:
+            return cast(primitives.Shape(self._row_splits, int64)[0] - 1, dtype)
+        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=dtype)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along `axis`."""
@@ -478,6 +483,10 @@ class RaggedTensor(CompositeTensor):
             whole = first == builtins.slice(None)
             picked = self if whole else gather_rows(self, rows)
             return picked._inner_item(rest) if rest else picked
+        if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
+            splits = self._row_splits
+            part = self._values[splits[:-1][first] : splits[1:][first]]
+            return part[tuple(rest)] if rest else part
         row = int(first)
         count = self._row_splits.shape[0] - 1
         if not -count <= row < count:
@@ -944,6 +953,16 @@ def _spread(x: Any, like: RaggedTensor) -> Any:
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
 
+def _same_splits(a: Any, b: Any) -> bool:
+    """Whether two tensors are equal; while tracing, they have to be when the graph runs."""
+    if a is b:
+        return True
+    if _core.is_symbolic(a) or _core.is_symbolic(b):
+        assert_equal(a, b, "ragged tensors must have the same rows for an elementwise operation")
+        return True
+    return np.array_equal(a.numpy(), b.numpy())
+
+
 def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs an elementwise operation on the flat values."""
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedTensor)]
@@ -955,9 +974,7 @@ def _elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def inner(value: Any) -> Any:
         nonlocal spreads
         if isinstance(value, RaggedTensor):
-            if not all(
-                np.array_equal(a.numpy(), b.numpy()) for a, b in zip(value.nested_row_splits, first.nested_row_splits)
-            ):
+            if not all(map(_same_splits, value.nested_row_splits, first.nested_row_splits)):
                 raise InvalidArgumentError(
                     None, None, "ragged tensors must have the same rows for an elementwise operation"
                 )

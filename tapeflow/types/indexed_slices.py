@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.types.dtypes import DType, as_dtype, float32, int64
 from tapeflow.types.tensor_shape import TensorShape, as_shape, unknown_shape
@@ -44,6 +45,9 @@ class IndexedSlices(CompositeTensor):
         """The shape of the larger tensor, as far as it is known."""
         if self._dense_shape is None:
             return unknown_shape()
+        if _core.is_symbolic(self._dense_shape):
+            rank = self._dense_shape.shape[0]
+            return unknown_shape() if rank is None else TensorShape([None] * rank)
         read = getattr(self._dense_shape, "numpy", None)
         return TensorShape(self._dense_shape if read is None else read().tolist())
 

@@ -72,6 +72,9 @@ class SparseTensor(CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The shape of the tensor."""
+        if _core.is_symbolic(self._dense_shape):
+            rank = self._dense_shape.shape[0]
+            return TensorShape(None if rank is None else [None] * rank)
         return TensorShape(self._dense_shape.numpy().tolist())
 
     @property

@@ -1,0 +1,163 @@
+// The operations behind a tf.TensorArray whose positions or length are known only when the graph runs.
+#include "graph/list_ops.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/ops.h"
+
+namespace tapeflow {
+namespace {
+
+bool is_blank(const Tensor& list) { return list.rank() == 2 && list.dim(1) == 0; }
+
+Shape row_shape(const Shape& list) { return Shape(list.data() + 1, list.rank() - 1); }
+
+Shape list_shape(int64_t length, const Shape& element) {
+  if (!element.known_rank()) return Shape::unknown();
+  Shape shape{length};
+  for (int64_t d : element) shape.append(d);
+  return shape;
+}
+
+int64_t length_of(const Shape& list) { return list.known_rank() && list.rank() > 0 ? list[0] : -1; }
+
+// The shape of elements as a parameter: nothing, if the rank is not known.
+const Shape& element_in(const Params& params) { return *static_cast<const Shape*>(params[0].object.get()); }
+Param element_param(const Shape& element) { return Param(std::static_pointer_cast<void>(std::make_shared<Shape>(element))); }
+
+const Shape& checked_element(const Params& params, const char* what) {
+  const Shape& element = element_in(params);
+  if (!element.fully_known())
+    fail(ErrorKind::invalid_argument, "TensorArray.", what, ": Trying to ", what,
+         " elements that were never written, and whose shape is not known; give element_shape. Tried to use ", element);
+  return element;
+}
+
+Tensor with_row(const Tensor& list, int64_t index, const Tensor& value, int64_t length) {
+  int64_t old = list.dim(0);
+  if (value.dtype() == DType::string) {
+    SmallVector<Tensor, 2> rows = unstack(list, 0);
+    rows.resize(size_t(length));
+    for (int64_t i = old; i < length; ++i) rows[size_t(i)] = zeros_like(value);
+    rows[size_t(index)] = value;
+    return stack(rows, 0);
+  }
+  Tensor result = Tensor::allocate(value.dtype(), list_shape(length, value.shape()));
+  size_t row = value.bytes();
+  auto* to = static_cast<char*>(result.mutable_raw());
+  std::memcpy(to, list.raw(), size_t(old) * row);
+  std::memset(to + size_t(old) * row, 0, size_t(length - old) * row);
+  std::memcpy(to + size_t(index) * row, value.raw(), row);
+  return result;
+}
+
+const Op& set_op = define_inner(Op{
+    .name = "TensorListSetItem",
+    .arguments = {tensor("list", any_dtype), tensor("index", any_dtype), tensor("value", any_dtype), flag("growing")},
+    .infer_staged =
+        [](Call& call) {
+          int64_t length = call.params.flag(0) ? -1 : length_of(call.in[0].shape());
+          call.returns(call.in[2].dtype(), list_shape(length, call.in[2].shape()));
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          const Tensor &list = call.in[0], &value = call.in[2];
+          int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
+          if (index < 0) fail(ErrorKind::invalid_argument, "TensorArray.write: Writing to negative indices (index ", index, ") is not allowed.");
+          if (index >= length && !call.params.flag(0))
+            fail(ErrorKind::invalid_argument, "TensorArray.write: Trying to modify element ", index, " in a list with ", length, " elements.");
+          Tensor rows = list;
+          if (is_blank(list) && !(row_shape(list.shape()) == value.shape())) rows = zeros(list.dtype(), list_shape(length, value.shape()));
+          if (!(row_shape(rows.shape()) == value.shape()))
+            fail(ErrorKind::invalid_argument, "TensorArray.write: Incompatible shape for value ", value.shape(), ", expected ", row_shape(rows.shape()));
+          call.out.push_back(with_row(rows, index, value, std::max(length, index + 1)));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          const Tensor& list = c.x(0);
+          if (c.wants(2)) c.set(2, list_get(c.dy(), c.x(1), Shape::unknown()));
+          if (!c.wants(0)) return;
+          if (list.size() == 0) return c.set(0, zeros_like(list));
+          Tensor rest = list_set(c.dy(), c.x(1), zeros_like(c.x(2)), false);
+          if (rest.dim(0) > list.dim(0)) {
+            Ints begin, size;
+            begin.resize(size_t(rest.rank()));
+            std::fill(begin.begin(), begin.end(), 0);
+            for (int64_t d : list.shape()) size.push_back(d);
+            rest = slice(rest, begin, size);
+          }
+          c.set(0, rest);
+        },
+    .keep = keep_everything,
+    .rule_needs_values = true,
+});
+
+const Op& get_op = define_inner(Op{
+    .name = "TensorListGetItem",
+    .arguments = {tensor("list", any_dtype), tensor("index", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& list = call.in[0];
+          bool known = list.shape().known_rank() && !(list.rank() == 2 && list.dim(1) == 0);
+          call.returns(list.dtype(), known ? row_shape(list.shape()) : element_in(call.params));
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          const Tensor& list = call.in[0];
+          int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
+          if (index < 0 || index >= length)
+            fail(ErrorKind::invalid_argument, "TensorArray.read: Trying to access element ", index, " in a list with ", length, " elements.");
+          if (is_blank(list)) return call.out.push_back(zeros(list.dtype(), checked_element(call.params, "read")));
+          call.out.push_back(gather(list, call.in[1], 0, 0));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          if (is_blank(c.x(0))) return;
+          Shape row = list_shape(1, c.dy().shape());
+          c.set_rows(0, reshape(c.dy(), row), reshape(c.x(1), {1}));
+        },
+    .keep = keep_everything,
+    .rule_needs_values = true,
+});
+
+const Op& stack_op = define_inner(Op{
+    .name = "TensorListStack",
+    .arguments = {tensor("list", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& list = call.in[0];
+          bool known = list.shape().known_rank() && !(list.rank() == 2 && list.dim(1) == 0);
+          call.returns(list.dtype(), known ? list.shape() : list_shape(length_of(list.shape()), element_in(call.params)));
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          const Tensor& list = call.in[0];
+          if (!is_blank(list) || element_in(call.params) == Shape{0}) return call.out.push_back(list.view(list.shape()));
+          if (list.dim(0) == 0 && !element_in(call.params).fully_known()) return call.out.push_back(zeros(list.dtype(), {0}));
+          call.out.push_back(zeros(list.dtype(), list_shape(list.dim(0), checked_element(call.params, "stack"))));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.x(0).size() ? c.dy() : zeros_like(c.x(0))); },
+    .keep = keep_everything,
+    .rule_needs_values = true,
+});
+
+}  // namespace
+
+Tensor list_set(const Tensor& list, const Tensor& index, const Tensor& value, bool growing) {
+  return run(set_op, std::initializer_list<Tensor>{list, index, value}, {Param(growing)});
+}
+Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element) {
+  return run(get_op, std::initializer_list<Tensor>{list, index}, {element_param(element)});
+}
+Tensor list_stack(const Tensor& list, const Shape& element) {
+  return run(stack_op, std::initializer_list<Tensor>{list}, {element_param(element)});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,15 @@
+// Lists of tensors in a graph: one tensor whose rows are the elements. A list into which nothing was written yet, and
+// whose elements' shape is not known, is blank: its rows are empty vectors.
+#pragma once
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+// The list with `value` at `index`; a list that is not `growing` must be long enough.
+Tensor list_set(const Tensor& list, const Tensor& index, const Tensor& value, bool growing);
+// The element at `index`; zeros of this shape if the list is blank.
+Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element);
+// All elements; zeros of this shape if the list is blank.
+Tensor list_stack(const Tensor& list, const Shape& element);
+
+}  // namespace tapeflow

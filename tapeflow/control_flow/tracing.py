@@ -1,0 +1,70 @@
+"""Tracing functions into graphs of their own: branches, bodies of loops, and whatever they use from around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.ops.conversion import convert_to_tensor
+
+
+class FuncGraph(_core.Graph):
+    """The graph of one traced function."""
+
+    def __init__(self, outer: Any = None, takes_everything: bool = False) -> None:
+        self.name = "graph"
+        self.created_variables: list[Any] = []
+        self.may_create_variables = outer is None or outer.may_create_variables
+        if outer is not None:
+            self.name, self.created_variables = outer.name, outer.created_variables
+        self.input_names: list[str] = []
+
+    def input_name(self, value: int) -> str:
+        """The name of an input, as `x:0`."""
+        place = next((i for i, t in enumerate(self.inputs) if _core.place_of(t)[1] == value), 0)
+        return f"{self.input_names[place] if place < len(self.input_names) else f'Placeholder_{value}'}:0"
+
+
+@contextmanager
+def building(graph: Any) -> Iterator[Any]:
+    """Operations inside become nodes of `graph`; recorders that were open before do not hear of them."""
+    with _core.StopRecording(True), graph:
+        yield graph
+
+
+@contextmanager
+def scratch_graph() -> Iterator[Any]:
+    """Operations inside go to a graph that is thrown away; outside of a trace they run as always."""
+    outer = _core.current_graph()
+    if outer is None:
+        yield None
+        return
+    with building(FuncGraph(outer)) as graph:
+        yield graph
+
+
+def trace_body(function: Callable[..., Any], outer: Any, specs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The graph of a function of symbolic tensors with these dtypes and shapes, and what the function returned."""
+    graph = FuncGraph(outer)
+    with building(graph):
+        result = function(*[graph.add_input(dtype, shape) for dtype, shape in specs])
+    return graph, result
+
+
+def share_captures(outer: Any, graphs: Sequence[Any]) -> list[Any]:
+    """Makes all graphs take the same tensors of `outer`, after their own inputs; gives these tensors."""
+    taken: dict[int, Any] = {}
+    for graph in graphs:
+        graph.capture_held_constants()
+        for variable in graph.captured_variables:
+            convert_to_tensor(variable)  # the tapes around hear of the reading
+        for tensor in graph.captures:
+            taken.setdefault(id(tensor), tensor)
+    tensors = list(taken.values())
+    for graph in graphs:
+        graph.take(tensors)
+    changed = {id(v): v for graph in [outer, *graphs] for v in graph.changing}
+    outer.changing = list(changed.values())
+    return tensors

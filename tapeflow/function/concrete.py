@@ -1,0 +1,185 @@
+"""Concrete functions: one traced graph, what it takes and what it gives."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.control_flow.tracing import FuncGraph
+from tapeflow.function import picture
+from tapeflow.function.signature import CallSignature, Signature, spec_text
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.types import nest
+from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_spec import TensorSpec
+
+_numbers = itertools.count()
+
+
+class ConcreteFunction:
+    """One traced graph of a function: what it takes, and what it gives."""
+
+    def __init__(
+        self, graph: FuncGraph, call: CallSignature, structure: Any, leaves: list[Any], signature: Signature
+    ) -> None:
+        self.graph, self.signature = graph, call
+        self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
+        self._structure, self._leaves, self._parameters = structure, leaves, signature
+
+    def call_flat(self, tensors: list[Any]) -> Any:
+        """The result for the flat list of tensors that the signature names."""
+        found = iter(self.graph.call([*tensors, *self.graph.captures]))
+        values = [next(found) if leaf is True else leaf for leaf in self._leaves]
+        return nest.pack_sequence_as(self._structure, values, expand_composites=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            tensors = self._by_structure(args, kwargs)
+        except TypeError as error:
+            try:
+                tensors = self._by_name(args, kwargs)
+            except TypeError as second:
+                raise TypeError(f"{error}\nFallback to flat signature also failed due to: {second}") from None
+        for number, (tensor, spec) in enumerate(zip(tensors, self.signature.tensor_specs)):
+            if tensor.dtype != spec.dtype:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"cannot compute {self.name.decode()} as input #{number}(zero-based) was expected to be a "
+                    f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor",
+                )
+        return self.call_flat(tensors)
+
+    def _by_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors of a call with arguments like those the graph was traced with."""
+        known_args, known_kwargs = self.signature.described()
+        names = self._parameters.argument_names(known_args, {})
+        given = dict(kwargs)
+        values = [*args, *(given.pop(n) for n in names[len(args) :] if n in given)]
+        # Arguments that are no tensors were fixed by the trace, and may be left out.
+        for known in known_args[len(values) :]:
+            if _holds_tensors(known):
+                raise TypeError(self._failure(f"missing a required argument: '{names[len(values)]}'", args, kwargs))
+            values.append(known)
+        if len(values) > len(known_args):
+            raise TypeError(self._failure("too many positional arguments", args, kwargs))
+        named = {name: given.pop(name, known) for name, known in known_kwargs.items()}
+        if given:
+            raise TypeError(self._failure(f"got an unexpected keyword argument '{next(iter(given))}'", args, kwargs))
+        tensors: list[Any] = []
+        for known, value in zip([*known_args, *known_kwargs.values()], [*values, *named.values()]):
+            tensors += self._tensors_of(known, value, args, kwargs)
+        return tensors
+
+    def _tensors_of(self, known: Any, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        if not _holds_tensors(known):
+            if value is not known and value != known:
+                raise TypeError(self._failure(f"Can not cast {value!r} to {spec_text(known)}", args, kwargs))
+            return []
+        specs = nest.flatten(known, expand_composites=True)
+        found = nest.flatten(value, expand_composites=True) if nest.is_nested(known) or len(specs) > 1 else [value]
+        if len(found) != len(specs) or any(isinstance(x, TensorSpec) for x in found):
+            raise TypeError(self._failure(f"Can not cast {value!r} to {spec_text(known)}", args, kwargs))
+        return [convert_to_tensor(x) for x, spec in zip(found, specs) if isinstance(spec, TensorSpec)]
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors of a call that gives them one by one, by position or by the names of the inputs."""
+        names = self._argument_names()
+        head = f"{self.graph.name}({', '.join(names)})"
+        if len(args) > len(names):
+            raise TypeError(f"{head} takes {len(names)} positional arguments, got {len(args)}.")
+        missing = [n for n in names[len(args) :] if n not in kwargs]
+        if missing:
+            raise TypeError(f"{head} missing required arguments: {', '.join(missing)}.")
+        extra = [n for n in kwargs if n not in names[len(args) :]]
+        if extra:
+            raise TypeError(f"{head} got unexpected keyword arguments: {', '.join(extra)}.")
+        tensors = [*args, *(kwargs[n] for n in names[len(args) :])]
+        for number, tensor in enumerate(tensors):
+            if not _core.is_tensor(tensor):
+                raise TypeError(
+                    f"{head}: expected argument #{number}(zero-based) to be a Tensor; got {type(tensor).__name__} "
+                    f"({tensor})."
+                )
+        return [convert_to_tensor(t) for t in tensors]
+
+    def _argument_names(self) -> list[str]:
+        return self.graph.input_names
+
+    def _failure(self, problem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return (
+            f"Binding inputs to tf.function failed due to `{problem}`. Received args: {args} and kwargs: {kwargs} for "
+            f"signature: {self._signature_text()}."
+        )
+
+    # ---- what it is
+
+    inputs = property(lambda self: self.graph.inputs)
+    outputs = property(lambda self: self.graph.outputs)
+    variables = property(lambda self: tuple(self.graph.variables_used))
+    trainable_variables = property(lambda self: tuple(v for v in self.graph.variables_used if v.trainable))
+    captured_inputs = property(lambda self: [*self.graph.captures, *self.graph.variables_used])
+    output_dtypes = property(lambda self: self._structured([t.dtype for t in self.graph.outputs]))
+    output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs]))
+
+    def _structured(self, values: list[Any]) -> Any:
+        found = iter(values)
+        leaves = [next(found) if leaf is True else leaf for leaf in self._leaves]
+        return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The result with the graph's tensors in it."""
+        return self._structured(self.graph.outputs)
+
+    @property
+    def structured_input_signature(self) -> tuple[Any, Any]:
+        """The arguments with a `tf.TensorSpec` for each tensor."""
+        return self.signature.described(self._parameters.argument_names(self.signature.args, self.signature.kwargs))
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The arguments, the result and the captures, one per line."""
+        args, kwargs = self.signature.described()
+        names = self._parameters.argument_names(args, kwargs)
+        kinds = _kinds(self._parameters, len(args), len(kwargs), args)
+        lines = [f"  {n} ({k}): {spec_text(v)}" for n, k, v in zip(names, kinds, [*args, *kwargs.values()])]
+        captures = [f"  {id(t)}: {spec_text(t)}" for t in self.captured_inputs]
+        return "\n".join(
+            ["Input Parameters:", *(lines or ["  None"]), "Output Type:", f"  {spec_text(self.structured_outputs)}"]
+            + ["Captures:", *(captures or ["  None"])]
+        )
+
+    def _signature_text(self) -> str:
+        args, kwargs = self.signature.described()
+        names = self._parameters.argument_names(args, kwargs)
+        parts = [f"{n}: {spec_text(v)}" for n, v in zip(names, [*args, *kwargs.values()])]
+        return f"({', '.join(parts)}) -> {spec_text(self.structured_outputs)}"
+
+    def text(self) -> str:
+        """The nodes of the graph, one per line."""
+        return picture.text(self.graph)
+
+    def graph_svg(self) -> str:
+        """The graph as a picture."""
+        return picture.svg(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self._signature_text()} at 0x{id(self):X}>"
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+
+def _holds_tensors(described: Any) -> bool:
+    return any(isinstance(leaf, TensorSpec) for leaf in nest.flatten(described, expand_composites=True))
+
+
+def _kinds(signature: Signature, positional: int, named: int, args: tuple[Any, ...]) -> list[str]:
+    """The kind of each parameter, as `inspect` names it; positional only if a Python value is fixed among them."""
+    parameters = [] if signature.parameters is None else list(signature.parameters.parameters.values())
+    kinds = [p.kind.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY][:positional]
+    kinds += ["POSITIONAL_ONLY"] * (positional - len(kinds))
+    kinds = ["POSITIONAL_ONLY" if k == "VAR_POSITIONAL" else k for k in kinds]
+    return kinds + ["KEYWORD_ONLY"] * named
