@@ -43,6 +43,7 @@ class Graph(VariablesOfGraph, _core.Graph):
     """
 
     may_create_variables = True
+    name = "graph"
 
     def __new__(cls) -> Graph:
         return super().__new__(cls, None, True)

@@ -215,7 +215,7 @@ async def coroutine():
 @pytest.mark.parametrize(
     "function",
     [generator, coroutine, len, tf.reduce_mean, tf.sin, np.mean, functools.reduce, int, eval("lambda x: x")],
-    ids=str,
+    ids=lambda function: getattr(function, "__name__", "function"),
 )
 def test_left_alone(function):
     assert convert(function) is function
