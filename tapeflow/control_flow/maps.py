@@ -55,7 +55,7 @@ def _stacked(results: list[Any]) -> Any:
 def _count_of(tensor: Any) -> Any:
     """The size of the first dimension: a number if it is known."""
     known = tensor.shape[0] if tensor.shape.rank else None
-    return _core.shape_of(tensor, int32)[0] if known is None else known
+    return primitives.Shape(tensor, int32)[0] if known is None else known
 
 
 def _row(elems: Any, flat: list[Any], position: Any) -> Any:

@@ -161,7 +161,7 @@ class TensorArray:
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
         if self._buffer is not None:
-            return _core.shape_of(self._buffer, int32)[0]
+            return primitives.Shape(self._buffer, int32)[0]
         return convert_to_tensor(len(self._tensors), dtype=int32)
 
     def identity(self) -> TensorArray:
@@ -269,7 +269,7 @@ class TensorArray:
         """All elements joined along their first dimension."""
         if self._buffer is not None:
             rows = self.stack()
-            sizes = _core.shape_of(rows, int32)
+            sizes = primitives.Shape(rows, int32)
             return primitives.Reshape(rows, primitives.ConcatV2([sizes[:1] * sizes[1:2], sizes[2:]], 0))
         if not self._tensors:
             return zeros([0], self._dtype)

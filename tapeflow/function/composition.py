@@ -152,6 +152,14 @@ def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
     open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
     for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else range(_PROBES)):
         yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
+    # An integer vector may be the shape of what the others hold: the last one is also tried with large elements.
+    vectors = [i for i, x in enumerate(symbolic) if x.dtype.is_integer and x.shape.rank == 1]
+    for number, size in product((4, 5, 13) if vectors else (), (2, 1)):
+        samples = [_sample(x, lambda: size, 1, np.zeros) for x in symbolic]  # noqa: B023
+        samples[vectors[-1]] = convert_to_tensor(
+            np.full(samples[vectors[-1]].shape, number), symbolic[vectors[-1]].dtype
+        )
+        yield None, np.zeros, samples
     chance = Random(0)
     for _ in range(_MIXTURES if sum(map(len, open_dims)) > 1 else 0):
         fill = chance.choice(_FILLS)
