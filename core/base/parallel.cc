@@ -27,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto spin_time = std::chrono::microseconds(40);  // about what waking a sleeping thread costs
 constexpr int64_t chunks_per_thread = 4;                   // so that a thread which starts late still finds work
 constexpr int64_t max_chunks = 0xffff;
-constexpr int questions_that_wake = 16;
 
 thread_local bool inside_region = false;
 
@@ -90,20 +89,6 @@ class Pool {
     return true;
   }
 
-  // Awake: looking for work, or at it. After a row of questions in short time the workers are woken for the next one.
-  bool awake() {
-    if (busy_.load(std::memory_order_relaxed)) return false;
-    if (started_ && sleepers_.load(std::memory_order_relaxed) == 0) return true;
-    const Clock::time_point now = Clock::now();
-    questions_ = now - last_question_ < spin_time ? questions_ + 1 : 0;
-    last_question_ = now;
-    if (questions_ >= questions_that_wake) {
-      questions_ = 0;
-      wake_for_nothing();
-    }
-    return false;
-  }
-
   // Lets the workers end. A job that is running is finished by its caller.
   void retire() {
     if (!retired_.exchange(true)) wake_sleepers();
@@ -113,15 +98,6 @@ class Pool {
   void forget_workers() { retired_.store(true); }
 
  private:
-  // Workers that find no work spin for a while before they sleep again.
-  void wake_for_nothing() {
-    if (busy_.exchange(true, std::memory_order_acquire)) return;
-    start_workers();
-    busy_.store(false, std::memory_order_release);
-    calls_.fetch_add(1);
-    wake_sleepers();
-  }
-
   void wake_sleepers() {
     if (sleepers_.load() == 0) return;
     { std::lock_guard lock(sleep_mutex_); }  // a worker between its last look and its sleep holds it
@@ -145,8 +121,8 @@ class Pool {
 
   void serve() {
     inside_region = true;
-    uint64_t seen = 0, heard = 0;
-    auto called = [&] { return Ticket{ticket_.load()}.job() != seen || calls_.load() != heard || retired_.load(); };
+    uint64_t seen = 0;
+    auto called = [&] { return Ticket{ticket_.load()}.job() != seen || retired_.load(); };
     while (!retired_.load()) {
       if (!spin_until(called)) {
         std::unique_lock lock(sleep_mutex_);
@@ -154,7 +130,6 @@ class Pool {
         wake_.wait(lock, called);
         sleepers_.fetch_sub(1);
       }
-      heard = calls_.load(std::memory_order_relaxed);
       seen = Ticket{ticket_.load(std::memory_order_relaxed)}.job();
       work(false);
     }
@@ -194,9 +169,6 @@ class Pool {
   std::atomic<bool> busy_{false};
   std::atomic<bool> retired_{false};
   std::atomic<int> sleepers_{0};
-  std::atomic<uint64_t> calls_{0};  // for nothing
-  Clock::time_point last_question_;
-  int questions_ = 0;
   bool started_ = false;
   const int threads_;
   Pool* const previous_;  // keeps what is never freed in reach of leak checkers
@@ -269,11 +241,6 @@ void parallel_for(int64_t n, int64_t grain, Body body) {
     if (chunk < n && pool(threads).run(n, chunk, (n + chunk - 1) / chunk, body)) return;
   }
   body(0, n);
-}
-
-bool workers_awake() {
-  const int threads = thread_count();
-  return threads > 1 && !inside_region && pool(threads).awake();
 }
 
 int thread_count() {

@@ -37,9 +37,6 @@ class FunctionRef<Result(Args...)> {
 // The first exception of a body is rethrown on the caller; ranges not yet started are then skipped.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
-// Whether workers are awake, so that work of a few microseconds is worth sharing. Who asks again and again wakes them.
-bool workers_awake();
-
 // Threads that parallel_for may use, the caller included. The default is the number of cores this process may use.
 int thread_count();
 void set_thread_count(int count);  // 0 restores the default

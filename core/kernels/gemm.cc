@@ -161,7 +161,7 @@ void multiply_product(const Product<T>& p) {
     multiply_complex_product(p);
   } else {
     const int64_t work = cost(p);
-    if (work < cost_worth_threads && (work < 2 * cost_of_a_task || !workers_awake())) return multiply_own(p);
+    if (work < cost_worth_threads) return multiply_own(p);
     const int threads = thread_count();
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
