@@ -24,13 +24,15 @@ skipped = {
     "numpy_function": "its function takes the values of the tensors when the graph runs",
     "py_function": "its function takes the values of the tensors when the graph runs",
     "debugging.assert_same_float_dtype": "it gives a dtype, not a tensor",
+    "compat.v1.scatter_add": "every run changes the variable once more",
+    "compat.v1.scatter_nd_add": "every run changes the variable once more",
+    "compat.v1.scatter_nd_sub": "every run changes the variable once more",
+    "compat.v1.scatter_sub": "every run changes the variable once more",
 }
 # What has to know the dimensions while tracing, and why.
 needs_dimensions = {
+    "compat.v1.layers.flatten": "the result's second dimension is a static one",
     "hessians": "one gradient per element is a node of the graph",
-    "map_fn": "one call per row is traced",
-    "scan": "one call per row is traced",
-    "vectorized_map": "one call per row is traced",
 }
 
 
@@ -83,17 +85,18 @@ def first_call(path: str, function: Any) -> Example | None:
             continue
         try:
             found = Example(function, node)
+            if not found.places:
+                continue
             found.run(found.values)
         except Exception:  # a name of an example above, or a list of tensors that is not to be one tensor
             continue
-        if found.places:
-            return found
+        return found
     return None
 
 
 functions: dict[int, tuple[str, Any]] = {}
 for _path, _value in public_definitions():
-    if callable(_value) and not isinstance(_value, type) and not _path.startswith("raw_ops."):
+    if callable(_value) and not isinstance(_value, type) and not _path.startswith(("raw_ops.", "config.")):
         functions.setdefault(id(_value), (_path, _value))
 PATHS = dict(sorted(functions.values()))
 
