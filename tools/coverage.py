@@ -16,7 +16,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "coverage.md"
 TO_COME = "not written yet"
 CHECKS = "not written yet: it must see every operation; `tf.debugging.check_numerics` checks one tensor"
 RAGGED = "shapes of nested ragged structures"
-GRAPHS = "graphs come with a later release"
+GRAPHS = "not written yet: parts of graphs that few programs name"
 PICTURES = "decoders and encoders of picture files other than PNG"
 USER_TYPES = "user-made types of tensors; tapes take nested structures"
 
@@ -24,13 +24,9 @@ USER_TYPES = "user-made types of tensors; tapes take nested structures"
 reason_by_prefix = {
     "tf.": TO_COME,
     "tf.CriticalSection": "locks between parts of a graph; a Python lock in eager programs",
-    "tf.Graph": GRAPHS,
-    "tf.Operation": GRAPHS,
     "tf.OptionalSpec": "values of input pipelines",
-    "tf.RegisterGradient": "gradients by the name of a graph's operation; use `tf.custom_gradient`",
     "tf.TensorArraySpec": GRAPHS,
     "tf.audio": "decoding of sound files",
-    "tf.autograph": "Python control flow turned into graphs; comes with `tf.function`",
     "tf.compat.dimension": "TensorFlow 1",
     "tf.check_pinned": "memory of GPUs",
     "tf.compat.forward_compatibility_horizon": "dates of TensorFlow's own graph format",
@@ -60,14 +56,13 @@ reason_by_prefix = {
     "tf.experimental.dispatch_for_unary_elementwise_apis": USER_TYPES,
     "tf.experimental.enable_strict_mode": "warnings of TensorFlow's own deprecations",
     "tf.experimental.extension_type": USER_TYPES,
-    "tf.experimental.function_executor_type": GRAPHS,
+    "tf.experimental.function_executor_type": "executors of TensorFlow's runtime",
     "tf.experimental.register_filesystem_plugin": "files and serialised examples",
     "tf.experimental.unregister_dispatch_for": USER_TYPES,
     "tf.experimental.dlpack": "tensors have `__dlpack__` themselves",
     "tf.experimental.dtensor": "several devices or machines",
     "tf.experimental.tensorrt": "another runtime",
     "tf.feature_column": "deprecated by TensorFlow itself",
-    "tf.function": GRAPHS,
     "tf.graph_util": "graph files",
     "tf.gradients": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",
     "tf.hessians": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",
@@ -86,8 +81,6 @@ reason_by_prefix = {
     "tf.image.random_jpeg_quality": PICTURES,
     "tf.image.stateless_random_jpeg_quality": PICTURES,
     "tf.import_graph_def": "graph files",
-    "tf.init_scope": GRAPHS,
-    "tf.inside_function": GRAPHS,
     "tf.load_library": "kernels built against TensorFlow's own library",
     "tf.load_op_library": "kernels built against TensorFlow's own library",
     "tf.math.sobol_sample": "needs a table of direction numbers for 21201 dimensions; SciPy's `qmc.Sobol` has it",

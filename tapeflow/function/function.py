@@ -292,6 +292,17 @@ def functions_run_eagerly() -> bool:
     return _core.get_run_eagerly()
 
 
+@public("inside_function")
+def inside_function() -> bool:
+    """Whether a `tf.function` is being traced.
+
+    >>> tf.inside_function()
+    False
+    """
+    graph = _core.current_graph()
+    return graph is not None and not graph.takes_everything
+
+
 @public("function", "compat.v1.function")
 def function(
     func: Callable[..., Any] | None = None,

@@ -1,0 +1,36 @@
+// Bodies of a plan's tensors: they stay the same from run to run, and show other memory in each.
+#pragma once
+#include <cstring>
+
+#include "tensor/tensor.h"
+
+namespace tapeflow {
+
+// Lets a body show the elements of a tensor, until it is released.
+inline void bind(TensorBody* body, const Tensor& t) {
+  const void* data = t.raw();
+  TensorBody* from = t.body();
+  if (from->buffer) {
+    from->buffer->retain();
+    body->buffer = from->buffer;
+    body->data = const_cast<void*>(data);
+  } else {
+    std::memcpy(body->small, data, sizeof body->small);
+    body->data = body->small;
+  }
+}
+inline void release(TensorBody* body) {
+  if (body->buffer) body->buffer->drop();
+  body->buffer = nullptr;
+  body->data = body->small;
+}
+// The same for elements that lie inside those of another body.
+inline void lie_in(TensorBody* body, TensorBody* root, size_t offset) {
+  if (root->buffer) {
+    root->buffer->retain();
+    body->buffer = root->buffer;
+  }
+  body->data = static_cast<char*>(root->data) + offset;
+}
+
+}  // namespace tapeflow
