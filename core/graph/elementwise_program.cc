@@ -2,6 +2,7 @@
 #include "graph/elementwise_program.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/parallel.h"
 
@@ -34,7 +35,29 @@ void ElementwiseProgram::finish() {
   slots_ = int(used.size());
   while (block_ > 128 && slots_ * block_ > kScratchFloats) block_ /= 2;
   block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
+  repeat_short_rows();
 }
+
+void ElementwiseProgram::repeat_short_rows() {
+  if (row_length_ == 0 || 2 * row_length_ > block_) return;
+  for (const Step& s : steps_)
+    for (const Operand& o : {s.a, s.b})
+      if (o.body && o.layout == Layout::column) return;
+  for (Step& s : steps_)
+    for (Operand* o : {&s.a, &s.b}) {
+      if (!o->body || o->layout != Layout::row) continue;
+      auto at = std::find(repeated_.begin(), repeated_.end(), o->body);
+      o->repeated = int(at - repeated_.begin());
+      if (at == repeated_.end()) repeated_.push_back(o->body);
+    }
+}
+
+// What one run of the steps works on.
+struct ElementwiseProgram::Block {
+  float* scratch;
+  const float* repeated;
+  int64_t at, row, column, n;
+};
 
 void ElementwiseProgram::run() const {
   int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
@@ -56,23 +79,31 @@ void ElementwiseProgram::run_range(int64_t begin, int64_t end) const {
     more.resize(size_t(slots_ * block_));
     scratch = more.data();
   }
-  if (row_length_ == 0) {
-    for (int64_t at = begin; at < end; at += block_) run_block(scratch, at, 0, 0, std::min(block_, end - at));
+  if (row_length_ == 0 || !repeated_.empty()) {
+    // Ranges begin at whole rows, and so do blocks of whole rows.
+    int64_t block = row_length_ == 0 ? block_ : block_ / row_length_ * row_length_;
+    std::vector<float> repeated(repeated_.size() * size_t(block_));
+    for (size_t k = 0; k < repeated_.size(); ++k)
+      for (int64_t i = 0; i < std::min(block, end - begin); i += row_length_)
+        std::memcpy(repeated.data() + int64_t(k) * block_ + i, repeated_[k]->data, size_t(row_length_) * sizeof(float));
+    for (int64_t at = begin; at < end; at += block) run_block({scratch, repeated.data(), at, 0, 0, std::min(block, end - at)});
     return;
   }
   for (int64_t at = begin; at < end;) {
     int64_t column = at % row_length_, n = std::min(block_, row_length_ - column);
-    run_block(scratch, at, at / row_length_, column, n);
+    run_block({scratch, nullptr, at, at / row_length_, column, n});
     at += n;
   }
 }
 
-void ElementwiseProgram::run_block(float* scratch, int64_t at, int64_t row, int64_t column, int64_t n) const {
+void ElementwiseProgram::run_block(const Block& block) const {
+  const auto& [scratch, repeated, at, row, column, n] = block;
   auto source = [&](const Operand& o) -> const float* {
     if (o.step >= 0) {
       const Step& s = steps_[size_t(o.step)];
       return s.target ? static_cast<const float*>(s.target->data) + at : scratch + s.slot * block_;
     }
+    if (o.repeated >= 0) return repeated + o.repeated * block_;
     const float* p = static_cast<const float*>(o.body->data);
     switch (o.layout) {
       case Layout::full: return p + at;

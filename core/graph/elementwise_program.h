@@ -16,6 +16,7 @@ class ElementwiseProgram {
     TensorBody* body = nullptr;  // elements in memory; null: the result of `step`, in scratch memory
     int step = -1;
     Layout layout = Layout::full;
+    int repeated = -1;  // of a short row: which of the repeated ones
   };
   struct Step {
     UnaryLoop unary = nullptr;
@@ -40,10 +41,13 @@ class ElementwiseProgram {
   void run() const;
 
  private:
+  void repeat_short_rows();
   void run_range(int64_t begin, int64_t end) const;
-  void run_block(float* scratch, int64_t at, int64_t row, int64_t column, int64_t n) const;
+  struct Block;
+  void run_block(const Block&) const;
 
   std::vector<Step> steps_;
+  std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
   int64_t size_, row_length_;  // a row length of 0: no operand needs rows
   int64_t block_ = 1024;
   int slots_ = 0;
