@@ -357,7 +357,7 @@ void Tape::record(const Call& call) {
 
   const Op& op = call.op;
   Keep keep = op.keep;
-  if (waits(call))
+  if (thread_state().stage && waits(call))
     keep = keep_everything;
   else if (op.keep_by_input)
     keep = (is_followed(input[0]) ? op.keep_for[0] : 0) | (is_followed(input[1]) ? op.keep_for[1] : 0);

@@ -26,14 +26,13 @@ void stop_recorder(const Recorder* recorder) {
 namespace {
 
 // What is traced becomes a node. True if it did.
-bool staged(Call& call, Stage* stage, bool symbolic) {
+bool staged(Call& call, Stage* stage) {
   if (stage && stage->takes(call)) {
     stage->add(call);
     return true;
   }
-  if (symbolic)
-    for (const Tensor& t : call.in)
-      if (t.symbolic()) fail_escaped(call.name(), t);
+  for (const Tensor& t : call.in)
+    if (t.symbolic()) fail_escaped(call.name(), t);
   return false;
 }
 
@@ -55,11 +54,11 @@ bool wait(Call& call) {
   return true;
 }
 
-void run_kernel(Call& call, ThreadState& state) {
+void run_kernel(Call& call, ThreadState& state, bool computed) {
   const bool elementwise = call.op.float_unary || call.op.float_binary;
   if (elementwise && !state.in_kernel && wait(call)) return;
-  for (const Tensor& t : call.in)
-    if (t) t.raw();
+  if (!computed)
+    for (const Tensor& t : call.in) t.raw();
   if (!call.op.makes_outputs)
     for (const Spec& spec : call.specs) call.out.push_back(Tensor::allocate(spec.dtype, spec.shape));
   if (elementwise) return call.op.kernel(call);
@@ -87,11 +86,11 @@ void fail_escaped(const char* operation, const Tensor& t) {
 
 void dispatch(Call& call) {
   ThreadState& state = thread_state();
-  bool symbolic = false;
-  for (const Tensor& t : call.in) symbolic |= t.symbolic();
-  if (!(symbolic || state.stage) || !staged(call, state.stage, symbolic)) {
+  bool computed = true;
+  for (const Tensor& t : call.in) computed &= t.computed();
+  if ((computed && !state.stage) || !staged(call, state.stage)) {
     if (call.op.infer) call.op.infer(call);
-    run_kernel(call, state);
+    run_kernel(call, state, computed);
   }
   // Outermost first: what an inner recorder does with the result is itself followed by those outside of it.
   for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);

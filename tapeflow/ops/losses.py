@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.types.dtypes import float32, float64, int32
+from tapeflow.types.dtypes import float32, float64, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 
 
@@ -88,7 +88,15 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     >>> tf.nn.sparse_softmax_cross_entropy_with_logits([0], [[0., 0.]])
     [0.6931472]
     """
-    labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+    if not isinstance(labels, _core.Tensor):
+        labels = convert_to_tensor(labels)
+    if not isinstance(logits, _core.Tensor):
+        logits = convert_to_tensor(logits)
+    if logits.dtype in (float32, float64) and labels.dtype in (int32, int64):
+        try:
+            return primitives.SparseSoftmaxCrossEntropyWithLogits(logits, labels)
+        except InvalidArgumentError:
+            pass  # the questions below say what is wrong, or it is said again at the end
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     if None not in (labels.shape.rank, logits.shape.rank) and labels.shape.rank != logits.shape.rank - 1:
