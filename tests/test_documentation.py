@@ -74,7 +74,9 @@ def untouched_process(monkeypatch, tmp_path):
     monkeypatch.setattr(config, "_settings", config._Settings())
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.chdir(tmp_path)
+    level = tf.get_logger().level
     yield
+    tf.get_logger().setLevel(level)
     for name in [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]:
         del sys.modules[name]
 

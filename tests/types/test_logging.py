@@ -13,6 +13,7 @@ def test_logger():
 
 
 def test_warning(caplog):
+    caplog.set_level(logging.WARNING, "tensorflow")
     warn("a value of %d", 5)
     assert [(record.name, record.levelname, record.getMessage()) for record in caplog.records] == [
         ("tensorflow", "WARNING", "a value of 5")
