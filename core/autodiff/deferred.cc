@@ -19,16 +19,10 @@ struct Plan {
 
 const Plan& plan_of(const Params& params) { return *static_cast<const Plan*>(params[0].object.get()); }
 
-Params own_params(const Params& params) {
-  Params own = Params::sized(params.size() - 1);
-  for (int i = 1; i < int(params.size()); ++i) own.mutable_at(i - 1) = params[i];
-  return own;
-}
-
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
-SmallVector<Tensor, 4> run_rule(const Params& all, std::span<const Tensor> in) {
+std::vector<Tensor> run_rule(const Params& all, std::span<const Tensor> in) {
   const Plan& plan = plan_of(all);
-  Params params = own_params(all);
+  Params params = all.without_first();
   SmallVector<Tensor, 4> dy;
   size_t next = size_t(plan.inputs + plan.outputs);
   for (bool flows : plan.flows) dy.push_back(flows ? in[next++] : Tensor());
@@ -36,7 +30,7 @@ SmallVector<Tensor, 4> run_rule(const Params& all, std::span<const Tensor> in) {
                       {},       nullptr, dy, plan.wanted, {}, {}};
   context.result.resize(size_t(plan.inputs));
   plan.op->vjp(context);
-  SmallVector<Tensor, 4> result;
+  std::vector<Tensor> result;
   for (int i = 0; i < plan.inputs; ++i) {
     if (!plan.wanted[size_t(i)]) continue;
     const Tensor& dx = context.result[size_t(i)];
@@ -62,7 +56,7 @@ const Op& deferred_op = define_inner(Op{
           for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, run_rule); },
+    .vjp = [](RuleContext& c) { differentiate_run(c, [&](std::span<const Tensor> in) { return run_rule(c.params, in); }); },
     .keep = keep_everything,
     .stateful = true,
     .rule_needs_values = true,
@@ -70,18 +64,19 @@ const Op& deferred_op = define_inner(Op{
 
 }  // namespace
 
-void differentiate_run(RuleContext& c, SmallVector<Tensor, 4> (*run)(const Params&, std::span<const Tensor> in)) {
+void differentiate_run(RuleContext& c, FunctionRef<std::vector<Tensor>(std::span<const Tensor>)> run, int first) {
   Tape tape(false, false);
   SmallVector<ValueIndex, 8> sources, targets;
   SmallVector<Spec, 4> specs;
   SmallVector<Tensor, 4> in, dy;
-  for (int i = 0; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
+  for (int i = first; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
   tape.start();
-  for (int i = 0; i < c.inputs(); ++i) {
-    if (c.wants(i)) tape.watch(in[size_t(i)]);
-    sources.push_back(c.wants(i) ? tape.find(in[size_t(i)]) : kNotFollowed);
+  for (int i = first; i < c.inputs(); ++i) {
+    const Tensor& x = in[size_t(i - first)];
+    if (c.wants(i)) tape.watch(x);
+    sources.push_back(c.wants(i) ? tape.find(x) : kNotFollowed);
   }
-  SmallVector<Tensor, 4> result = run(c.params, in);
+  std::vector<Tensor> result = run(in);
   tape.stop();
   for (size_t j = 0; j < result.size(); ++j) {
     if (!c.has_dy(int(j))) continue;
@@ -90,8 +85,10 @@ void differentiate_run(RuleContext& c, SmallVector<Tensor, 4> (*run)(const Param
     dy.push_back(c.dy(int(j)));
   }
   std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
-  for (int i = 0; i < c.inputs(); ++i)
-    if (flow[size_t(i)]) c.set(i, densified(flow[size_t(i)], c.shape(i)));
+  for (int i = first; i < c.inputs(); ++i) {
+    const Cotangent& dx = flow[size_t(i - first)];
+    if (dx) c.set(i, densified(dx, c.shape(i)));
+  }
 }
 
 bool waits(const Call& call) {
@@ -145,10 +142,7 @@ void defer_rule(RuleContext& c) {
     plan->flows.push_back(c.has_dy(j));
     if (c.has_dy(j)) in.push_back(c.dy(j));
   }
-  Params params = Params::sized(c.params.size() + 1);
-  params.mutable_at(0) = Param(std::shared_ptr<void>(plan));
-  for (int i = 0; i < int(c.params.size()); ++i) params.mutable_at(i + 1) = c.params[i];
-  SmallVector<Tensor, 2> out = run_all(deferred_op, in, params);
+  SmallVector<Tensor, 2> out = run_all(deferred_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), c.params));
   size_t next = 0;
   for (int i = 0; i < c.inputs(); ++i)
     if (c.wants(i)) c.set(i, out[next++]);

@@ -1,6 +1,7 @@
 // Rules that wait: while tracing, a rule that needs to know shapes or elements which are not known yet becomes an
 // operation of its own, `Deferred`, that runs the rule when they are. It is differentiable like any other.
 #pragma once
+#include "base/parallel.h"
 #include "op/op.h"
 
 namespace tapeflow {
@@ -9,8 +10,8 @@ namespace tapeflow {
 bool waits(const Call&);
 bool waits(const RuleContext&);  // its kept tensors are all there
 
-// The VJP of an operation that runs other operations: runs them again on its inputs, under a tape.
-void differentiate_run(RuleContext&, SmallVector<Tensor, 4> (*run)(const Params&, std::span<const Tensor> in));
+// The VJP of an operation that runs other operations: runs them again on its inputs from `first` on, under a tape.
+void differentiate_run(RuleContext&, FunctionRef<std::vector<Tensor>(std::span<const Tensor> in)> run, int first = 0);
 
 // Runs the rule of a Deferred operation, if what it waited for is known now; sets call.out. False otherwise.
 bool run_deferred(Call&);

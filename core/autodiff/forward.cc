@@ -67,16 +67,16 @@ struct TangentPlan {
 };
 const TangentPlan& plan_of(const Params& params) { return *static_cast<const TangentPlan*>(params[0].object.get()); }
 
-SmallVector<Tensor, 4> run_tangents(const Params& params, std::span<const Tensor> in) {
+std::vector<Tensor> run_tangents(const Params& params, std::span<const Tensor> in) {
   const TangentPlan& plan = plan_of(params);
-  Params own = Params::sized(params.size() - 1);
-  for (int i = 1; i < int(params.size()); ++i) own.mutable_at(i - 1) = params[i];
+  Params own = params.without_first();
   SmallVector<Tensor, 4> x_dot;
   size_t next = plan.inputs + plan.outputs;
   for (bool flows : plan.flows) x_dot.push_back(flows ? in[next++] : Tensor());
   Call call(*plan.op, in.subspan(0, plan.inputs), own);
   for (const Tensor& y : in.subspan(plan.inputs, plan.outputs)) call.out.push_back(y);
-  SmallVector<Tensor, 4> y_dot = tangents_of(call, x_dot), result;
+  SmallVector<Tensor, 4> y_dot = tangents_of(call, x_dot);
+  std::vector<Tensor> result;
   for (size_t j = 0; j < plan.outputs; ++j)
     if (differentiable.has(call.out[j].dtype())) result.push_back(y_dot[j] ? y_dot[j] : zeros_like(call.out[j]));
   return result;
@@ -97,7 +97,7 @@ const Op& deferred_tangent_op = define_inner(Op{
           for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, run_tangents); },
+    .vjp = [](RuleContext& c) { differentiate_run(c, [&](std::span<const Tensor> in) { return run_tangents(c.params, in); }); },
     .keep = keep_everything,
     .stateful = true,
     .rule_needs_values = true,
@@ -115,10 +115,7 @@ SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> 
     plan->flows.push_back(bool(t));
     if (t) in.push_back(t);
   }
-  Params params = Params::sized(call.params.size() + 1);
-  params.mutable_at(0) = Param(std::shared_ptr<void>(plan));
-  for (int i = 0; i < int(call.params.size()); ++i) params.mutable_at(i + 1) = call.params[i];
-  SmallVector<Tensor, 2> found = run_all(deferred_tangent_op, in, params);
+  SmallVector<Tensor, 2> found = run_all(deferred_tangent_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), call.params));
   SmallVector<Tensor, 4> y_dot;
   size_t next = 0;
   for (const Tensor& y : call.out) y_dot.push_back(differentiable.has(y.dtype()) ? found[next++] : Tensor());

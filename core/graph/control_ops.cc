@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autodiff/deferred.h"
 #include "graph/differentiate.h"
 #include "ops/ops.h"
 
@@ -13,35 +14,11 @@ namespace {
 
 const std::shared_ptr<Graph>& graph_in(const Param& p) { return *static_cast<const std::shared_ptr<Graph>*>(p.object.get()); }
 
+// While it lives, nodes run a second time, for their derivative.
 struct Replay {
   bool before = std::exchange(replaying(), true);
   ~Replay() { replaying() = before; }
 };
-
-// Calls f under a tape and sets the gradients of the inputs of the rule from `first` on.
-template <class F> void differentiate_by_tape(RuleContext& c, int first, F f) {
-  Tape tape(false, true);
-  SmallVector<Tensor, 8> in;
-  for (int i = first; i < c.inputs(); ++i) in.push_back(identity(c.x(i)));
-  tape.start();
-  for (const Tensor& t : in) tape.watch(t);
-  Replay replay;
-  std::vector<Tensor> out = f(std::span<const Tensor>(in.begin(), in.size()));
-  tape.stop();
-  SmallVector<ValueIndex, 8> targets, sources;
-  SmallVector<Spec, 4> specs;
-  SmallVector<Tensor, 8> dy;
-  for (size_t j = 0; j < out.size(); ++j) {
-    if (!c.has_dy(int(j))) continue;
-    targets.push_back(tape.find(out[j]));
-    specs.push_back({out[j].dtype(), out[j].shape()});
-    dy.push_back(c.dy(int(j)));
-  }
-  for (const Tensor& t : in) sources.push_back(tape.find(t));
-  std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
-  for (size_t i = 0; i < in.size(); ++i)
-    if (flow[i] && c.wants(first + int(i))) c.set(first + int(i), densified(flow[i], in[i].shape()));
-}
 
 bool is_true(const Tensor& t, const char* who) {
   if (t.size() != 1) fail(ErrorKind::invalid_argument, who, ": the condition must be one value; got shape ", t.shape());
@@ -90,7 +67,8 @@ const Op& case_op = define_inner(Op{
         [](RuleContext& c) {
           Call call(c.op, c.kept_inputs, c.params);
           const auto& graph = graph_in(c.params[int(chosen_branch(call))]);
-          differentiate_by_tape(c, 1, [&](std::span<const Tensor> in) { return call_graph(graph, in); });
+          Replay replay;
+          differentiate_run(c, [&](std::span<const Tensor> in) { return call_graph(graph, in); }, 1);
         },
     .keep = keep_everything,
     .stateful = true,
@@ -133,7 +111,11 @@ const Op& while_op = define_inner(Op{
           for (Tensor& t : run_loop(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_by_tape(c, 0, [&](std::span<const Tensor> in) { return run_loop(c.params, in); }); },
+    .vjp =
+        [](RuleContext& c) {
+          Replay replay;
+          differentiate_run(c, [&](std::span<const Tensor> in) { return run_loop(c.params, in); });
+        },
     .keep = keep_everything,
     .stateful = true,
     .effect = true,

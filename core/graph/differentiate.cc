@@ -37,23 +37,16 @@ std::vector<uint8_t> dependents(const Graph& graph, std::span<const ValueId> sou
   for (ValueId v : sources) depends[v] = 1;
   for (const Node& node : graph.nodes) {
     bool any = false;
-    for (ValueId v : node.inputs) any |= depends[v];
-    for (int p = 0; p < int(node.params.size()); ++p)
-      if (node.params[p].kind == Param::Kind::tensor) any |= depends[node.params[p].tensor().body()->symbol().value];
+    for_each_operand(node, [&](ValueId v) { any |= depends[v]; });
     if (any)
       for (uint32_t k = 0; k < node.outputs; ++k) depends[node.first_output + k] = 1;
   }
   return depends;
 }
 
-// A graph of its own from part of another one.
 std::shared_ptr<Graph> excerpt(const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects) {
   auto graph = std::make_shared<Graph>();
-  std::vector<Tensor> in;
-  for (ValueId v : given) in.push_back(graph->add_input({from.values[v].tensor.dtype(), from.values[v].tensor.shape()}));
-  EnterStage stage(graph.get());
-  PauseRecording unheard;
-  for (const Tensor& t : interpret(from, {given, in, wanted, effects}, [](ValueId, const Tensor&) {})) graph->outputs.push_back(graph->id_of(t));
+  build_excerpt(*graph, from, given, wanted, effects);
   return graph;
 }
 
@@ -113,9 +106,7 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
   auto cross = [&](ValueId v) { crosses[v] |= !backward[v] && joint.values[v].node != Value::kConstant; };
   for (const Node& node : joint.nodes) {
     if (!node.outputs || !backward[node.first_output]) continue;
-    for (ValueId v : node.inputs) cross(v);
-    for (int p = 0; p < int(node.params.size()); ++p)
-      if (node.params[p].kind == Param::Kind::tensor) cross(node.params[p].tensor().body()->symbol().value);
+    for_each_operand(node, cross);
   }
   for (ValueId v : wanted) cross(v);
   std::vector<ValueId> given, forward_outputs = results;

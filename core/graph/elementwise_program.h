@@ -32,10 +32,6 @@ class ElementwiseProgram {
     steps_.push_back(step);
     return int(steps_.size()) - 1;
   }
-  Step& step(int i) { return steps_[size_t(i)]; }
-  size_t steps() const { return steps_.size(); }
-  void set_row_length(int64_t length) { row_length_ = length; }
-  int64_t row_length() const { return row_length_; }
   // Gives scratch memory to the results that are not stored. Before the first run.
   void finish();
   void run() const;

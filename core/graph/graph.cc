@@ -138,8 +138,7 @@ namespace {
 const char* default_name(const Op& op) {
   static const std::unordered_map<std::string_view, const char*> name_by_op = {
       {"AddV2", "Add"},        {"RealDiv", "truediv"},       {"ConcatV2", "concat"},  {"Pack", "stack"},      {"Unpack", "unstack"},
-      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"FloorMod", "FloorMod"}, {"BatchMatMulV2", "MatMul"},
-      {"ZerosLike", "zeros_like"}, {"OnesLike", "ones_like"}, {"ClipByValue", "clip_by_value"}};
+      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"BatchMatMulV2", "MatMul"}};
   auto it = name_by_op.find(op.name);
   return it == name_by_op.end() ? op.name : it->second;
 }

@@ -24,6 +24,13 @@ struct Node {
   std::string name;  // as TensorFlow names it, "add_1"; unique in the graph
 };
 
+// Calls use(value) for every value that a node uses, as an input or as a parameter.
+template <class Use> void for_each_operand(const Node& node, Use use) {
+  for (ValueId v : node.inputs) use(v);
+  for (int p = 0; p < int(node.params.size()); ++p)
+    if (node.params[p].kind == Param::Kind::tensor) use(node.params[p].tensor().body()->symbol().value);
+}
+
 struct Value {
   static constexpr int kConstant = -1, kInput = -2;
   Tensor tensor;  // the constant, or the symbolic tensor
@@ -139,6 +146,9 @@ struct Excerpt {
   std::span<const int> nodes = {};  // these run whether or not somebody needs their outputs
 };
 std::vector<Tensor> interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
+// Builds an empty graph from part of another one: `given` become its inputs, `wanted` its outputs.
+void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
+                   std::span<const int> nodes = {});
 
 // Operations that the graph layer itself needs.
 const Op& read_variable_op();

@@ -8,24 +8,6 @@
 namespace tapeflow {
 namespace {
 
-// Rows of a matrix whose number is not known: their gradient is sparse all the same, while a rule that waits gives dense ones.
-bool gathers_rows(const RuleContext& c) {
-  static const Op* gather_op = find_op("GatherV2");
-  if (&c.op != gather_op || c.params.has_tensor() || c.params.integer(0) != 0 || c.params.integer(1) != 0) return false;
-  return c.x(0).size() >= 0 && c.x(0).rank() > 0 && c.x(1).shape().known_rank() && c.x(1).size() < 0;
-}
-void give_rows(RuleContext& c) {
-  static const Op& reshape_op = *find_op("Reshape");
-  auto flat = [](const Tensor& t, const Shape& row) {
-    Ints dims;
-    dims.push_back(-1);
-    for (int i = 1; i < row.rank(); ++i) dims.push_back(row[i]);
-    return run(reshape_op, {t}, {Param(dims)});
-  };
-  if (c.x(1).rank() == 1) return c.set_rows(0, c.dy(), c.x(1));
-  c.set_rows(0, flat(c.dy(), c.x(0).shape()), flat(c.x(1), Shape{1}));
-}
-
 class Walk {
  public:
   Walk(Graph& graph, RuleOverride override_rule)
@@ -95,9 +77,7 @@ class Walk {
              "). gradient registry has no entry for: ", op.name);
       RuleContext context{op, params, x, y, {}, nullptr, dy, wanted, {}, {}};
       context.result.resize(inputs.size());
-      if (gathers_rows(context))
-        give_rows(context);
-      else if (waits(context))
+      if (waits(context))
         defer_rule(context);
       else
         op.vjp(context);

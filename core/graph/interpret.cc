@@ -158,9 +158,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
         for (int before : it->second) needed[size_t(before)] = 1;
     if (!node.op || !(needed[i] || (excerpt.effects && node.op->effect))) continue;
     needed[i] = 1;
-    for (ValueId v : node.inputs) use(v, i);
-    for (int p = 0; p < int(node.params.size()); ++p)
-      if (node.params[p].kind == Param::Kind::tensor) use(node.params[p].tensor().body()->symbol().value, i);
+    for_each_operand(node, [&](ValueId v) { use(v, i); });
   }
 
   for (size_t i = 0; i < graph.values.size(); ++i)
@@ -211,6 +209,15 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
   std::vector<Tensor> results;
   for (ValueId v : excerpt.wanted) results.push_back(at[v]);
   return results;
+}
+
+void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
+                   std::span<const int> nodes) {
+  std::vector<Tensor> in;
+  for (ValueId v : given) in.push_back(part.add_input({from.values[v].tensor.dtype(), from.values[v].tensor.shape()}));
+  EnterStage stage(&part);
+  PauseRecording unheard;
+  for (const Tensor& t : interpret(from, {given, in, wanted, effects, nodes}, [](ValueId, const Tensor&) {})) part.outputs.push_back(part.id_of(t));
 }
 
 }  // namespace tapeflow

@@ -17,8 +17,6 @@ class Plan {
   bool fits(std::span<const Tensor> inputs) const;
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
-  size_t steps() const { return steps_.size(); }
-  size_t arena_bytes() const { return arena_bytes_; }
 
  private:
   friend class Planner;
@@ -77,7 +75,6 @@ class Plan {
   std::deque<Made> made_;
   std::vector<Store> stores_;
   std::vector<Result> results_;
-  size_t arena_bytes_ = 0;
   bool running_ = false, flushes_ = true;
 };
 

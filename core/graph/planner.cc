@@ -241,10 +241,6 @@ class Planner {
 
   // ---- in which order, and in which groups
 
-  struct Member {
-    int node;
-    ElementwiseProgram::Step step;
-  };
   struct Scheduled {
     std::vector<int> nodes;
     bool group = false;
@@ -470,7 +466,6 @@ class Planner {
           } else {
             buffer = allocate_buffer(bytes);
             all.push_back(buffer);
-            plan_->arena_bytes_ += bytes;
           }
           buffer->retain();
           body->buffer = buffer;

@@ -18,6 +18,19 @@ Params Params::sized(size_t count) {
   return p;
 }
 
+Params Params::joined(Param first, const Params& rest) {
+  Params all = sized(rest.size() + 1);
+  all.mutable_at(0) = std::move(first);
+  for (int i = 0; i < int(rest.size()); ++i) all.mutable_at(i + 1) = rest[i];
+  return all;
+}
+
+Params Params::without_first() const {
+  Params rest = sized(size() - 1);
+  for (int i = 1; i < int(size()); ++i) rest.mutable_at(i - 1) = (*this)[i];
+  return rest;
+}
+
 Param::Param(Tensor symbolic, int argument_kind)
     : kind(Kind::tensor), integer(argument_kind), object(std::make_shared<Tensor>(std::move(symbolic))) {}
 

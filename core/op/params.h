@@ -63,6 +63,8 @@ class Params {
     if (block_ && --block_->references == 0) recycle(block_);
   }
   static Params sized(size_t count);
+  static Params joined(Param first, const Params& rest);
+  Params without_first() const;
   bool has_tensor() const;  // a value that only running the graph gives
 
   size_t size() const { return block_ ? block_->values.size() : 0; }

@@ -353,13 +353,7 @@ PyObject* graph_excerpt(PyObject* self, PyObject* args) {
     std::vector<ValueId> wanted_ids = ids_of(graph, wanted, "Session.run"), given_ids = ids_of(graph, given, "Session.run");
     std::vector<int> nodes = numbers_of(operations);
     Ref result = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(graph_type)));
-    const auto& part = graph_of(result.get());
-    std::vector<Tensor> in;
-    for (ValueId v : given_ids) in.push_back(part->add_input({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()}));
-    EnterStage stage(part.get());
-    PauseRecording unheard;
-    std::vector<Tensor> out = interpret(graph, {given_ids, in, wanted_ids, false, nodes}, [](ValueId, const Tensor&) {});
-    for (const Tensor& t : out) part->outputs.push_back(part->id_of(t));
+    build_excerpt(*graph_of(result.get()), graph, given_ids, wanted_ids, false, nodes);
     return result.release();
   });
 }

@@ -23,6 +23,12 @@ def _start(learning_rate: Any, global_step: Any, who: str) -> tuple[Any, Any]:
     return rate, cast(global_step, rate.dtype)
 
 
+def _periods(step: Any, decay_steps: Any, staircase: bool) -> Any:
+    """How often `decay_steps` have passed; with `staircase` a whole number."""
+    periods = step / cast(decay_steps, step.dtype)
+    return primitives.Floor(periods) if staircase else periods
+
+
 @public("compat.v1.train.exponential_decay")
 def exponential_decay(
     learning_rate: Any,
@@ -40,8 +46,7 @@ def exponential_decay(
 
     def compute() -> Any:
         rate, step = _start(learning_rate, global_step, "exponential_decay")
-        power = step / cast(decay_steps, rate.dtype)
-        power = primitives.Floor(power) if staircase else power
+        power = _periods(step, decay_steps, staircase)
         return rate * primitives.Pow(cast(decay_rate, rate.dtype), power)
 
     return _given(compute)
@@ -64,8 +69,7 @@ def natural_exp_decay(
 
     def compute() -> Any:
         rate, step = _start(learning_rate, global_step, "natural_exp_decay")
-        power = step / cast(decay_steps, rate.dtype)
-        power = primitives.Floor(power) if staircase else power
+        power = _periods(step, decay_steps, staircase)
         return rate * primitives.Exp(-cast(decay_rate, rate.dtype) * power)
 
     return _given(compute)
@@ -88,8 +92,7 @@ def inverse_time_decay(
 
     def compute() -> Any:
         rate, step = _start(learning_rate, global_step, "inverse_time_decay")
-        power = step / cast(decay_steps, rate.dtype)
-        power = primitives.Floor(power) if staircase else power
+        power = _periods(step, decay_steps, staircase)
         return rate / (1.0 + cast(decay_rate, rate.dtype) * power)
 
     return _given(compute)

@@ -75,8 +75,7 @@ def compute_weighted_loss(
         elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
             loss = find_public("math.divide_no_nan")(loss, _sum(ones))
     loss = cast(loss, losses.dtype)
-    if loss_collection and _core.current_graph() is not None:
-        get_default_graph().add_to_collection(loss_collection, loss)
+    add_loss(loss, loss_collection)
     return loss
 
 
