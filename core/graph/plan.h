@@ -4,8 +4,8 @@
 #pragma once
 #include <deque>
 
-#include "graph/elementwise_program.h"
 #include "graph/graph.h"
+#include "tensor/elementwise_program.h"
 
 namespace tapeflow {
 

@@ -16,8 +16,6 @@
 namespace tapeflow {
 namespace {
 
-using Layout = ElementwiseProgram::Layout;
-
 Tensor bare_tensor(DType dtype, const Shape& shape) {
   TensorBody* body = TensorBody::create();
   body->dtype = dtype;
@@ -253,41 +251,14 @@ class Planner {
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return spec(v).dtype == DType::float32; });
   }
 
-  static bool layout_of(const Shape& operand, const Shape& result, Layout* layout, int64_t* row_length) {
-    int64_t size = operand.elements(), all = result.elements();
-    *row_length = 0;
-    if (size == all) return *layout = Layout::full, true;
-    if (size == 1) return *layout = Layout::scalar, true;
-    int skip = 0;
-    while (skip < operand.rank() && operand[skip] == 1) ++skip;
-    int length = operand.rank() - skip;
-    if (operand.slice(skip, operand.rank()) == result.slice(result.rank() - length, result.rank()))
-      return *layout = Layout::row, *row_length = size, true;
-    if (operand.rank() != result.rank()) return false;
-    int same = 0;
-    while (same < operand.rank() && operand[same] == result[same]) ++same;
-    for (int i = same; i < operand.rank(); ++i)
-      if (operand[i] != 1) return false;
-    return *layout = Layout::column, *row_length = result.elements(same, result.rank()), true;
-  }
-
-  // How a node fits into a group: the layouts of its operands. False if it does not.
-  bool fits_group(const Node& n, int64_t size, int64_t* row_length, Layout layouts[2]) {
+  // Whether a node fits into a group whose rows have some length or none yet, and how its operands lie.
+  bool fits_group(const Node& n, int64_t size, int64_t* row_length, Placement& placement) {
     if (!is_float_elementwise(n) || spec(n.first_output).shape.elements() != size) return false;
-    int64_t rows = *row_length;
-    for (size_t k = 0; k < n.inputs.size(); ++k) {
-      int64_t length;
-      if (!layout_of(spec(n.inputs[k]).shape, spec(n.first_output).shape, &layouts[k], &length)) return false;
-      if (length == 0) continue;
-      if (rows != 0 && rows != length) return false;
-      rows = length;
-    }
-    if (n.op->float_unary && layouts[0] != Layout::full) return false;
-    if (n.op->float_binary) {
-      auto varies = [](Layout l) { return l == Layout::full || l == Layout::row; };
-      if (!varies(layouts[0]) && !varies(layouts[1])) return false;
-    }
-    *row_length = rows;
+    const Shape result = spec(n.first_output).shape;
+    placement.row_length = *row_length;
+    if (n.op->float_unary) return true;
+    if (!placement.find(spec(n.inputs[0]).shape, spec(n.inputs[1]).shape, result)) return false;
+    *row_length = placement.row_length;
     return true;
   }
 
@@ -309,19 +280,19 @@ class Planner {
       for (int r : readers[size_t(i)])
         if (--waiting[size_t(r)] == 0) ready.insert(r);
     };
-    Layout layouts[2];
+    Placement placement;
     while (!ready.empty()) {
       int next = *ready.begin();
       const Node& n = g.nodes[size_t(next)];
       Scheduled s;
       int64_t size = n.outputs ? spec(n.first_output).shape.elements() : 0;
-      s.group = fits_group(n, size, &s.row_length, layouts);
+      s.group = fits_group(n, size, &s.row_length, placement);
       s.nodes.push_back(next);
       done(next);
       for (bool more = s.group; more && s.nodes.size() < 96;) {
         more = false;
         for (int candidate : ready)
-          if (fits_group(g.nodes[size_t(candidate)], size, &s.row_length, layouts)) {
+          if (fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
             s.nodes.push_back(candidate);
             done(candidate);
             more = true;
@@ -518,26 +489,22 @@ class Planner {
     ElementwiseProgram& program = plan_->programs_.emplace_back(size, s.row_length);
     for (int i : s.nodes) {
       const Node& n = g.nodes[size_t(i)];
-      Layout layouts[2];
+      Placement placement;
       int64_t rows = s.row_length;
-      fits_group(n, size, &rows, layouts);
+      fits_group(n, size, &rows, placement);
       ElementwiseProgram::Step step;
       ElementwiseProgram::Operand* operands[] = {&step.a, &step.b};
       for (size_t k = 0; k < n.inputs.size(); ++k) {
         ValueId v = n.inputs[k];
         const Info& m = info_[meant(v)];
-        operands[k]->layout = layouts[k];
+        operands[k]->layout = k == 0 ? placement.a : placement.b;
         if (m.member != kNone && m.step == info_[n.first_output].step)
           operands[k]->step = m.member;
         else
           operands[k]->body = body_of(v);
       }
-      if (n.op->float_unary) {
-        step.unary = n.op->float_unary;
-      } else {
-        auto single = [&](size_t k) { return size > 1 && (layouts[k] == Layout::scalar || layouts[k] == Layout::column); };
-        step.binary = single(1) ? n.op->float_binary->vs : single(0) ? n.op->float_binary->sv : n.op->float_binary->vv;
-      }
+      step.unary = n.op->float_unary;
+      if (n.op->float_binary) step.binary = placement.loop(*n.op->float_binary);
       Info& made = info_[n.first_output];
       if (made.kept) step.target = body_of(n.first_output);
       made.member = program.add(step);

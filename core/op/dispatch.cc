@@ -40,16 +40,15 @@ bool staged(Call& call, Stage* stage) {
 bool wait(Call& call) {
   const Op& op = call.op;
   const Tensor &a = call.in[0], &b = call.in[op.float_binary ? 1 : 0];
-  if (std::max(a.size(), b.size()) < kPendingElements || a.dtype() != DType::float32) return false;
-  PendingBinary binary = nullptr;
+  if (call.specs[0].shape.elements() < kPendingElements || a.dtype() != DType::float32) return false;
+  ElementwiseOperation operation{a, Tensor(), op.float_unary};
   if (op.float_binary) {
-    if (a.shape() == b.shape()) binary = op.float_binary->vv;
-    else if (b.size() == 1) binary = op.float_binary->vs;
-    else if (a.size() == 1) binary = op.float_binary->sv;
-    else return false;
+    if (!operation.placement.find(a.shape(), b.shape(), call.specs[0].shape)) return false;
+    operation.b = b;
+    operation.binary = operation.placement.loop(*op.float_binary);
   }
   Tensor y;
-  if (!make_pending(call.specs[0].shape, a, binary ? b : Tensor(), op.float_unary, binary, &y)) return false;
+  if (!make_pending(call.specs[0].shape, std::move(operation), &y)) return false;
   call.out.push_back(std::move(y));
   return true;
 }

@@ -2,21 +2,23 @@
 // elements, so that a chain of operations becomes one pass over memory. The elements come from the same loops as
 // without waiting, so they are the same to the last bit.
 #pragma once
-#include "tensor/tensor.h"
+#include "tensor/elementwise_program.h"
 
 namespace tapeflow {
 
-// Loops over n floats. An operand of one element (vs: the right one, sv: the left one) is read again and again.
-using PendingUnary = void (*)(const void* x, void* y, int64_t n);
-using PendingBinary = void (*)(const void* a, const void* b, void* y, int64_t n);
-
-// y = unary(a), or y = binary(a, b) when `binary` is set. Operands have the size of the result, or one element.
-struct Pending {
+// y = unary(a), or y = binary(a, b) when `binary` is set.
+struct ElementwiseOperation {
   Tensor a, b;
-  PendingUnary unary = nullptr;
-  PendingBinary binary = nullptr;
-  int operations = 1;  // in the whole expression; one that is used twice counts twice
-  size_t held = 0;     // bytes of computed operands that wait with this operation
+  ElementwiseProgram::Unary unary = nullptr;
+  ElementwiseProgram::Binary binary = nullptr;
+  Placement placement = {};
+};
+
+struct Pending {
+  ElementwiseOperation last;
+  int64_t row_length;  // of the whole expression
+  int operations;      // in the whole expression; one that is used twice counts twice
+  size_t held;         // bytes of computed operands that wait with the last operation
   int place = -1;      // its place in the program, while that is made
   bool dying = false;  // its holders outside of expressions let go without reading it
 
@@ -27,7 +29,7 @@ struct Pending {
 constexpr int64_t kPendingElements = 1 << 14;
 
 // A float32 tensor whose elements are not computed; false if too much memory waits already.
-bool make_pending(const Shape&, Tensor a, Tensor b, PendingUnary, PendingBinary, Tensor* result);
+bool make_pending(const Shape&, ElementwiseOperation, Tensor* result);
 
 // Says of a pending tensor that only other pending tensors will read it.
 void let_die(const Tensor&);

@@ -3,15 +3,35 @@
 #pragma once
 #include <vector>
 
-#include "kernels/elementwise.h"
 #include "tensor/tensor.h"
 
 namespace tapeflow {
 
+// How an operand lies along the elements of a result, which are rows of some length: each element has its own, one for
+// all, one for each column, one for each row.
+enum class Layout : uint8_t { full, scalar, row, column };
+
+// How the operands of one elementwise operation lie along its result.
+struct Placement {
+  Layout a = Layout::full, b = Layout::full;
+  int64_t row_length = 0;  // 0: no operand needs rows
+
+  // False if they lie in another way, or in one that blocks would make slow.
+  bool find(const Shape& operand, const Shape& result, Layout& layout);
+  bool find(const Shape& a_shape, const Shape& b_shape, const Shape& result) {
+    return find(a_shape, result, a) && find(b_shape, result, b) && (varies(a) || varies(b));
+  }
+  // The one of the loops vv, vs, sv that reads such operands.
+  template <class Loops> auto loop(const Loops& loops) const { return !varies(b) ? loops.vs : !varies(a) ? loops.sv : loops.vv; }
+
+ private:
+  static bool varies(Layout l) { return l == Layout::full || l == Layout::row; }
+};
+
 class ElementwiseProgram {
  public:
-  // How an operand lies along the elements of the result, which are rows of `row_length`.
-  enum class Layout : uint8_t { full, scalar, row, column };
+  using Unary = void (*)(const void* x, void* y, int64_t n);
+  using Binary = void (*)(const void* a, const void* b, void* y, int64_t n);
   struct Operand {
     TensorBody* body = nullptr;  // elements in memory; null: the result of `step`, in scratch memory
     int step = -1;
@@ -19,8 +39,8 @@ class ElementwiseProgram {
     int repeated = -1;  // of a short row: which of the repeated ones
   };
   struct Step {
-    UnaryLoop unary = nullptr;
-    void (*binary)(const void* a, const void* b, void* y, int64_t n) = nullptr;
+    Unary unary = nullptr;
+    Binary binary = nullptr;
     Operand a, b;
     TensorBody* target = nullptr;  // where the result is stored; null: scratch memory
     int slot = -1;
@@ -44,7 +64,7 @@ class ElementwiseProgram {
 
   std::vector<Step> steps_;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
-  int64_t size_, row_length_;  // a row length of 0: no operand needs rows
+  int64_t size_, row_length_;
   int64_t block_ = 1024;
   int slots_ = 0;
 };

@@ -1,5 +1,5 @@
 // Running groups of elementwise operations block by block.
-#include "graph/elementwise_program.h"
+#include "tensor/elementwise_program.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,33 @@ namespace tapeflow {
 namespace {
 constexpr int64_t kScratchFloats = 12 * 1024;  // of one thread
 constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
+constexpr int64_t kShortestRow = 32;           // elements, if each row has an operand of its own
 }  // namespace
+
+bool Placement::find(const Shape& operand, const Shape& result, Layout& layout) {
+  int64_t size = operand.elements(), length = 0;
+  int skip = 0, same = 0;
+  while (skip < operand.rank() && operand[skip] == 1) ++skip;
+  if (size == result.elements()) {
+    layout = Layout::full;
+  } else if (size == 1) {
+    layout = Layout::scalar;
+  } else if (operand.slice(skip, operand.rank()) == result.slice(result.rank() - operand.rank() + skip, result.rank())) {
+    layout = Layout::row;
+    length = size;
+  } else {
+    if (operand.rank() != result.rank()) return false;
+    while (same < operand.rank() && operand[same] == result[same]) ++same;
+    for (int i = same; i < operand.rank(); ++i)
+      if (operand[i] != 1) return false;
+    layout = Layout::column;
+    length = result.elements(same, result.rank());
+    if (length < kShortestRow) return false;
+  }
+  if (length != 0 && row_length != 0 && row_length != length) return false;
+  if (length != 0) row_length = length;
+  return true;
+}
 
 void ElementwiseProgram::finish() {
   for (Step& s : steps_) s.last_use = -1;
