@@ -402,10 +402,16 @@ class Planner {
     ValueId old = variable_values_[at];
     if (info_[old].last_use > info.step || info_[old].is_result) return false;
     if (info_[old].last_use < info.step) return true;
-    if (!scheduled_[size_t(info.step)].group) return false;
-    // The order inside the group: no later member may read the old value, and all read it element by element.
+    return read_element_by_element(old, v);
+  }
+
+  // Whether the group that computes `v` may write it over `old`: its members read `old` element by element, and none
+  // does so after the one that makes `v`.
+  bool read_element_by_element(ValueId old, ValueId v) {
+    const Scheduled& s = scheduled_[size_t(info_[v].step)];
+    if (!s.group) return false;
     bool written = false;
-    for (int i : scheduled_[size_t(info.step)].nodes) {
+    for (int i : s.nodes) {
       const Node& n = graph().nodes[size_t(i)];
       for (ValueId x : n.inputs)
         if (meant(x) == old && (written || info_[x].offset != 0 || spec(x).shape.elements() != spec(n.first_output).shape.elements())) return false;
@@ -414,40 +420,54 @@ class Planner {
     return true;
   }
 
+  struct Place {
+    ValueId value;
+    size_t bytes;
+    Buffer* buffer;
+  };
+
   void place_in_arena() {
     std::multimap<size_t, Buffer*> unused;
-    std::vector<std::vector<std::pair<size_t, Buffer*>>> ends(scheduled_.size() + 1);
+    std::vector<std::vector<Place>> ends(scheduled_.size() + 1);  // what is free after each step
     std::vector<Buffer*> all;
     for (size_t s = 0; s < scheduled_.size(); ++s) {
       for (int i : scheduled_[s].nodes) {
         const Node& n = graph().nodes[size_t(i)];
         if (made(n)) continue;
         for (uint32_t k = 0; k < n.outputs; ++k) {
-          Info& info = info_[n.first_output + k];
+          ValueId v = n.first_output + k;
+          Info& info = info_[v];
           if (info.stored || (scheduled_[s].group && !info.kept)) continue;
-          TensorBody* body = body_of(n.first_output + k);
+          TensorBody* body = body_of(v);
           size_t bytes = size_t(body->size) * size_of(body->dtype);
           if (bytes <= sizeof body->small) continue;
-          Buffer* buffer;
+          Place place = take_over(ends[s], v, bytes);
           auto found = unused.lower_bound(bytes);
-          if (found != unused.end() && found->first <= 2 * bytes) {
-            buffer = found->second;
-            bytes = found->first;
+          if (!place.buffer && found != unused.end() && found->first <= 2 * bytes) {
+            place = {v, found->first, found->second};
             unused.erase(found);
-          } else {
-            buffer = allocate_buffer(bytes);
-            all.push_back(buffer);
+          } else if (!place.buffer) {
+            place = {v, bytes, allocate_buffer(bytes)};
+            all.push_back(place.buffer);
           }
-          buffer->retain();
-          body->buffer = buffer;
-          body->data = buffer->data;
-          size_t last = info.last_use == kNone ? s : size_t(info.last_use);
-          ends[last].push_back({bytes, buffer});
+          place.buffer->retain();
+          body->buffer = place.buffer;
+          body->data = place.buffer->data;
+          ends[info.last_use == kNone ? s : size_t(info.last_use)].push_back(place);
         }
       }
-      for (auto& e : ends[s]) unused.insert(e);
+      for (const Place& p : ends[s])
+        if (p.buffer) unused.emplace(p.bytes, p.buffer);
     }
     for (Buffer* b : all) b->drop();
+  }
+
+  // The memory of a value that the group which computes `v` reads for the last time, if `v` may be written over it.
+  Place take_over(std::vector<Place>& dying, ValueId v, size_t bytes) {
+    for (Place& p : dying)
+      if (p.buffer && p.bytes >= bytes && p.bytes <= 2 * bytes && info_[p.value].step < info_[v].step && read_element_by_element(p.value, v))
+        return {v, p.bytes, std::exchange(p.buffer, nullptr)};
+    return {v, 0, nullptr};
   }
 
   // ---- the steps
