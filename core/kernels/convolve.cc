@@ -395,11 +395,28 @@ T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& fil
   return packed;
 }
 
+// Tells that a block of the target is there, in runs as long as its rows allow; its points are neighbours.
+void finish_block(const Axes& axes, const Block& block, int64_t pixel, const Finish& finish) {
+  const bool whole_rows = block.count[2] == axes[2].points, whole_planes = whole_rows && block.count[1] == axes[1].points;
+  const int64_t row = axes[2].points * pixel;
+  for (int64_t n = block.image; n < block.image + block.images; ++n)
+    for (int64_t i = block.first[0]; i < block.first[0] + (whole_planes ? 1 : block.count[0]); ++i) {
+      const int64_t first = ((n * axes[0].points + i) * axes[1].points + block.first[1]) * row + block.first[2] * pixel;
+      if (whole_rows) {
+        finish(first, (whole_planes ? block.count[0] : 1) * block.count[1] * row, 1, 0);
+      } else {
+        finish(first, block.count[2] * pixel, block.count[1], row);
+      }
+    }
+}
+
 constexpr int64_t source_bytes = 256 << 10;  // a block's source: a part of a level-2 cache
 
-// target[point] = sum over taps of source[point, tap] times filter[tap].
+// target[point] = sum over taps of source[point, tap] times filter[tap]. True if it called `finish`, for which the
+// points must be neighbours in the target.
 template <class T>
-void correlate(const ConvGeometry& g, const Axes& axes, const T* source, const FilterView<T>& filter, T* target) {
+bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const FilterView<T>& filter, T* target,
+               const Finish* finish) {
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = filter.groups * filter.depth, target_pixel = filter.groups * filter.columns;
   const int64_t width = filter.columns > kernel.lanes ? 2 * kernel.lanes : kernel.lanes;
@@ -416,6 +433,7 @@ void correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
   const Blocks blocks =
       cut(g.batch, axes, {source_bytes / static_cast<int64_t>(sizeof(T)) / channels, 4096, 4 * kernel.rows, wanted});
   const int64_t shares = std::clamp<int64_t>(by_panels ? items : items / blocks.count(), 1, total);
+  const bool finishes = finish && shares == 1;
 
   auto run_block = [&](const Block& block, int64_t first_panel, int64_t end_panel) {
     const bool reads = depth > 0;
@@ -450,9 +468,12 @@ void correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
   parallel_for(blocks.count() * shares, grain, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t share = item / blocks.count();
-      run_block(blocks[item % blocks.count()], total * share / shares, total * (share + 1) / shares);
+      const Block block = blocks[item % blocks.count()];
+      run_block(block, total * share / shares, total * (share + 1) / shares);
+      if (finishes) finish_block(axes, block, target_pixel, *finish);
     }
   });
+  return finishes;
 }
 
 // Each residue of the input cells modulo the stride is a grid of its own, with the taps that reach it.
@@ -651,44 +672,51 @@ bool is_product(const ConvGeometry& g) {
 }  // namespace
 
 template <class T>
-void conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y) {
+bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = out_cells(g) * g.out_channels;
-  if (numbers == 0) return;
+  if (numbers == 0) return false;
   if (in_cells(g) == 0 || g.in_channels == 0 || filter_taps(g) == 0) {
     std::fill_n(y, numbers, T(0));
-    return;
+    return false;
   }
   if (is_product(g)) {
     gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels, y,
-            g.out_channels, false);
-    return;
+            g.out_channels, false, finish);
+    return finish;
   }
   const int64_t depth = g.in_channels / g.groups, columns = g.out_channels / g.groups;
-  correlate<T>(g, forward_axes(g), x,
-               {filter, g.groups, depth, columns, depth * g.out_channels, g.out_channels, 1, columns}, y);
+  return correlate<T>(g, forward_axes(g), x,
+                      {filter, g.groups, depth, columns, depth * g.out_channels, g.out_channels, 1, columns}, y, finish);
 }
 
 template <class T>
-void conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx) {
+bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Finish* finish) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = in_cells(g) * g.in_channels;
-  if (numbers == 0) return;
+  if (numbers == 0) return false;
   if (out_cells(g) == 0 || g.out_channels == 0 || filter_taps(g) == 0) {
     std::fill_n(dx, numbers, T(0));
-    return;
+    return false;
   }
   if (is_product(g)) {
     gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels, dx,
-            g.in_channels, false);
-    return;
+            g.in_channels, false, finish);
+    return finish;
   }
-  if (g.groups == 1 && g.in_channels <= kernels<T>().lanes / 4) return scatter_backward(g, dy, filter, dx);
+  if (g.groups == 1 && g.in_channels <= kernels<T>().lanes / 4) {
+    scatter_backward(g, dy, filter, dx);
+    return false;
+  }
   const int64_t depth = g.out_channels / g.groups, columns = g.in_channels / g.groups;
+  const bool neighbours = g.stride[0] == 1 && g.stride[1] == 1 && g.stride[2] == 1;
+  bool finished = false;
   for_each_residue(g, [&](const Axes& axes) {
-    correlate<T>(g, axes, dy, {filter, g.groups, depth, columns, columns * g.out_channels, 1, g.out_channels, depth},
-                 dx);
+    finished =
+        correlate<T>(g, axes, dy, {filter, g.groups, depth, columns, columns * g.out_channels, 1, g.out_channels, depth},
+                     dx, neighbours ? finish : nullptr);
   });
+  return finished;
 }
 
 template <class T>
@@ -782,7 +810,7 @@ namespace {
 // times each; neighbouring runs of `fold` channels are then added into one of the target.
 template <class T>
 void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source, int64_t source_channels,
-                        int64_t repeat, const T* filter, int64_t fold, T* target) {
+                        int64_t repeat, const T* filter, int64_t fold, T* target, const Finish* finish) {
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = source_channels * repeat, pixel = ceil_divide(channels, kernel.lanes) * kernel.lanes;
   const int64_t taps = tap_count(axes);
@@ -834,6 +862,7 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
             points.write[first + r][c] = sum;
           }
       });
+      if (finish) finish_block(axes, block, channels / fold, *finish);
     }
   });
 }
@@ -841,15 +870,16 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
 }  // namespace
 
 template <class T>
-void depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y) {
+bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = out_cells(g) * g.out_channels;
-  if (numbers == 0) return;
+  if (numbers == 0) return false;
   if (in_cells(g) == 0 || filter_taps(g) == 0) {
     std::fill_n(y, numbers, T(0));
-    return;
+    return false;
   }
-  correlate_lanewise<T>(g, forward_axes(g), x, g.in_channels, g.out_channels / g.in_channels, filter, 1, y);
+  correlate_lanewise<T>(g, forward_axes(g), x, g.in_channels, g.out_channels / g.in_channels, filter, 1, y, finish);
+  return finish;
 }
 
 template <class T>
@@ -862,7 +892,7 @@ void depthwise_backward_input(const ConvGeometry& geometry, const T* dy, const T
     return;
   }
   for_each_residue(g, [&](const Axes& axes) {
-    correlate_lanewise<T>(g, axes, dy, g.out_channels, 1, filter, g.out_channels / g.in_channels, dx);
+    correlate_lanewise<T>(g, axes, dy, g.out_channels, 1, filter, g.out_channels / g.in_channels, dx, nullptr);
   });
 }
 
@@ -911,14 +941,14 @@ void depthwise_backward_filter(const ConvGeometry& geometry, const T* x, const T
                      });
 }
 
-template void conv_forward(const ConvGeometry&, const float*, const float*, float*);
-template void conv_forward(const ConvGeometry&, const double*, const double*, double*);
-template void conv_backward_input(const ConvGeometry&, const float*, const float*, float*);
-template void conv_backward_input(const ConvGeometry&, const double*, const double*, double*);
+template bool conv_forward(const ConvGeometry&, const float*, const float*, float*, const Finish*);
+template bool conv_forward(const ConvGeometry&, const double*, const double*, double*, const Finish*);
+template bool conv_backward_input(const ConvGeometry&, const float*, const float*, float*, const Finish*);
+template bool conv_backward_input(const ConvGeometry&, const double*, const double*, double*, const Finish*);
 template void conv_backward_filter(const ConvGeometry&, const float*, const float*, float*);
 template void conv_backward_filter(const ConvGeometry&, const double*, const double*, double*);
-template void depthwise_forward(const ConvGeometry&, const float*, const float*, float*);
-template void depthwise_forward(const ConvGeometry&, const double*, const double*, double*);
+template bool depthwise_forward(const ConvGeometry&, const float*, const float*, float*, const Finish*);
+template bool depthwise_forward(const ConvGeometry&, const double*, const double*, double*, const Finish*);
 template void depthwise_backward_input(const ConvGeometry&, const float*, const float*, float*);
 template void depthwise_backward_input(const ConvGeometry&, const double*, const double*, double*);
 template void depthwise_backward_filter(const ConvGeometry&, const float*, const float*, float*);

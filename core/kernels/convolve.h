@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/finish.h"
+
 namespace tapeflow {
 
 // Sizes of one convolution. Input (batch, in..., in_channels), output (batch, out..., out_channels), filter
@@ -16,19 +18,19 @@ struct ConvGeometry {
   int64_t in[3], filter[3], out[3], stride[3], dilation[3], pad_before[3];
 };
 
-// Each writes the whole of its last argument. T is float or double. The value of a result does not depend on the thread
-// count.
+// Each writes the whole of its result. T is float or double. The value of a result does not depend on the thread count.
+// Those that take `finish` (which may be null) say whether they called it.
 template <class T>
-void conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y);
+bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish);
 template <class T>
-void conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx);
+bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Finish* finish);
 template <class T>
 void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy, T* dfilter);
 
 // Depthwise: filter (filter..., in_channels, multiplier) with out_channels = in_channels * multiplier; output channel
 // c * multiplier + m reads input channel c alone. `groups` is not read.
 template <class T>
-void depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y);
+bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish);
 template <class T>
 void depthwise_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx);
 template <class T>

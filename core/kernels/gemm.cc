@@ -117,10 +117,11 @@ int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; 
 // Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in
 // parallel. The cut does not change the order in which any element is summed.
 template <class T, class Multiply>
-void multiply_blocks(const Product<T>& p, int64_t tasks, Multiply multiply) {
+void multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
   constexpr int64_t row_unit = 12;
-  const int64_t columns = round_up(ceil_divide(p.n, tasks), panel);
+  const int64_t narrowest = finish ? 2 * panel : panel;  // what comes next prefers long runs
+  const int64_t columns = round_up(ceil_divide(p.n, tasks), narrowest);
   const int64_t column_blocks = ceil_divide(p.n, columns);
   const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), row_unit);
   const int64_t row_blocks = ceil_divide(p.m, rows);
@@ -128,7 +129,9 @@ void multiply_blocks(const Product<T>& p, int64_t tasks, Multiply multiply) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task % row_blocks * rows;
       const int64_t column = task / row_blocks * columns;
-      multiply(p.block(row, std::min(rows, p.m - row), column, std::min(columns, p.n - column)));
+      const Product<T> block = p.block(row, std::min(rows, p.m - row), column, std::min(columns, p.n - column));
+      multiply(block);
+      if (finish) (*finish)(row * p.ldc + column, block.n, block.m, p.ldc);
     }
   });
 }
@@ -146,32 +149,35 @@ bool large(const Product<T>& p) {
 }
 
 template <class T>
-void multiply_complex_product(const Product<T>& p) {
+void multiply_complex_product(const Product<T>& p, const Finish* finish) {
   const int threads = cost(p) < cost_worth_threads ? 1 : thread_count();
   if (const auto library = blas_gemm<T>(); library && fits_library(p)) {
-    multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
+    multiply_blocks(p, threads, finish, [&](const Product<T>& part) { multiply_with_library(library, part); });
   } else {
-    multiply_blocks(p, threads, [](const Product<T>& part) { multiply_complex(part); });
+    multiply_blocks(p, threads, finish, [](const Product<T>& part) { multiply_complex(part); });
   }
 }
 
 template <class T>
-void multiply_product(const Product<T>& p) {
+void multiply_product(const Product<T>& p, const Finish* finish) {
   if constexpr (is_complex<T>) {
-    multiply_complex_product(p);
+    multiply_complex_product(p, finish);
   } else {
     const int64_t work = cost(p);
-    if (work < cost_worth_threads) return multiply_own(p);
-    const int threads = thread_count();
+    const int threads = work < cost_worth_threads ? 1 : thread_count();
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
         if (const auto library = blas_gemm<T>()) {
-          return multiply_blocks(p, threads, [&](const Product<T>& part) { multiply_with_library(library, part); });
+          return multiply_blocks(p, threads, finish,
+                                 [&](const Product<T>& part) { multiply_with_library(library, part); });
         }
       }
     }
-    if (threads == 1) return multiply_own(p);
-    multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), multiply_own<T>);
+    if (threads > 1) {
+      return multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), finish, multiply_own<T>);
+    }
+    multiply_own(p);
+    if (finish) (*finish)(0, p.n, p.m, p.ldc);
   }
 }
 
@@ -184,26 +190,32 @@ void fill_zero(int64_t m, int64_t n, T* c, int64_t ldc) {
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
-          int64_t ldb, T* c, int64_t ldc, bool accumulate) {
+          int64_t ldb, T* c, int64_t ldc, bool accumulate, const Finish* finish) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (!accumulate) fill_zero(m, n, c, ldc);
+    if (finish) (*finish)(0, n, m, ldc);
     return;
   }
-  multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate});
+  multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate}, finish);
 }
 
 template <class T>
 void gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
                   int64_t lda, int64_t stride_a, const T* b, int64_t ldb, int64_t stride_b, T* c, int64_t ldc,
-                  int64_t stride_c) {
+                  int64_t stride_c, const Finish* finish) {
   if (batch == 0) return;
   const bool one_product = stride_b == 0 && !transpose_a && stride_a == m * lda && stride_c == m * ldc;
   if (batch == 1 || one_product) {
-    return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false);
+    return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false, finish);
   }
   auto multiply_one = [&](int64_t i) {
-    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
+    auto finish_one = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) {
+      (*finish)(i * stride_c + first, count, rows, pitch);
+    };
+    const Finish counted(finish_one);
+    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false,
+         finish ? &counted : nullptr);
   };
   const int64_t work = m * n * k + 4 * (m * k + k * n + m * n);
   if (batch < thread_count()) {  // the products themselves may use the threads

@@ -30,6 +30,7 @@ constexpr int max_rows[] = {0, 12, 6};
 #endif
 
 constexpr int64_t panel_depth = 256;
+constexpr int64_t steps_ahead = 16;  // fetched early where A has long steps, which the processor does not foresee
 
 template <class T>
 struct VectorOf {
@@ -135,6 +136,7 @@ struct Panel {
   Part<T> last;  // the lanes of the last vector
   bool accumulate;
   T* copy;
+  int64_t ahead;  // how far from the current element of A to fetch
 };
 
 // One tile of C. With `Copy` the rows of B are also written to panel.copy, side by side.
@@ -158,7 +160,9 @@ void multiply_tile(const Panel<T>& panel, const T* a, T* c) {
   const T* b = panel.b;
   T* copy = panel.copy;
   int64_t offset = 0;
+  const int64_t ahead = panel.ahead;
   for (int64_t p = panel.k; p > 0; --p) {
+    __builtin_prefetch(a + offset + ahead);
     Vector<T> b_row[Vectors];
 #pragma GCC unroll 16
     for (int v = 0; v + 1 < Vectors; ++v) b_row[v] = load(b + v * lanes<T>);
@@ -235,7 +239,7 @@ void multiply_panel(int64_t m, int64_t width, int64_t k, Strided<T> a, const T* 
                     bool accumulate, T* copy) {
   const int64_t vectors = ceil_divide(width, lanes<T>);
   const Part<T> last(width - (vectors - 1) * lanes<T>);
-  Panel<T> panel{k, a.row, a.step, b, ldb, ldc, last, accumulate, copy};
+  Panel<T> panel{k, a.row, a.step, b, ldb, ldc, last, accumulate, copy, a.row == 1 ? steps_ahead * a.step : 0};
   switch (vectors) {
     case 1: return multiply_rows<T, 1>(m, panel, a.data, c);
     case 2: return multiply_rows<T, 2>(m, panel, a.data, c);

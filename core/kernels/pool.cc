@@ -1,5 +1,5 @@
-// Pooling: walks the windows of each image and treats 16 bytes of channels at a time (a register of every machine we
-// know).
+// Pooling: walks the windows of each image, in runs for the loops of pool_kernel.cc. What needs the places of maxima
+// goes window by window, 16 bytes of channels at a time (a register of every machine we know).
 #include "kernels/pool.h"
 
 #include <algorithm>
@@ -34,6 +34,21 @@ int64_t in_size(const PoolGeometry& g) { return g.in[0] * g.in[1] * g.in[2] * g.
 int64_t out_size(const PoolGeometry& g) { return g.out[0] * g.out[1] * g.out[2] * g.channels; }
 int64_t out_rows(const PoolGeometry& g) { return g.out[0] * g.out[1]; }
 
+template <class T>
+const PoolKernels<T>& kernels() {
+#if defined(__x86_64__)
+  static const PoolKernels<T> chosen = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+                                           ? avx512::pool_kernels<T>()
+                                       : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                                           ? avx2::pool_kernels<T>()
+                                           : baseline::pool_kernels<T>();
+#else
+  static const PoolKernels<T> chosen = baseline::pool_kernels<T>();
+#endif
+  return chosen;
+}
+
 // One window of an image: the element positions of its cells inside the input, at channel 0, in scan order. They are
 // origin + offset[0..count); `output` is the position of the result.
 struct Window {
@@ -42,10 +57,10 @@ struct Window {
   int64_t count;
 };
 
-// Calls body(window) for the windows of output rows [begin, end), counted over the first two dimensions. Windows
-// without an edge share one table of offsets.
+// Calls body(window, windows) for the windows of output rows [begin, end), counted over the first two dimensions: so
+// many neighbours lie alike, which are those without an edge.
 template <class Body>
-void for_each_window(const PoolGeometry& g, int64_t begin, int64_t end, Body&& body) {
+void for_each_run(const PoolGeometry& g, int64_t begin, int64_t end, Body&& body) {
   std::vector<int64_t> shared, own;
   auto position = [&](int64_t i, int64_t j, int64_t k) { return ((i * g.in[1] + j) * g.in[2] + k) * g.channels; };
   for (int64_t i = 0; i < g.window[0]; ++i)
@@ -59,10 +74,13 @@ void for_each_window(const PoolGeometry& g, int64_t begin, int64_t end, Body&& b
   for (int64_t row = begin; row < end; ++row) {
     const int64_t i0 = first(0, row / g.out[1]), j0 = first(1, row % g.out[1]);
     const bool row_inside = inside(0, i0) && inside(1, j0);
-    for (int64_t at = 0; at < g.out[2]; ++at) {
+    int64_t windows = 1;
+    for (int64_t at = 0; at < g.out[2]; at += windows) {
       const int64_t k0 = first(2, at), output = (row * g.out[2] + at) * g.channels;
+      windows = 1;
       if (row_inside && inside(2, k0)) {
-        body(Window{position(i0, j0, k0), output, shared.data(), static_cast<int64_t>(shared.size())});
+        while (at + windows < g.out[2] && inside(2, first(2, at + windows))) ++windows;
+        body(Window{position(i0, j0, k0), output, shared.data(), static_cast<int64_t>(shared.size())}, windows);
         continue;
       }
       own.clear();
@@ -72,9 +90,24 @@ void for_each_window(const PoolGeometry& g, int64_t begin, int64_t end, Body&& b
             const int64_t a = i0 + i * g.dilation[0], b = j0 + j * g.dilation[1], c = k0 + k * g.dilation[2];
             if (exists(0, a) && exists(1, b) && exists(2, c)) own.push_back(position(a, b, c));
           }
-      body(Window{0, output, own.data(), static_cast<int64_t>(own.size())});
+      body(Window{0, output, own.data(), static_cast<int64_t>(own.size())}, windows);
     }
   }
+}
+
+template <class Body>
+void for_each_window(const PoolGeometry& g, int64_t begin, int64_t end, Body&& body) {
+  for_each_run(g, begin, end, [&](Window window, int64_t windows) {
+    for (; windows > 0; --windows) {
+      body(window);
+      window.origin += g.stride[2] * g.channels;
+      window.output += g.channels;
+    }
+  });
+}
+
+PoolRun run_of(const PoolGeometry& g, const Window& window, int64_t windows, int64_t channels) {
+  return {window.offset, window.count, windows, g.stride[2] * g.channels, g.channels, channels};
 }
 
 // Some neighbouring channels: a vector, or one number for those left over. Comparisons give Flags of the same width.
@@ -120,9 +153,10 @@ void for_each_row_range(const PoolGeometry& g, Body&& body) {
   });
 }
 
-// Backward: windows may overlap, so images are shared out, and cache lines of channels where the images are few.
+// Backward: windows may overlap, so images are shared out, and cache lines of channels where the images are few. True if
+// it called `finish`, for the input of each image.
 template <class T, class Body>
-void for_each_channel_range(const PoolGeometry& g, Body&& body) {
+bool for_each_channel_range(const PoolGeometry& g, const Finish* finish, Body&& body) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
   const int64_t groups = (g.channels + line - 1) / line;
   const int64_t shares = g.batch >= 2 * thread_count() ? 1 : groups;
@@ -131,8 +165,10 @@ void for_each_channel_range(const PoolGeometry& g, Body&& body) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t share = item % shares;
       body(item / shares, groups * share / shares * line, std::min(g.channels, groups * (share + 1) / shares * line));
+      if (finish && shares == 1) (*finish)(item * in_size(g), in_size(g), 1, 0);
     }
   });
+  return finish && shares == 1 && g.batch > 0;
 }
 
 // Windows do not overlap.
@@ -210,50 +246,34 @@ void max_pool_forward(const PoolGeometry& geometry, const T* x, T* y, int64_t* a
         positions[window.output + c + l] = window.origin + window.offset[cell] + c + l;
       });
     };
-    for_each_window(g, low, high, [&](const Window& window) {
-      if (argmax) {
-        // A vector of small integers could not count the cells of a large window.
-        const int64_t vectors = sizeof(T) >= 4 ? g.channels : 0;
-        for_each_pack<T>(0, vectors, [&](int64_t c, auto pack) { with_positions(window, c, pack); });
-        for (int64_t c = vectors; c < g.channels; ++c) with_positions(window, c, T{});
-        return;
-      }
-      for_each_pack<T>(0, g.channels, [&](int64_t c, auto pack) {
-        using Pack = decltype(pack);
-        Pack best = static_cast<Pack>(pack + std::numeric_limits<T>::lowest());
-        const T* origin = from + window.origin + c;
-        for (int64_t w = 0; w < window.count; ++w) {
-          const Pack value = load<T, Pack>(origin + window.offset[w]);
-          best = best < value ? value : best;
-        }
-        store(to + window.output + c, best);
+    if (!argmax) {
+      for_each_run(g, low, high, [&](const Window& window, int64_t windows) {
+        kernels<T>().max_forward(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
       });
+      return;
+    }
+    for_each_window(g, low, high, [&](const Window& window) {
+      // A vector of small integers could not count the cells of a large window.
+      const int64_t vectors = sizeof(T) >= 4 ? g.channels : 0;
+      for_each_pack<T>(0, vectors, [&](int64_t c, auto pack) { with_positions(window, c, pack); });
+      for (int64_t c = vectors; c < g.channels; ++c) with_positions(window, c, T{});
     });
   });
 }
 
 template <class T>
-void max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx) {
+bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Finish* finish) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
-  for_each_channel_range<T>(g, [&](int64_t image, int64_t begin, int64_t end) {
-    const T* from = x + image * in_size(g);
-    const T* given = dy + image * out_size(g);
+  const auto spread = alone ? kernels<T>().max_backward_alone : kernels<T>().max_backward;
+  return for_each_channel_range<T>(g, finish, [&](int64_t image, int64_t begin, int64_t end) {
+    const T* from = x + image * in_size(g) + begin;
+    const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
     if (clear) clear_channels(g, to, begin, end);
-    for_each_window(g, 0, out_rows(g), [&](const Window& window) {
-      for_each_pack<T>(begin, end, [&](int64_t c, auto zero) {
-        using Pack = decltype(zero);
-        const Maximum<Pack> best = first_maximum<Pack>(from + window.origin + c, window);
-        const Pack value = load<T, Pack>(given + window.output + c);
-        typename Maximum<Pack>::Count number{};
-        for (int64_t w = 0; w < window.count; ++w, number += 1) {
-          T* cell = to + window.origin + window.offset[w] + c;
-          const auto here = best.cell == number;
-          const Pack part = here ? value : zero;
-          store(cell, alone ? part : load<T, Pack>(cell) + part);
-        }
-      });
+    for_each_run(g, 0, out_rows(g), [&](const Window& window, int64_t windows) {
+      spread(run_of(g, window, windows, end - begin), from + window.origin, given + window.output,
+             to + begin + window.origin);
     });
   });
 }
@@ -305,35 +325,23 @@ void avg_pool_forward(const PoolGeometry& geometry, const T* x, T* y) {
   for_each_row_range(g, [&](int64_t image, int64_t low, int64_t high) {
     const T* from = x + image * in_size(g);
     T* to = y + image * out_size(g);
-    for_each_window(g, low, high, [&](const Window& window) {
-      const T count = static_cast<T>(window.count);
-      for_each_pack<T>(0, g.channels, [&](int64_t c, auto sum) {
-        const T* origin = from + window.origin + c;
-        for (int64_t w = 0; w < window.count; ++w) sum += load<T, decltype(sum)>(origin + window.offset[w]);
-        store(to + window.output + c, sum / count);
-      });
+    for_each_run(g, low, high, [&](const Window& window, int64_t windows) {
+      kernels<T>().average_forward(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
     });
   });
 }
 
 template <class T>
-void avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx) {
+bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Finish* finish) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
-  for_each_channel_range<T>(g, [&](int64_t image, int64_t begin, int64_t end) {
-    const T* given = dy + image * out_size(g);
+  const auto spread = alone ? kernels<T>().average_backward_alone : kernels<T>().average_backward;
+  return for_each_channel_range<T>(g, finish, [&](int64_t image, int64_t begin, int64_t end) {
+    const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
     if (clear) clear_channels(g, to, begin, end);
-    for_each_window(g, 0, out_rows(g), [&](const Window& window) {
-      const T count = static_cast<T>(window.count);
-      for_each_pack<T>(begin, end, [&](int64_t c, auto pack) {
-        using Pack = decltype(pack);
-        const Pack value = load<T, Pack>(given + window.output + c) / count;
-        for (int64_t w = 0; w < window.count; ++w) {
-          T* cell = to + window.origin + window.offset[w] + c;
-          store(cell, alone ? value : load<T, Pack>(cell) + value);
-        }
-      });
+    for_each_run(g, 0, out_rows(g), [&](const Window& window, int64_t windows) {
+      spread(run_of(g, window, windows, end - begin), given + window.output, to + begin + window.origin);
     });
   });
 }
@@ -348,8 +356,8 @@ template void max_pool_forward(const PoolGeometry&, const uint8_t*, uint8_t*, in
 template void max_pool_forward(const PoolGeometry&, const uint16_t*, uint16_t*, int64_t*);
 template void max_pool_forward(const PoolGeometry&, const uint32_t*, uint32_t*, int64_t*);
 template void max_pool_forward(const PoolGeometry&, const uint64_t*, uint64_t*, int64_t*);
-template void max_pool_backward(const PoolGeometry&, const float*, const float*, float*);
-template void max_pool_backward(const PoolGeometry&, const double*, const double*, double*);
+template bool max_pool_backward(const PoolGeometry&, const float*, const float*, float*, const Finish*);
+template bool max_pool_backward(const PoolGeometry&, const double*, const double*, double*, const Finish*);
 template void max_pool_gather(const PoolGeometry&, const float*, const float*, float*);
 template void max_pool_gather(const PoolGeometry&, const double*, const double*, double*);
 template void max_pool_backward_at(const PoolGeometry&, const int64_t*, const float*, float*);
@@ -358,7 +366,7 @@ template void max_pool_gather_at(const PoolGeometry&, const int64_t*, const floa
 template void max_pool_gather_at(const PoolGeometry&, const int64_t*, const double*, double*);
 template void avg_pool_forward(const PoolGeometry&, const float*, float*);
 template void avg_pool_forward(const PoolGeometry&, const double*, double*);
-template void avg_pool_backward(const PoolGeometry&, const float*, float*);
-template void avg_pool_backward(const PoolGeometry&, const double*, double*);
+template bool avg_pool_backward(const PoolGeometry&, const float*, float*, const Finish*);
+template bool avg_pool_backward(const PoolGeometry&, const double*, double*, const Finish*);
 
 }  // namespace tapeflow

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/finish.h"
+
 namespace tapeflow {
 
 // Sizes of one pooling. Input (batch, in..., channels), output (batch, out..., channels), dense. `rank` is 1 to 3;
@@ -24,9 +26,10 @@ struct PoolGeometry {
 template <class T>
 void max_pool_forward(const PoolGeometry& geometry, const T* x, T* y, int64_t* argmax);
 
-// dx: each dy goes to the cell that `argmax` above would name: the first maximum in scan order. T: float, double.
+// dx: each dy goes to the cell that `argmax` above would name: the first maximum in scan order. T: float, double. True
+// if it called `finish`, which may be null.
 template <class T>
-void max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx);
+bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Finish* finish);
 
 // The transpose of max_pool_backward: y[window] = v[first maximum of x in the window], v shaped like x. It serves the
 // gradient of the gradient and forward mode. T: float, double.
@@ -43,6 +46,39 @@ void max_pool_gather_at(const PoolGeometry& geometry, const int64_t* argmax, con
 template <class T>
 void avg_pool_forward(const PoolGeometry& geometry, const T* x, T* y);
 template <class T>
-void avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx);
+bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Finish* finish);
+
+// Some neighbouring windows whose cells lie alike: cell i of window w is at w * in_step + offset[i], for each channel;
+// its result is at w * out_step.
+struct PoolRun {
+  const int64_t* offset;
+  int64_t cells, windows, in_step, out_step, channels;
+};
+
+// The loops of one instruction set. pool_kernel.cc defines them in a namespace per set; pool.cc chooses. In the backward
+// ones, windows that are `alone` share no cell, so that cells are written and not added to. Only max_forward is there for
+// integers.
+template <class T>
+struct PoolKernels {
+  void (*max_forward)(const PoolRun&, const T* x, T* y);
+  void (*max_backward)(const PoolRun&, const T* x, const T* dy, T* dx);
+  void (*max_backward_alone)(const PoolRun&, const T* x, const T* dy, T* dx);
+  void (*average_forward)(const PoolRun&, const T* x, T* y);
+  void (*average_backward)(const PoolRun&, const T* dy, T* dx);
+  void (*average_backward_alone)(const PoolRun&, const T* dy, T* dx);
+};
+
+namespace baseline {
+template <class T>
+PoolKernels<T> pool_kernels();
+}
+namespace avx2 {
+template <class T>
+PoolKernels<T> pool_kernels();
+}
+namespace avx512 {
+template <class T>
+PoolKernels<T> pool_kernels();
+}
 
 }  // namespace tapeflow

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/elementwise.h"
+#include "kernels/finish.h"
 #include "op/params.h"
 #include "tensor/variable.h"
 
@@ -21,6 +22,7 @@ struct Call {
   const Params& params;
   SmallVector<Spec, 1> specs;   // set by the shape rule
   SmallVector<Tensor, 2> out;   // allocated by the door, or set by a kernel that makes its own
+  const Finish* finish = nullptr;  // for output 0; a kernel that calls it sets it to null
 
   Call(const Op& o, std::span<const Tensor> i, const Params& p) : op(o), in(i), params(p) {}
   void returns(DType dtype, const Shape& shape) { specs.push_back({dtype, shape}); }
@@ -56,6 +58,7 @@ struct Op {
   InferFunction infer_staged = nullptr;  // the same while tracing, when dimensions may be unknown (-1); null: `infer`, tried out
   KernelFunction kernel = nullptr;
   bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
+  bool finishes = false;               // the kernel may call call.finish
   VjpFunction vjp = nullptr;
   JvpFunction jvp = nullptr;           // null: derived from vjp
   Keep keep = keep_nothing;            // for the gradient of any input

@@ -32,20 +32,25 @@ Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) 
   return p;
 }
 
-template <class T> void multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y) {
+// True if it called `finish`.
+template <class T> bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y, const Finish* finish) {
   const T *pa = a.data<T>(), *pb = b.data<T>();
   T* py = y.mutable_data<T>();
   int64_t lda = a.shape().back(), ldb = b.shape().back();
   int64_t size_a = a.shape().back(1) * a.shape().back(2), size_b = b.shape().back(1) * b.shape().back(2), size_y = p.m * p.n;
   int64_t batches = p.batch.elements();
   int64_t batches_a = a.shape().elements(0, a.rank() - 2), batches_b = b.shape().elements(0, b.rank() - 2);
-  if (size_y == 0 || batches == 0) return;
+  if (size_y == 0 || batches == 0) return false;
   // Rows of a batch of matrices times one matrix: one tall product.
-  if (batches_b == 1 && !p.ta && batches_a == batches)
-    return gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false);
-  if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1))
-    return gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
-                           batches_b == 1 ? 0 : size_b, py, p.n, size_y);
+  if (batches_b == 1 && !p.ta && batches_a == batches) {
+    gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false, finish);
+    return finish;
+  }
+  if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1)) {
+    gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
+                    batches_b == 1 ? 0 : size_b, py, p.n, size_y, finish);
+    return finish;
+  }
   // Batches broadcast against each other.
   for (int64_t i = 0; i < batches; ++i) {
     int64_t at_a = 0, at_b = 0, rest = i, unit_a = 1, unit_b = 1;
@@ -58,6 +63,7 @@ template <class T> void multiply_batches(const Product& p, const Tensor& a, cons
     }
     gemm<T>(p.ta, p.tb, p.m, p.n, p.k, pa + at_a * size_a, lda, pb + at_b * size_b, ldb, py + i * size_y, p.n, false);
   }
+  return false;
 }
 
 bool transposed(const Params& p, Flag transpose, Flag adjoint) { return p.flag(transpose) || p.flag(adjoint); }
@@ -74,16 +80,19 @@ void matmul_kernel(Call& call) {
   Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
   Tensor& y = call.out[0];
   FlushSubnormals flush(dtype == DType::float32);
+  auto multiply = [&]<class T>(T*) {
+    if (multiply_batches<T>(p, a, b, y, call.finish)) call.finish = nullptr;
+  };
   switch (a.dtype()) {
-    case DType::float32: return multiply_batches<float>(p, a, b, y);
-    case DType::float64: return multiply_batches<double>(p, a, b, y);
-    case DType::complex64: return multiply_batches<std::complex<float>>(p, a, b, y);
-    case DType::complex128: return multiply_batches<std::complex<double>>(p, a, b, y);
-    case DType::int32: return multiply_batches<int32_t>(p, a, b, y);
-    case DType::int64: return multiply_batches<int64_t>(p, a, b, y);
+    case DType::float32: return multiply(static_cast<float*>(nullptr));
+    case DType::float64: return multiply(static_cast<double*>(nullptr));
+    case DType::complex64: return multiply(static_cast<std::complex<float>*>(nullptr));
+    case DType::complex128: return multiply(static_cast<std::complex<double>*>(nullptr));
+    case DType::int32: return multiply(static_cast<int32_t*>(nullptr));
+    case DType::int64: return multiply(static_cast<int64_t*>(nullptr));
     default: {  // the small float types: products in float, rounded once
       Tensor wide = Tensor::allocate(DType::float32, y.shape());
-      multiply_batches<float>(p, cast(a, DType::float32), cast(b, DType::float32), wide);
+      multiply_batches<float>(p, cast(a, DType::float32), cast(b, DType::float32), wide, nullptr);
       y = cast(wide, y.dtype());
     }
   }
@@ -165,6 +174,7 @@ const Op& matmul_op = [] () -> const Op& {
     call.returns(dtype, shape);
   };
   op.kernel = matmul_kernel;
+  op.finishes = true;
   op.vjp = matmul_vjp;
   op.jvp = matmul_jvp;
   op.keep_for[0] = keep_input(1);

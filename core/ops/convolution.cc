@@ -93,18 +93,16 @@ Shape output_shape(const ConvGeometry& g) {
   return y;
 }
 
-// Runs a kernel on float or double; the small float types are widened and narrowed again.
-template <class Kernel> Tensor in_wide_floats(const Tensor& a, const Tensor& b, const Shape& shape, Kernel kernel) {
-  if (a.dtype() == DType::float64) {
-    Tensor y = Tensor::allocate(DType::float64, shape);
-    kernel(a.data<double>(), b.data<double>(), y.mutable_data<double>());
-    return y;
-  }
-  PauseRecording paused;
+// Runs a kernel that makes output 0 of a and b on float or double; the small float types are widened and narrowed again.
+template <class Kernel> void in_wide_floats(Call& call, const Tensor& a, const Tensor& b, Kernel kernel) {
+  Tensor& y = call.out[0];
+  if (a.dtype() == DType::float64) return kernel(a.data<double>(), b.data<double>(), y.mutable_data<double>());
   FlushSubnormals flush;
-  Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32), y = Tensor::allocate(DType::float32, shape);
-  kernel(wide_a.data<float>(), wide_b.data<float>(), y.mutable_data<float>());
-  return cast(y, a.dtype());
+  if (a.dtype() == DType::float32) return kernel(a.data<float>(), b.data<float>(), y.mutable_data<float>());
+  PauseRecording paused;
+  Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32), wide_y = Tensor::allocate(DType::float32, y.shape());
+  kernel(wide_a.data<float>(), wide_b.data<float>(), wide_y.mutable_data<float>());
+  y = cast(wide_y, a.dtype());
 }
 
 void require_one_dtype(const Call& call) {
@@ -131,26 +129,29 @@ template <bool Depthwise> struct ConvOps {
   static constexpr const char* who = Depthwise ? "nn.depthwise_conv2d" : "nn.conv2d";
   using F = Forms<Depthwise>;
 
+  static void check_gradient(const ConvGeometry& g, const Shape& dy) {
+    if (!(output_shape(g) == dy))
+      fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy);
+  }
+
   static const Op& define_forward(const char* name) {
     return define(Op{
         .name = name,
         .arguments = conv_arguments("input", "filter"),
-        .infer_staged =
+        .infer =
             [](Call& call) {
               require_one_dtype(call);
-              try_out(call, [](Call& c) { c.returns(c.in[0].dtype(), output_shape(conv_geometry(who, c.in[0].shape(), c.in[1].shape(), c.params, Depthwise))); });
+              call.returns(call.in[0].dtype(), output_shape(conv_geometry(who, call.in[0].shape(), call.in[1].shape(), call.params, Depthwise)));
             },
         .kernel =
             [](Call& call) {
-              require_one_dtype(call);
               const Tensor &x = call.in[0], &filter = call.in[1];
               ConvGeometry g = conv_geometry(who, x.shape(), filter.shape(), call.params, Depthwise);
-              call.out.push_back(in_wide_floats(x, filter, output_shape(g), [&]<class T>(const T* a, const T* b, T* y) {
-                if constexpr (Depthwise) depthwise_forward(g, a, b, y);
-                else conv_forward(g, a, b, y);
-              }));
+              in_wide_floats(call, x, filter, [&]<class T>(const T* a, const T* b, T* y) {
+                if (Depthwise ? depthwise_forward(g, a, b, y, call.finish) : conv_forward(g, a, b, y, call.finish)) call.finish = nullptr;
+              });
             },
-        .makes_outputs = true,
+        .finishes = true,
         .vjp =
             [](RuleContext& c) {
               if (c.wants(0)) c.set(0, F::to_input(c.x(1), c.dy(), c.shape(0), c.params));
@@ -168,21 +169,23 @@ template <bool Depthwise> struct ConvOps {
     return define(Op{
         .name = name,
         .arguments = std::move(arguments),
+        .infer =
+            [](Call& call) {
+              require_one_dtype(call);
+              check_gradient(conv_geometry(who, call.params.shape(4), call.in[0].shape(), call.params, Depthwise), call.in[1].shape());
+              call.returns(call.in[1].dtype(), call.params.shape(4));
+            },
         .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[4])); },
         .kernel =
             [](Call& call) {
-              require_one_dtype(call);
               const Tensor &filter = call.in[0], &dy = call.in[1];
-              Shape shape = call.params.shape(4);
-              ConvGeometry g = conv_geometry(who, shape, filter.shape(), call.params, Depthwise);
-              if (!(output_shape(g) == dy.shape()))
-                fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy.shape());
-              call.out.push_back(in_wide_floats(dy, filter, shape, [&]<class T>(const T* d, const T* f, T* x) {
+              ConvGeometry g = conv_geometry(who, call.params.shape(4), filter.shape(), call.params, Depthwise);
+              in_wide_floats(call, dy, filter, [&]<class T>(const T* d, const T* f, T* x) {
                 if constexpr (Depthwise) depthwise_backward_input(g, d, f, x);
-                else conv_backward_input(g, d, f, x);
-              }));
+                else if (conv_backward_input(g, d, f, x, call.finish)) call.finish = nullptr;
+              });
             },
-        .makes_outputs = true,
+        .finishes = !Depthwise,
         .vjp =
             [](RuleContext& c) {
               if (c.wants(0)) c.set(0, F::to_filter(c.dy(), c.x(1), c.shape(0), c.params));
@@ -200,21 +203,22 @@ template <bool Depthwise> struct ConvOps {
     return define(Op{
         .name = name,
         .arguments = std::move(arguments),
+        .infer =
+            [](Call& call) {
+              require_one_dtype(call);
+              check_gradient(conv_geometry(who, call.in[0].shape(), call.params.shape(4), call.params, Depthwise), call.in[1].shape());
+              call.returns(call.in[0].dtype(), call.params.shape(4));
+            },
         .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[4])); },
         .kernel =
             [](Call& call) {
-              require_one_dtype(call);
               const Tensor &x = call.in[0], &dy = call.in[1];
-              Shape shape = call.params.shape(4);
-              ConvGeometry g = conv_geometry(who, x.shape(), shape, call.params, Depthwise);
-              if (!(output_shape(g) == dy.shape()))
-                fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy.shape());
-              call.out.push_back(in_wide_floats(x, dy, shape, [&]<class T>(const T* a, const T* d, T* f) {
+              ConvGeometry g = conv_geometry(who, x.shape(), call.params.shape(4), call.params, Depthwise);
+              in_wide_floats(call, x, dy, [&]<class T>(const T* a, const T* d, T* f) {
                 if constexpr (Depthwise) depthwise_backward_filter(g, a, d, f);
                 else conv_backward_filter(g, a, d, f);
-              }));
+              });
             },
-        .makes_outputs = true,
         .vjp =
             [](RuleContext& c) {
               if (c.wants(0)) c.set(0, F::to_input(c.dy(), c.x(1), c.shape(0), c.params));
@@ -283,10 +287,13 @@ std::vector<Argument> pool_arguments(std::vector<Argument> tensors) {
   return tensors;
 }
 
-// While tracing: the pooled shape of input 0, for each output.
-void infer_pool(Call& call) {
-  try_out(call, [](Call& c) { c.returns(c.in[0].dtype(), output_shape(pool_geometry("nn.pool", c.in[0].shape(), c.params))); });
+// The pooled shape of input 0.
+void infer_pool(Call& call, const char* who) {
+  call.returns(call.in[0].dtype(), output_shape(pool_geometry(who, call.in[0].shape(), call.params)));
 }
+void infer_max_pool(Call& call) { infer_pool(call, "nn.max_pool"); }
+void infer_max_pool_with_argmax(Call& call) { infer_pool(call, "nn.max_pool_with_argmax"); }
+void infer_avg_pool(Call& call) { infer_pool(call, "nn.avg_pool"); }
 
 Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p);
 Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p);
@@ -294,23 +301,18 @@ Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p);
 const Op& max_pool_op = define(Op{
     .name = "MaxPool",
     .arguments = pool_arguments({tensor("input", real_numbers)}),
-    .infer_staged = infer_pool,
+    .infer = infer_max_pool,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool", x.shape(), call.params);
-          Shape shape = output_shape(g);
-          if (small_floating.has(x.dtype())) {
-            call.out.push_back(in_wide_floats(x, x, shape, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, nullptr); }));
-            return;
-          }
-          call.out.push_back(Tensor::allocate(x.dtype(), shape));
-          visit<(integers | DType::float32 | DType::float64).bits>(x.dtype(), [&](auto* p) {
+          if (floating.has(x.dtype()))
+            return in_wide_floats(call, x, x, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, nullptr); });
+          visit<integers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             max_pool_forward<T>(g, x.data<T>(), call.out[0].mutable_data<T>(), nullptr);
           });
         },
-    .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, max_pool_to_input(c.x(0), c.dy(), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, max_pool_pick(c.x(0), c.x_dot(0), c.params)); },
     .keep = keep_input(0),
@@ -319,13 +321,15 @@ const Op& max_pool_op = define(Op{
 const Op& max_pool_grad_op = define(Op{
     .name = "MaxPoolGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("dy", floating)}),
-    .infer_staged = same_as_input,
+    .infer = same_as_input,
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
-          call.out.push_back(in_wide_floats(call.in[0], call.in[1], call.in[0].shape(), [&]<class T>(const T* x, const T* dy, T* dx) { max_pool_backward<T>(g, x, dy, dx); }));
+          in_wide_floats(call, call.in[0], call.in[1], [&]<class T>(const T* x, const T* dy, T* dx) {
+            if (max_pool_backward<T>(g, x, dy, dx, call.finish)) call.finish = nullptr;
+          });
         },
-    .makes_outputs = true,
+    .finishes = true,
     .vjp =
         [](RuleContext& c) {
           if (c.wants(0)) c.set(0, zeros(c.dtype(0), c.shape(0)));
@@ -337,13 +341,12 @@ const Op& max_pool_grad_op = define(Op{
 const Op& max_pool_pick_op = define(Op{
     .name = "MaxPoolGradGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("v", floating)}),
-    .infer_staged = infer_pool,
+    .infer = infer_max_pool,
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
-          call.out.push_back(in_wide_floats(call.in[0], call.in[1], output_shape(g), [&]<class T>(const T* x, const T* v, T* y) { max_pool_gather<T>(g, x, v, y); }));
+          in_wide_floats(call, call.in[0], call.in[1], [&]<class T>(const T* x, const T* v, T* y) { max_pool_gather<T>(g, x, v, y); });
         },
-    .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
           if (c.wants(0)) c.set(0, zeros(c.dtype(0), c.shape(0)));
@@ -378,9 +381,9 @@ Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p);
 const Op& max_pool_with_argmax_op = define(Op{
     .name = "MaxPoolWithArgmax",
     .arguments = places_arguments({tensor("input", real_numbers)}),
-    .infer_staged =
+    .infer =
         [](Call& call) {
-          infer_pool(call);
+          infer_max_pool_with_argmax(call);
           call.returns(DType::int64, call.specs[0].shape);
         },
     .kernel =
@@ -388,23 +391,19 @@ const Op& max_pool_with_argmax_op = define(Op{
           const Tensor& x = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", x.shape(), call.params);
           Shape shape = output_shape(g);
-          Tensor argmax = Tensor::allocate(DType::int64, shape);
-          int64_t* places = argmax.mutable_data<int64_t>();
-          if (small_floating.has(x.dtype())) {
-            call.out.push_back(in_wide_floats(x, x, shape, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, places); }));
+          int64_t* places = call.out[1].mutable_data<int64_t>();
+          if (floating.has(x.dtype())) {
+            in_wide_floats(call, x, x, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, places); });
           } else {
-            call.out.push_back(Tensor::allocate(x.dtype(), shape));
-            visit<(integers | DType::float32 | DType::float64).bits>(x.dtype(), [&](auto* p) {
+            visit<integers.bits>(x.dtype(), [&](auto* p) {
               using T = Pointee<decltype(p)>;
               max_pool_forward<T>(g, x.data<T>(), call.out[0].mutable_data<T>(), places);
             });
           }
           int64_t image = x.shape().elements(1, x.rank()), cells = shape.elements(1, shape.rank());
           if (call.params.flag(5))
-            for (int64_t i = 0; i < argmax.size(); ++i) places[i] += i / cells * image;
-          call.out.push_back(argmax);
+            for (int64_t i = 0; i < call.out[1].size(); ++i) places[i] += i / cells * image;
         },
-    .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, pool_places_spread(c.dy(0), c.y(1), c.shape(0), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, pool_places_pick(c.x_dot(0), c.y(1), c.params)); },
     .keep = keep_output(1),
@@ -419,6 +418,7 @@ std::vector<Argument> places_spread_arguments() {
 const Op& pool_places_spread_op = define(Op{
     .name = "MaxPoolGradWithArgmax",
     .arguments = places_spread_arguments(),
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(6)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[6])); },
     .kernel =
         [](Call& call) {
@@ -426,24 +426,22 @@ const Op& pool_places_spread_op = define(Op{
           Shape shape = call.params.shape(6);
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", shape, call.params);
           std::vector<int64_t> places = places_in_image(call.in[1], shape.elements(1, shape.rank()), call.params);
-          call.out.push_back(in_wide_floats(dy, dy, shape, [&]<class T>(const T* d, const T*, T* dx) { max_pool_backward_at<T>(g, places.data(), d, dx); }));
+          in_wide_floats(call, dy, dy, [&]<class T>(const T* d, const T*, T* dx) { max_pool_backward_at<T>(g, places.data(), d, dx); });
         },
-    .makes_outputs = true,
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_pick(c.dy(), c.x(1), c.params)); },
     .keep = keep_input(1),
 });
 const Op& pool_places_pick_op = define(Op{
     .name = "MaxPoolGradGradWithArgmax",
     .arguments = places_arguments({tensor("v", floating), index_tensor("argmax")}),
-    .infer_staged = infer_pool,
+    .infer = infer_max_pool_with_argmax,
     .kernel =
         [](Call& call) {
           const Tensor& v = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", v.shape(), call.params);
           std::vector<int64_t> places = places_in_image(call.in[1], v.shape().elements(1, v.rank()), call.params);
-          call.out.push_back(in_wide_floats(v, v, output_shape(g), [&]<class T>(const T* from, const T*, T* y) { max_pool_gather_at<T>(g, places.data(), from, y); }));
+          in_wide_floats(call, v, v, [&]<class T>(const T* from, const T*, T* y) { max_pool_gather_at<T>(g, places.data(), from, y); });
         },
-    .makes_outputs = true,
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params)); },
     .keep = keep_input(1),
 });
@@ -457,14 +455,13 @@ Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p) 
 const Op& avg_pool_op = define(Op{
     .name = "AvgPool",
     .arguments = pool_arguments({tensor("input", floating)}),
-    .infer_staged = infer_pool,
+    .infer = infer_avg_pool,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
           PoolGeometry g = pool_geometry("nn.avg_pool", x.shape(), call.params);
-          call.out.push_back(in_wide_floats(x, x, output_shape(g), [&]<class T>(const T* a, const T*, T* y) { avg_pool_forward<T>(g, a, y); }));
+          in_wide_floats(call, x, x, [&]<class T>(const T* a, const T*, T* y) { avg_pool_forward<T>(g, a, y); });
         },
-    .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
           static const Op& grad = *find_op("AvgPoolGrad");
@@ -482,15 +479,17 @@ std::vector<Argument> avg_pool_grad_arguments() {
 const Op& avg_pool_grad_op = define(Op{
     .name = "AvgPoolGrad",
     .arguments = avg_pool_grad_arguments(),
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(5)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[5])); },
     .kernel =
         [](Call& call) {
           const Tensor& dy = call.in[0];
-          Shape shape = call.params.shape(5);
-          PoolGeometry g = pool_geometry("nn.avg_pool", shape, call.params);
-          call.out.push_back(in_wide_floats(dy, dy, shape, [&]<class T>(const T* d, const T*, T* dx) { avg_pool_backward<T>(g, d, dx); }));
+          PoolGeometry g = pool_geometry("nn.avg_pool", call.params.shape(5), call.params);
+          in_wide_floats(call, dy, dy, [&]<class T>(const T* d, const T*, T* dx) {
+            if (avg_pool_backward<T>(g, d, dx, call.finish)) call.finish = nullptr;
+          });
         },
-    .makes_outputs = true,
+    .finishes = true,
     .vjp =
         [](RuleContext& c) {
           const Params& p = c.params;
