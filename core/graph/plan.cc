@@ -12,6 +12,30 @@ bool Plan::fits(std::span<const Tensor> inputs) const {
   return true;
 }
 
+void Plan::run_kernel(Step& step) {
+  if (step.made < 0) {
+    step.kernel(*step.call);
+    for (size_t k = 0; k < step.out.size(); ++k) {
+      Tensor& t = step.call->out[k];
+      if (t.body() == step.out[k]) continue;
+      std::memcpy(step.out[k]->data, t.raw(), t.bytes());
+      t = Tensor::borrow(step.out[k]);
+    }
+    return;
+  }
+  Made& m = made_[size_t(step.made)];
+  step.call->out.clear();
+  step.kernel(*step.call);
+  for (size_t k = 0; k < m.bodies.size(); ++k) {
+    if (!(step.call->out[k].shape() == m.bodies[k]->shape))
+      fail(ErrorKind::runtime, step.call->name(), ": the shape rule said ", m.bodies[k]->shape, ", the kernel made ", step.call->out[k].shape());
+    bind(m.bodies[k], step.call->out[k]);
+  }
+  m.held = std::move(step.call->out);
+  step.call->out.clear();
+  for (Alias& a : m.aliases) lie_in(a.body, a.root, a.offset);
+}
+
 bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
   if (running_) return false;
   for (const VariableUse& u : variables_)
@@ -63,28 +87,16 @@ bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
   for (Alias& a : aliases_) lie_in(a.body, a.root, a.offset);
 
   for (Step& step : steps_) {
-    if (step.program >= 0) {
-      programs_[size_t(step.program)].run();
-    } else if (step.made < 0) {
-      step.kernel(*step.call);
-      for (size_t k = 0; k < step.out.size(); ++k) {
-        Tensor& t = step.call->out[k];
-        if (t.body() == step.out[k]) continue;
-        std::memcpy(step.out[k]->data, t.raw(), t.bytes());
-        t = Tensor::borrow(step.out[k]);
-      }
+    if (!step.kernel) {
+      step.program->run();
+    } else if (!step.program) {
+      run_kernel(step);
     } else {
-      Made& m = made_[size_t(step.made)];
-      step.call->out.clear();
-      step.kernel(*step.call);
-      for (size_t k = 0; k < m.bodies.size(); ++k) {
-        if (!(step.call->out[k].shape() == m.bodies[k]->shape))
-          fail(ErrorKind::runtime, step.call->name(), ": the shape rule said ", m.bodies[k]->shape, ", the kernel made ", step.call->out[k].shape());
-        bind(m.bodies[k], step.call->out[k]);
-      }
-      m.held = std::move(step.call->out);
-      step.call->out.clear();
-      for (Alias& a : m.aliases) lie_in(a.body, a.root, a.offset);
+      auto follow = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) { step.program->run_part(first, count, rows, pitch); };
+      const Finish finish(follow);
+      step.call->finish = &finish;
+      run_kernel(step);
+      if (std::exchange(step.call->finish, nullptr)) step.program->run();
     }
   }
 

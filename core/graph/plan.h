@@ -25,8 +25,8 @@ class Plan {
     std::unique_ptr<Call> call;              // of a kernel; its tensors stay the same
     SmallVector<TensorBody*, 2> out;         // they are these, also if the kernel gives others
     std::unique_ptr<SmallVector<Tensor, 4>> in;
-    int program = -1;                        // or a group
-    int made = -1;                           // or a kernel that makes its outputs: the first of `made_`
+    int made = -1;                           // of a kernel that makes its outputs: which of `made_`
+    const ElementwiseProgram* program = nullptr;  // a group, which follows the kernel element by element if there is one
   };
   // The body of a value whose elements lie at an offset in those of another one.
   struct Alias {
@@ -76,6 +76,8 @@ class Plan {
   std::vector<Store> stores_;
   std::vector<Result> results_;
   bool running_ = false, flushes_ = true;
+
+  void run_kernel(Step&);
 };
 
 }  // namespace tapeflow

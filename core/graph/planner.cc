@@ -76,7 +76,9 @@ class Planner {
     int node = kNone;      // that computes it
     int step = kNone;      // of the schedule
     int last_use = kNone;  // step
-    bool is_result = false, stored = false, kept = false;  // kept: elements outlive the group that computes it
+    bool is_result = false, stored = false;
+    bool grouped = false;  // computed by a group
+    bool kept = false;     // elements outlive that group
     int member = kNone;    // place in the group
     Tensor body;
   };
@@ -239,10 +241,16 @@ class Planner {
 
   // ---- in which order, and in which groups
 
+  // A kernel, or a group of elementwise nodes, or a kernel and the group that follows it element by element.
   struct Scheduled {
-    std::vector<int> nodes;
-    bool group = false;
+    int kernel = kNone;
+    std::vector<int> group;
     int64_t row_length = 0;
+
+    template <class Visit> void each_node(Visit visit) const {
+      if (kernel != kNone) visit(kernel);
+      for (int i : group) visit(i);
+    }
   };
 
   bool is_float_elementwise(const Node& n) {
@@ -286,23 +294,59 @@ class Planner {
       const Node& n = g.nodes[size_t(next)];
       Scheduled s;
       int64_t size = n.outputs ? spec(n.first_output).shape.elements() : 0;
-      s.group = fits_group(n, size, &s.row_length, placement);
-      s.nodes.push_back(next);
       done(next);
-      for (bool more = s.group; more && s.nodes.size() < 96;) {
+      if (!fits_group(n, size, &s.row_length, placement)) {
+        s.kernel = next;
+        add(std::move(s));
+        continue;
+      }
+      s.group.push_back(next);
+      for (bool more = true; more && s.group.size() < 96;) {
         more = false;
         for (int candidate : ready)
           if (fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
-            s.nodes.push_back(candidate);
+            s.group.push_back(candidate);
             done(candidate);
             more = true;
             break;
           }
       }
-      for (int i : s.nodes)
-        for (uint32_t k = 0; k < g.nodes[size_t(i)].outputs; ++k) info_[g.nodes[size_t(i)].first_output + k].step = int(scheduled_.size());
-      scheduled_.push_back(std::move(s));
+      for (int i : s.group) info_[g.nodes[size_t(i)].first_output].grouped = true;
+      if (int at = followed(s); at != kNone) {
+        s.kernel = scheduled_[size_t(at)].kernel;
+        number(scheduled_[size_t(at)] = std::move(s), at);
+      } else {
+        add(std::move(s));
+      }
     }
+  }
+
+  void add(Scheduled s) {
+    number(s, int(scheduled_.size()));
+    scheduled_.push_back(std::move(s));
+  }
+  void number(const Scheduled& s, int step) {
+    s.each_node([&](int i) {
+      for (uint32_t k = 0; k < graph().nodes[size_t(i)].outputs; ++k) info_[graph().nodes[size_t(i)].first_output + k].step = step;
+    });
+  }
+
+  // The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of
+  // its result are ready and the group reads that result element by element.
+  int followed(const Scheduled& s) {
+    Graph& g = graph();
+    int last = kNone;
+    for (int i : s.group)
+      for (ValueId v : g.nodes[size_t(i)].inputs)
+        if (info_[meant(v)].kind == Info::Kind::computed) last = std::max(last, info_[meant(v)].step);
+    if (last == kNone || scheduled_[size_t(last)].kernel == kNone || !scheduled_[size_t(last)].group.empty()) return kNone;
+    const Node& kernel = g.nodes[size_t(scheduled_[size_t(last)].kernel)];
+    if (!kernel.op->finishes || spec(kernel.first_output).dtype != DType::float32) return kNone;
+    int64_t size = spec(g.nodes[size_t(s.group[0])].first_output).shape.elements();
+    for (int i : s.group)
+      for (ValueId v : g.nodes[size_t(i)].inputs)
+        if (meant(v) == kernel.first_output && (info_[v].offset != 0 || spec(v).shape.elements() != size)) return kNone;
+    return spec(kernel.first_output).shape.elements() == size ? last : kNone;
   }
 
   // ---- where values live
@@ -311,7 +355,7 @@ class Planner {
     Graph& g = graph();
     int end = int(scheduled_.size());
     for (int s = end; s-- > 0;) {
-      for (int i : scheduled_[size_t(s)].nodes) {
+      scheduled_[size_t(s)].each_node([&](int i) {
         const Node& n = g.nodes[size_t(i)];
         // What a kernel makes may lie in its inputs.
         int until = s;
@@ -320,10 +364,10 @@ class Planner {
         for (ValueId v : n.inputs) {
           Info& used = info_[meant(v)];
           used.last_use = std::max(used.last_use, until);
-          bool inside = used.step == s && scheduled_[size_t(s)].group && info_[v].offset == 0 && spec(v).shape.elements() == spec(meant(v)).shape.elements();
+          bool inside = used.step == s && used.grouped && info_[v].offset == 0 && spec(v).shape.elements() == spec(meant(v)).shape.elements();
           if (!inside) used.kept = true;
         }
-      }
+      });
     }
     for (ValueId v : g.outputs) {
       info_[meant(v)].kept = true;
@@ -405,13 +449,16 @@ class Planner {
     return read_element_by_element(old, v);
   }
 
-  // Whether the group that computes `v` may write it over `old`: its members read `old` element by element, and none
-  // does so after the one that makes `v`.
+  // Whether the group that computes `v` may write it over `old`: its members read `old` element by element, none does so
+  // after the one that makes `v`, and the kernel that they follow does not read it.
   bool read_element_by_element(ValueId old, ValueId v) {
     const Scheduled& s = scheduled_[size_t(info_[v].step)];
-    if (!s.group) return false;
+    if (!info_[v].grouped) return false;
+    if (s.kernel != kNone)
+      for (ValueId x : graph().nodes[size_t(s.kernel)].inputs)
+        if (meant(x) == old) return false;
     bool written = false;
-    for (int i : s.nodes) {
+    for (int i : s.group) {
       const Node& n = graph().nodes[size_t(i)];
       for (ValueId x : n.inputs)
         if (meant(x) == old && (written || info_[x].offset != 0 || spec(x).shape.elements() != spec(n.first_output).shape.elements())) return false;
@@ -431,13 +478,13 @@ class Planner {
     std::vector<std::vector<Place>> ends(scheduled_.size() + 1);  // what is free after each step
     std::vector<Buffer*> all;
     for (size_t s = 0; s < scheduled_.size(); ++s) {
-      for (int i : scheduled_[s].nodes) {
+      scheduled_[s].each_node([&](int i) {
         const Node& n = graph().nodes[size_t(i)];
-        if (made(n)) continue;
+        if (made(n)) return;
         for (uint32_t k = 0; k < n.outputs; ++k) {
           ValueId v = n.first_output + k;
           Info& info = info_[v];
-          if (info.stored || (scheduled_[s].group && !info.kept)) continue;
+          if (info.stored || (info.grouped && !info.kept)) continue;
           TensorBody* body = body_of(v);
           size_t bytes = size_t(body->size) * size_of(body->dtype);
           if (bytes <= sizeof body->small) continue;
@@ -455,7 +502,7 @@ class Planner {
           body->data = place.buffer->data;
           ends[info.last_use == kNone ? s : size_t(info.last_use)].push_back(place);
         }
-      }
+      });
       for (const Place& p : ends[s])
         if (p.buffer) unused.emplace(p.bytes, p.buffer);
     }
@@ -465,7 +512,7 @@ class Planner {
   // The memory of a value that the group which computes `v` reads for the last time, if `v` may be written over it.
   Place take_over(std::vector<Place>& dying, ValueId v, size_t bytes) {
     for (Place& p : dying)
-      if (p.buffer && p.bytes >= bytes && p.bytes <= 2 * bytes && info_[p.value].step < info_[v].step && read_element_by_element(p.value, v))
+      if (p.buffer && p.bytes >= bytes && p.bytes <= 2 * bytes && (!info_[p.value].grouped || info_[p.value].step < info_[v].step) && read_element_by_element(p.value, v))
         return {v, p.bytes, std::exchange(p.buffer, nullptr)};
     return {v, 0, nullptr};
   }
@@ -488,26 +535,24 @@ class Planner {
   void make_steps() {
     Graph& g = graph();
     for (size_t s = 0; s < scheduled_.size(); ++s)
-      for (int i : scheduled_[s].nodes)
+      scheduled_[s].each_node([&](int i) {
         for (ValueId v : g.nodes[size_t(i)].inputs) alias(v);
+      });
     for (ValueId v : g.outputs) alias(v);
     for (auto& [variable, v] : stores_) alias(v);
     for (const Scheduled& s : scheduled_) {
       Plan::Step step;
-      if (s.group) {
-        step.program = make_program(s);
-      } else {
-        make_call(g.nodes[size_t(s.nodes[0])], s.nodes[0], step);
-      }
+      if (s.kernel != kNone) make_call(g.nodes[size_t(s.kernel)], s.kernel, step);
+      if (!s.group.empty()) step.program = make_program(s);
       plan_->steps_.push_back(std::move(step));
     }
   }
 
-  int make_program(const Scheduled& s) {
+  const ElementwiseProgram* make_program(const Scheduled& s) {
     Graph& g = graph();
-    int64_t size = spec(g.nodes[size_t(s.nodes[0])].first_output).shape.elements();
+    int64_t size = spec(g.nodes[size_t(s.group[0])].first_output).shape.elements();
     ElementwiseProgram& program = plan_->programs_.emplace_back(size, s.row_length);
-    for (int i : s.nodes) {
+    for (int i : s.group) {
       const Node& n = g.nodes[size_t(i)];
       Placement placement;
       int64_t rows = s.row_length;
@@ -530,7 +575,7 @@ class Planner {
       made.member = program.add(step);
     }
     program.finish();
-    return int(plan_->programs_.size()) - 1;
+    return &program;
   }
 
   void make_call(const Node& n, int index, Plan::Step& step) {

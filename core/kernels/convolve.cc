@@ -681,9 +681,8 @@ bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* 
     return false;
   }
   if (is_product(g)) {
-    gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels, y,
-            g.out_channels, false, finish);
-    return finish;
+    return gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels, y,
+                   g.out_channels, false, finish);
   }
   const int64_t depth = g.in_channels / g.groups, columns = g.out_channels / g.groups;
   return correlate<T>(g, forward_axes(g), x,
@@ -700,9 +699,8 @@ bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* fil
     return false;
   }
   if (is_product(g)) {
-    gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels, dx,
-            g.in_channels, false, finish);
-    return finish;
+    return gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels,
+                   dx, g.in_channels, false, finish);
   }
   if (g.groups == 1 && g.in_channels <= kernels<T>().lanes / 4) {
     scatter_backward(g, dy, filter, dx);

@@ -114,26 +114,34 @@ constexpr int64_t cost_worth_threads = 8 * cost_of_a_task;  // waking a sleeping
 int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }
 
+// Whole rows of C are there; the first one begins at element `first`.
+template <class T>
+void finish_rows(const Product<T>& p, int64_t first, const Finish& finish) {
+  if (p.ldc == p.n) finish(first, p.m * p.n, 1, 0);
+  else finish(first, p.n, p.m, p.ldc);
+}
+
 // Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in
-// parallel. The cut does not change the order in which any element is summed.
+// parallel. The cut does not change the order in which any element is summed. True if it called `finish`.
 template <class T, class Multiply>
-void multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
+bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
   constexpr int64_t row_unit = 12;
-  const int64_t narrowest = finish ? 2 * panel : panel;  // what comes next prefers long runs
-  const int64_t columns = round_up(ceil_divide(p.n, tasks), narrowest);
+  const int64_t columns = round_up(ceil_divide(p.n, tasks), panel);
   const int64_t column_blocks = ceil_divide(p.n, columns);
   const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), row_unit);
   const int64_t row_blocks = ceil_divide(p.m, rows);
+  const bool finishes = finish && column_blocks == 1;
   parallel_for(row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task % row_blocks * rows;
       const int64_t column = task / row_blocks * columns;
       const Product<T> block = p.block(row, std::min(rows, p.m - row), column, std::min(columns, p.n - column));
       multiply(block);
-      if (finish) (*finish)(row * p.ldc + column, block.n, block.m, p.ldc);
+      if (finishes) finish_rows(block, row * p.ldc, *finish);
     }
   });
+  return finishes;
 }
 
 template <class T>
@@ -149,19 +157,18 @@ bool large(const Product<T>& p) {
 }
 
 template <class T>
-void multiply_complex_product(const Product<T>& p, const Finish* finish) {
+bool multiply_complex_product(const Product<T>& p, const Finish* finish) {
   const int threads = cost(p) < cost_worth_threads ? 1 : thread_count();
   if (const auto library = blas_gemm<T>(); library && fits_library(p)) {
-    multiply_blocks(p, threads, finish, [&](const Product<T>& part) { multiply_with_library(library, part); });
-  } else {
-    multiply_blocks(p, threads, finish, [](const Product<T>& part) { multiply_complex(part); });
+    return multiply_blocks(p, threads, finish, [&](const Product<T>& part) { multiply_with_library(library, part); });
   }
+  return multiply_blocks(p, threads, finish, [](const Product<T>& part) { multiply_complex(part); });
 }
 
 template <class T>
-void multiply_product(const Product<T>& p, const Finish* finish) {
+bool multiply_product(const Product<T>& p, const Finish* finish) {
   if constexpr (is_complex<T>) {
-    multiply_complex_product(p, finish);
+    return multiply_complex_product(p, finish);
   } else {
     const int64_t work = cost(p);
     const int threads = work < cost_worth_threads ? 1 : thread_count();
@@ -177,7 +184,8 @@ void multiply_product(const Product<T>& p, const Finish* finish) {
       return multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), finish, multiply_own<T>);
     }
     multiply_own(p);
-    if (finish) (*finish)(0, p.n, p.m, p.ldc);
+    if (finish) finish_rows(p, 0, *finish);
+    return finish;
   }
 }
 
@@ -189,43 +197,42 @@ void fill_zero(int64_t m, int64_t n, T* c, int64_t ldc) {
 }  // namespace
 
 template <class T>
-void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+bool gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc, bool accumulate, const Finish* finish) {
-  if (m == 0 || n == 0) return;
+  if (m == 0 || n == 0) return false;
   if (k == 0) {
     if (!accumulate) fill_zero(m, n, c, ldc);
-    if (finish) (*finish)(0, n, m, ldc);
-    return;
+    return false;
   }
-  multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate}, finish);
+  return multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate}, finish);
 }
 
 template <class T>
-void gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
+bool gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
                   int64_t lda, int64_t stride_a, const T* b, int64_t ldb, int64_t stride_b, T* c, int64_t ldc,
                   int64_t stride_c, const Finish* finish) {
-  if (batch == 0) return;
+  if (batch == 0) return false;
   const bool one_product = stride_b == 0 && !transpose_a && stride_a == m * lda && stride_c == m * ldc;
   if (batch == 1 || one_product) {
     return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false, finish);
   }
   auto multiply_one = [&](int64_t i) {
-    auto finish_one = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) {
-      (*finish)(i * stride_c + first, count, rows, pitch);
-    };
-    const Finish counted(finish_one);
-    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false,
-         finish ? &counted : nullptr);
+    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
   };
   const int64_t work = m * n * k + 4 * (m * k + k * n + m * n);
   if (batch < thread_count()) {  // the products themselves may use the threads
     for (int64_t i = 0; i < batch; ++i) multiply_one(i);
-  } else {
-    parallel_for(batch, std::max<int64_t>(1, cost_worth_threads / 2 / std::max<int64_t>(work, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) multiply_one(i);
-                 });
+    return false;
   }
+  const bool finishes = finish && ldc == n && stride_c == m * n;
+  parallel_for(batch, std::max<int64_t>(1, cost_worth_threads / 2 / std::max<int64_t>(work, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   multiply_one(i);
+                   if (finishes) (*finish)(i * stride_c, m * n, 1, 0);
+                 }
+               });
+  return finishes;
 }
 
 // Explicit instantiation of this struct instantiates both functions for T.

@@ -42,15 +42,11 @@ template <class T> bool multiply_batches(const Product& p, const Tensor& a, cons
   int64_t batches_a = a.shape().elements(0, a.rank() - 2), batches_b = b.shape().elements(0, b.rank() - 2);
   if (size_y == 0 || batches == 0) return false;
   // Rows of a batch of matrices times one matrix: one tall product.
-  if (batches_b == 1 && !p.ta && batches_a == batches) {
-    gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false, finish);
-    return finish;
-  }
-  if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1)) {
-    gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
-                    batches_b == 1 ? 0 : size_b, py, p.n, size_y, finish);
-    return finish;
-  }
+  if (batches_b == 1 && !p.ta && batches_a == batches)
+    return gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false, finish);
+  if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1))
+    return gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
+                           batches_b == 1 ? 0 : size_b, py, p.n, size_y, finish);
   // Batches broadcast against each other.
   for (int64_t i = 0; i < batches; ++i) {
     int64_t at_a = 0, at_b = 0, rest = i, unit_a = 1, unit_b = 1;

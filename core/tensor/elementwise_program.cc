@@ -78,58 +78,59 @@ void ElementwiseProgram::repeat_short_rows() {
     }
 }
 
-// What one run of the steps works on.
-struct ElementwiseProgram::Block {
-  float* scratch;
-  const float* repeated;
-  int64_t at, row, column, n;
+// The memory of one thread: what steps leave for later ones, and the short rows, written out.
+struct ElementwiseProgram::Workspace {
+  explicit Workspace(const ElementwiseProgram& program, int64_t elements) {
+    const int64_t block = program.block_, rows = program.row_length_;
+    const int64_t floats = program.slots_ * block;
+    if (floats > kOnStack) {
+      more.resize(size_t(floats));
+      scratch = more.data();
+    }
+    if (program.repeated_.empty()) return;
+    repeated.resize(program.repeated_.size() * size_t(block));
+    for (size_t k = 0; k < program.repeated_.size(); ++k)
+      for (int64_t i = 0; i + rows <= block && i < elements + rows; i += rows)
+        std::memcpy(repeated.data() + int64_t(k) * block + i, program.repeated_[k]->data, size_t(rows) * sizeof(float));
+  }
+
+  static constexpr int64_t kOnStack = kScratchFloats + 4096;
+  alignas(64) float on_stack[kOnStack];
+  std::vector<float> more, repeated;
+  float* scratch = on_stack;
 };
 
 void ElementwiseProgram::run() const {
   int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
-  if (size_ <= grain) return run_range(0, size_);
-  if (row_length_ == 0) {
-    parallel_for(size_, grain, [&](int64_t begin, int64_t end) { run_range(begin, end); });
-  } else {
-    parallel_for(size_ / row_length_, std::max<int64_t>(1, grain / row_length_),
-                 [&](int64_t begin, int64_t end) { run_range(begin * row_length_, end * row_length_); });
+  if (size_ <= grain) return run_part(0, size_, 1, 0);
+  int64_t unit = row_length_ == 0 ? 1 : row_length_;
+  parallel_for(size_ / unit, std::max<int64_t>(1, grain / unit),
+               [&](int64_t begin, int64_t end) { run_part(begin * unit, (end - begin) * unit, 1, 0); });
+}
+
+void ElementwiseProgram::run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const {
+  Workspace workspace(*this, count);
+  for (int64_t r = 0; r < rows; ++r) run_range(workspace, first + r * pitch, first + r * pitch + count);
+}
+
+void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end) const {
+  // Blocks do not go beyond the rows that a row operand is written out for.
+  int64_t whole = row_length_ == 0 ? block_ : repeated_.empty() ? row_length_ : block_ / row_length_ * row_length_;
+  for (int64_t at = begin, n; at < end; at += n) {
+    int64_t column = row_length_ == 0 ? 0 : at % row_length_;
+    n = std::min({block_, whole - column, end - at});
+    run_block(workspace, at, row_length_ == 0 ? 0 : at / row_length_, column, n);
   }
 }
 
-void ElementwiseProgram::run_range(int64_t begin, int64_t end) const {
-  constexpr int64_t kOnStack = kScratchFloats + 4096;
-  alignas(64) float on_stack[kOnStack];
-  std::vector<float> more;
-  float* scratch = on_stack;
-  if (slots_ * block_ > kOnStack) {
-    more.resize(size_t(slots_ * block_));
-    scratch = more.data();
-  }
-  if (row_length_ == 0 || !repeated_.empty()) {
-    // Ranges begin at whole rows, and so do blocks of whole rows.
-    int64_t block = row_length_ == 0 ? block_ : block_ / row_length_ * row_length_;
-    std::vector<float> repeated(repeated_.size() * size_t(block_));
-    for (size_t k = 0; k < repeated_.size(); ++k)
-      for (int64_t i = 0; i < std::min(block, end - begin); i += row_length_)
-        std::memcpy(repeated.data() + int64_t(k) * block_ + i, repeated_[k]->data, size_t(row_length_) * sizeof(float));
-    for (int64_t at = begin; at < end; at += block) run_block({scratch, repeated.data(), at, 0, 0, std::min(block, end - at)});
-    return;
-  }
-  for (int64_t at = begin; at < end;) {
-    int64_t column = at % row_length_, n = std::min(block_, row_length_ - column);
-    run_block({scratch, nullptr, at, at / row_length_, column, n});
-    at += n;
-  }
-}
-
-void ElementwiseProgram::run_block(const Block& block) const {
-  const auto& [scratch, repeated, at, row, column, n] = block;
+void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column, int64_t n) const {
+  float* scratch = workspace.scratch;
   auto source = [&](const Operand& o) -> const float* {
     if (o.step >= 0) {
       const Step& s = steps_[size_t(o.step)];
       return s.target ? static_cast<const float*>(s.target->data) + at : scratch + s.slot * block_;
     }
-    if (o.repeated >= 0) return repeated + o.repeated * block_;
+    if (o.repeated >= 0) return workspace.repeated.data() + o.repeated * block_ + column;
     const float* p = static_cast<const float*>(o.body->data);
     switch (o.layout) {
       case Layout::full: return p + at;

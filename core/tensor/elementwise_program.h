@@ -55,12 +55,14 @@ class ElementwiseProgram {
   // Gives scratch memory to the results that are not stored. Before the first run.
   void finish();
   void run() const;
+  // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart.
+  void run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const;
 
  private:
   void repeat_short_rows();
-  void run_range(int64_t begin, int64_t end) const;
-  struct Block;
-  void run_block(const Block&) const;
+  struct Workspace;
+  void run_range(const Workspace&, int64_t begin, int64_t end) const;
+  void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
 
   std::vector<Step> steps_;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
