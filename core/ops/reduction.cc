@@ -83,6 +83,7 @@ template <class C> struct Steps {
 
 constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
 constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
+constexpr int64_t kFewColumns = 512;     // shorter rows are folded several at once
 
 template <class C> class Reducer {
  public:
@@ -147,6 +148,7 @@ template <class C> class Reducer {
   }
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
+    if (rows > kFoldBlock && 2 * columns < kFewColumns) return fold_few_columns(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
       if (rows <= kFoldBlock) {
@@ -161,6 +163,28 @@ template <class C> class Reducer {
         steps_.fold(part.get(), y + begin, end - begin);
       }
     });
+  }
+
+  // Blocks of rows are shared out. Inside a block some neighbouring rows count as one long row, whose parts are folded
+  // at the end.
+  void fold_few_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
+    int64_t blocks = (rows + kFoldBlock - 1) / kFoldBlock, joined = std::clamp<int64_t>(kFewColumns / columns, 1, 16);
+    auto parts = std::make_unique<C[]>(size_t(blocks * columns));
+    parallel_for(blocks, std::max<int64_t>(1, kChunk / (kFoldBlock * columns)), [&](int64_t begin, int64_t end) {
+      auto wide = std::make_unique<C[]>(size_t(joined * columns));
+      for (int64_t b = begin; b < end; ++b) {
+        int64_t r = b * kFoldBlock, last = std::min(rows, r + kFoldBlock);
+        C* part = parts.get() + b * columns;
+        std::fill(part, part + columns, steps_.start);
+        if (last - r >= joined) {
+          std::copy(x + r * columns, x + (r + joined) * columns, wide.get());
+          for (r += joined; r + joined <= last; r += joined) steps_.fold(x + r * columns, wide.get(), joined * columns);
+          for (int64_t k = 0; k < joined; ++k) steps_.fold(wide.get() + k * columns, part, columns);
+        }
+        for (; r < last; ++r) steps_.fold(x + r * columns, part, columns);
+      }
+    });
+    for (int64_t b = 0; b < blocks; ++b) steps_.fold(parts.get() + b * columns, y, columns);
   }
 
   const Steps<C>& steps_;
