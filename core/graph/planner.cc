@@ -169,6 +169,7 @@ class Planner {
       Node& n = g.nodes[i];
       for (ValueId& v : n.inputs)
         if (info_[v].offset == 0 && spec(v).shape == spec(meant(v)).shape) v = meant(v);
+      read_before_broadcast(n);
       if (n.op == &read_variable_op()) {
         VariableBody* variable = &variable_in(n.params[0]);
         auto it = now.find(variable);
@@ -195,6 +196,34 @@ class Planner {
     }
     for (auto& [variable, v] : first) plan_->variables_.push_back({variable, nullptr, spec(v)}), variable_values_.push_back(v);
     for (VariableBody* variable : assigned_) stores_.push_back({variable, now[variable]});
+    drop_unused();
+  }
+
+  // An operation that broadcasts by itself reads what was broadcast for it before that.
+  void read_before_broadcast(Node& n) {
+    if (n.op->float_binary == nullptr) return;
+    for (size_t k = 0; k < 2; ++k) {
+      const int from = info_[n.inputs[k]].node;
+      if (from == kNone || std::string_view(graph().nodes[size_t(from)].op->name) != "BroadcastTo") continue;
+      if (spec(n.inputs[1 - k]).shape == spec(n.first_output).shape) n.inputs[k] = graph().nodes[size_t(from)].inputs[0];
+    }
+  }
+
+  // Leaves out the nodes whose results nobody reads.
+  void drop_unused() {
+    std::vector<bool> used(info_.size(), false);
+    for (ValueId v : graph().outputs) used[meant(v)] = true;
+    for (auto& [variable, v] : stores_) used[meant(v)] = true;
+    std::vector<int> kept;
+    for (auto i = nodes_.rbegin(); i != nodes_.rend(); ++i) {
+      const Node& n = graph().nodes[size_t(*i)];
+      bool needed = n.op->effect || n.op->stateful;
+      for (uint32_t k = 0; k < n.outputs; ++k) needed |= used[n.first_output + k];
+      if (!needed) continue;
+      for (ValueId v : n.inputs) used[meant(v)] = true;
+      kept.push_back(*i);
+    }
+    nodes_.assign(kept.rbegin(), kept.rend());
   }
 
   void lie(ValueId v, ValueId in, size_t offset) {

@@ -127,9 +127,13 @@ template <class T, class Multiply>
 bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
   constexpr int64_t row_unit = 12;
-  const int64_t columns = round_up(ceil_divide(p.n, tasks), panel);
+  // Whole rows are ready for what follows; each block of them copies B, which must be worth it.
+  const int64_t few = 2 * thread_count();
+  const bool by_rows = finish && p.m >= 64 * few && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10);
+  if (by_rows) tasks = few;
+  const int64_t columns = by_rows ? p.n : round_up(ceil_divide(p.n, tasks), panel);
   const int64_t column_blocks = ceil_divide(p.n, columns);
-  const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), row_unit);
+  const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), by_rows ? 2 : row_unit);
   const int64_t row_blocks = ceil_divide(p.m, rows);
   const bool finishes = finish && column_blocks == 1;
   parallel_for(row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {

@@ -137,6 +137,8 @@ struct Panel {
   bool accumulate;
   T* copy;
   int64_t ahead;  // how far from the current element of A to fetch
+  const T* next_b = nullptr;  // rows of B that the panel after this one needs, `ldb` apart, or null
+  int64_t next_rows = 0, next_ldb = 0;
 };
 
 // One tile of C. With `Copy` the rows of B are also written to panel.copy, side by side.
@@ -227,6 +229,10 @@ void multiply_rows(int64_t m, Panel<T>& panel, const T* a, T* c) {
   const int64_t height = m / count;
   const int64_t taller = m % count;  // so many tiles have one row more
   for (int64_t t = 0; t < count; ++t) {
+    if (panel.next_b) {
+      for (int64_t r = panel.next_rows * t / count; r < panel.next_rows * (t + 1) / count; ++r)
+        for (int v = 0; v < Vectors; ++v) __builtin_prefetch(panel.next_b + r * panel.next_ldb + v * lanes<T>, 0, 2);
+    }
     const int64_t rows = height + (t < taller);
     tiles<T, Vectors>.by_rows[rows - 1](panel, a, c);
     a += rows * panel.a_row;
@@ -236,10 +242,10 @@ void multiply_rows(int64_t m, Panel<T>& panel, const T* a, T* c) {
 
 template <class T>
 void multiply_panel(int64_t m, int64_t width, int64_t k, Strided<T> a, const T* b, int64_t ldb, T* c, int64_t ldc,
-                    bool accumulate, T* copy) {
+                    bool accumulate, T* copy, const T* next_b = nullptr, int64_t next_rows = 0) {
   const int64_t vectors = ceil_divide(width, lanes<T>);
   const Part<T> last(width - (vectors - 1) * lanes<T>);
-  Panel<T> panel{k, a.row, a.step, b, ldb, ldc, last, accumulate, copy, a.row == 1 ? steps_ahead * a.step : 0};
+  Panel<T> panel{k, a.row, a.step, b, ldb, ldc, last, accumulate, copy, a.row == 1 ? steps_ahead * a.step : 0, next_b, next_rows, ldb};
   switch (vectors) {
     case 1: return multiply_rows<T, 1>(m, panel, a.data, c);
     case 2: return multiply_rows<T, 2>(m, panel, a.data, c);
@@ -324,7 +330,10 @@ template <class T>
         pack_columns(depth, width, b + j * ldb + p, ldb, panel);
         multiply_panel<T>(m, width, depth, a_block, panel, panel_width<T>, c + j, ldc, sum, nullptr);
       } else {
-        multiply_panel<T>(m, width, depth, a_block, b + p * ldb + j, ldb, c + j, ldc, sum, panel);
+        const bool last_block = block + 1 == blocks;
+        const T* next = last_block ? b + j + panel_width<T> : b + (p + depth) * ldb + j;
+        if (last_block && j + 2 * panel_width<T> > n) next = nullptr;
+        multiply_panel<T>(m, width, depth, a_block, b + p * ldb + j, ldb, c + j, ldc, sum, panel, next, depth);
       }
     }
   }
