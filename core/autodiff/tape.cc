@@ -7,6 +7,7 @@
 
 #include "autodiff/deferred.h"
 #include "ops/ops.h"
+#include "tensor/addition.h"
 
 namespace tapeflow {
 
@@ -531,7 +532,7 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
       if (!wanted[size_t(i)]) continue;
       const Cotangent& so_far = flow[r.input()[i]];
       bool alone = std::count(r.input(), r.input() + r.inputs, r.input()[i]) == 1;
-      if (so_far.values && !so_far.indices && alone && so_far.values.unique()) context.totals[size_t(i)] = &so_far.values;
+      if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values)) context.totals[size_t(i)] = &so_far.values;
     }
   }
   if (thread_state().stage && waits(context))

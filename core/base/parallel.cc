@@ -89,6 +89,26 @@ class Pool {
     return true;
   }
 
+  // The number of the piece, or 0 if too many wait.
+  uint64_t give_aside(const AsideWork& work) {
+    start_workers();
+    const uint64_t given = given_.load(std::memory_order_relaxed);
+    if (given - done_.load(std::memory_order_acquire) >= most_aside) return 0;
+    aside_[given % most_aside] = work;
+    given_.store(given + 1);
+    wake_sleepers();
+    return given + 1;
+  }
+
+  bool aside_is_done(uint64_t number) const { return done_.load(std::memory_order_acquire) >= number; }
+
+  void finish_aside(uint64_t number) {
+    while (!aside_is_done(number))
+      if (!run_aside()) pause_cpu();
+  }
+
+  void finish_all_aside() { finish_aside(given_.load()); }
+
   // Lets the workers end. A job that is running is finished by its caller.
   void retire() {
     if (!retired_.exchange(true)) wake_sleepers();
@@ -112,17 +132,19 @@ class Pool {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (int i = 1; i < threads_; ++i) std::thread([this] { serve(); }).detach();
+      for (int i = 1; i < threads_; ++i) std::thread([this, i] { serve(i == 1); }).detach();
     } catch (const std::system_error&) {
       // No thread to be had: the caller and the workers there are do everything.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  void serve() {
+  void serve(bool also_aside) {
     inside_region = true;
     uint64_t seen = 0;
-    auto called = [&] { return Ticket{ticket_.load()}.job() != seen || retired_.load(); };
+    auto called = [&] {
+      return Ticket{ticket_.load()}.job() != seen || retired_.load() || (also_aside && claimed_.load() != given_.load());
+    };
     while (!retired_.load()) {
       if (!spin_until(called)) {
         std::unique_lock lock(sleep_mutex_);
@@ -130,9 +152,22 @@ class Pool {
         wake_.wait(lock, called);
         sleepers_.fetch_sub(1);
       }
+      while (also_aside && run_aside()) continue;
       seen = Ticket{ticket_.load(std::memory_order_relaxed)}.job();
       work(false);
     }
+  }
+
+  // Claims and does the next piece; false if there is none.
+  bool run_aside() {
+    uint64_t next = claimed_.load(std::memory_order_acquire);
+    if (next == given_.load(std::memory_order_acquire)) return false;
+    if (!claimed_.compare_exchange_strong(next, next + 1)) return true;
+    while (done_.load(std::memory_order_acquire) != next) pause_cpu();  // somebody does the one before
+    const AsideWork& work = aside_[next % most_aside];
+    work.run(work.arguments);
+    done_.store(next + 1, std::memory_order_release);
+    return true;
   }
 
   // A chunk once claimed keeps its job alive, so the job's plain members are read only after a claim.
@@ -158,6 +193,11 @@ class Pool {
     unfinished_.fetch_sub(1, std::memory_order_acq_rel);
   }
 
+  static constexpr uint64_t most_aside = 16;
+  AsideWork aside_[most_aside];
+  alignas(64) std::atomic<uint64_t> given_{0};  // pieces of work aside, in their order: by one caller at a time
+  alignas(64) std::atomic<uint64_t> claimed_{0};
+  alignas(64) std::atomic<uint64_t> done_{0};
   alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<int64_t> unfinished_{0};
   alignas(64) int64_t n_ = 0;
@@ -185,9 +225,14 @@ std::atomic<Pool*> current_pool{nullptr};
 Pool& pool(int threads) {
   Pool* current = current_pool.load(std::memory_order_acquire);
   if (current && current->serves(threads)) return *current;
-  static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    if (Pool* inherited = current_pool.load()) inherited->forget_workers();
-  });
+  static const int registered = pthread_atfork(
+      [] {
+        if (Pool* used = current_pool.load()) used->finish_all_aside();
+      },
+      nullptr,
+      [] {
+        if (Pool* inherited = current_pool.load()) inherited->forget_workers();
+      });
   static_cast<void>(registered);
   Pool* made = new Pool(threads, current);
   if (!current_pool.compare_exchange_strong(current, made, std::memory_order_acq_rel)) {
@@ -242,6 +287,18 @@ void parallel_for(int64_t n, int64_t grain, Body body) {
   }
   body(0, n);
 }
+
+AsideNumber give_aside(const AsideWork& work) {
+  const int threads = inside_region ? 1 : thread_count();
+  if (threads == 1) return {};
+  Pool& used = pool(threads);
+  const uint64_t number = used.give_aside(work);
+  return number ? AsideNumber{&used, number} : AsideNumber{};
+}
+
+bool aside_is_done(AsideNumber number) { return static_cast<Pool*>(number.pool)->aside_is_done(number.number); }
+
+void finish_aside(AsideNumber number) { static_cast<Pool*>(number.pool)->finish_aside(number.number); }
 
 int thread_count() {
   static const int cores = usable_cores();

@@ -37,6 +37,20 @@ class FunctionRef<Result(Args...)> {
 // The first exception of a body is rethrown on the caller; ranges not yet started are then skipped.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
+// Work for a worker while the caller goes on. Pieces of work are done one after the other, in the order they were given.
+struct AsideWork {
+  void (*run)(const void* arguments);
+  alignas(16) unsigned char arguments[112];
+};
+struct AsideNumber {
+  void* pool = nullptr;  // null: no worker can take it
+  uint64_t number = 0;
+};
+AsideNumber give_aside(const AsideWork& work);
+bool aside_is_done(AsideNumber number);
+// Returns when this piece and those before it are done. The caller does what nobody has started.
+void finish_aside(AsideNumber number);
+
 // Threads that parallel_for may use, the caller included. The default is the number of cores this process may use.
 int thread_count();
 void set_thread_count(int count);  // 0 restores the default

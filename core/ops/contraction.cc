@@ -2,6 +2,7 @@
 #include "base/subnormals.h"
 #include "kernels/gemm.h"
 #include "ops/family.h"
+#include "tensor/addition.h"
 
 namespace tapeflow {
 namespace {
@@ -94,12 +95,21 @@ void matmul_kernel(Call& call) {
   }
 }
 
-// total += op(a) op(b), for the gradient of a weight that is used many times; false if the dtype has no such kernel.
+// total += op(a) op(b), for the gradient of a weight that is used many times; false if the dtype has no such kernel. A
+// product of middle size is made aside: too large for the caller to wait for, too small to share out.
 bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tensor& total) {
   Product p = plan("matmul", a.shape(), b.shape(), ta, tb);
-  FlushSubnormals flush(a.dtype() == DType::float32);
   auto add = [&]<class T>(T*) {
-    gemm<T>(ta, tb, p.m, p.n, p.k, a.data<T>(), a.shape().back(), b.data<T>(), b.shape().back(), total.mutable_data<T>(), p.n, true);
+    constexpr int64_t least = 1 << 16, most = 1 << 21;  // multiplications
+    auto work = [ta, tb, m = p.m, n = p.n, k = p.k, x = a.data<T>(), lda = a.shape().back(), y = b.data<T>(), ldb = b.shape().back(),
+                 sum = static_cast<T*>(address_of_total(total))] {
+      FlushSubnormals flush(std::is_same_v<T, float>);
+      gemm<T>(ta, tb, m, n, k, x, lda, y, ldb, sum, n, true);
+    };
+    const int64_t multiplications = p.m * p.n * p.k;
+    if (multiplications >= least && multiplications <= most && add_aside(total, a, b, work)) return true;
+    total.raw();  // after what was given aside
+    work();
     return true;
   };
   if (a.dtype() == DType::float32) return add(static_cast<float*>(nullptr));

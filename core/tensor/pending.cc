@@ -16,7 +16,7 @@ constexpr size_t kMostHeld = size_t(128) << 20;  // bytes in operands of all pen
 size_t held_bytes = 0;
 
 Pending* pending_of(const TensorBody* body) {
-  return body->data ? nullptr : *reinterpret_cast<Pending* const*>(body->small);
+  return body->data || body->added_aside ? nullptr : *reinterpret_cast<Pending* const*>(body->small);
 }
 
 // An expression while it is computed.
@@ -135,12 +135,13 @@ Pending::~Pending() { held_bytes -= held; }
 void drop_pending(TensorBody* body) { delete pending_of(body); }
 
 void let_die(const Tensor& t) {
-  if (!t.computed()) pending_of(t.body())->dying = true;
+  if (Pending* p = pending_of(t.body())) p->dying = true;
 }
 
 void compute(TensorBody* root) {
   if (root->symbolic)
     fail(ErrorKind::needs_value, "a symbolic tf.Tensor has no value yet: its elements are asked for while tracing");
+  if (root->added_aside) return finish_additions(root);
   Expression(root).compute();
 }
 
@@ -149,6 +150,7 @@ bool make_pending(const Shape& shape, ElementwiseOperation operation, Tensor* re
   auto& [a, b, unary, binary, placement] = operation;
   int64_t rows = placement.row_length;
   for (auto [operand, layout] : {std::pair(&a, placement.a), std::pair(&b, placement.b)}) {
+    if (*operand && operand->body()->added_aside) operand->raw();
     if (!*operand || operand->computed()) continue;
     int64_t its_rows = pending_of(operand->body())->row_length;
     if (layout != Layout::full || (its_rows && rows && its_rows != rows)) compute(operand->body());

@@ -16,7 +16,7 @@ int free_count = 0;
 TensorBody* TensorBody::create() {
   TensorBody* body = free_count ? free_bodies[--free_count] : new TensorBody;
   body->references = 1;
-  body->symbolic = false;
+  body->symbolic = body->added_aside = false;
   body->data = body->small;
   body->buffer = nullptr;
   body->marks = Marks();
@@ -25,6 +25,7 @@ TensorBody* TensorBody::create() {
 }
 
 void TensorBody::destroy() {
+  if (added_aside) finish_additions(this);
   if (buffer)
     buffer->drop();
   else if (!data && !symbolic)

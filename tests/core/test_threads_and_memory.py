@@ -57,6 +57,49 @@ def test_large_work_from_several_threads_at_once(threads):
     assert set(seen) == {300.0 * 300 * 400}
 
 
+def recurrent_gradients():
+    """Weights that are used many times: another thread adds up their gradients."""
+    rng = np.random.default_rng(1)
+    x = tf.constant(rng.standard_normal((40, 32, 16)).astype("float32"))
+    w, v = (tf.Variable(0.1 * rng.standard_normal(s).astype("float32")) for s in [(16, 256), (64, 256)])
+    with tf.GradientTape(persistent=True) as tape:
+        u = v * 1.5  # not a source: its gradient is read on the way back
+        h = tf.zeros([32, 64])
+        for t in range(40):
+            z = tf.matmul(x[t], w) + tf.matmul(h, u)
+            h = tf.tanh(z[:, :64] * tf.sigmoid(z[:, 64:128]))
+        loss = tf.reduce_sum(h * h)
+    gradients = [*tape.gradient(loss, [w, v]), *tape.gradient(loss, [v, u])]
+    tape.gradient(loss, w)  # nobody reads the result
+    return gradients
+
+
+def test_sums_made_aside_are_the_same(threads):
+    threads(1)
+    alone = [dx.numpy() for dx in recurrent_gradients()]
+    for _ in range(5):
+        threads(2)
+        for one, two in zip(alone, recurrent_gradients(), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_sums_made_aside_from_several_threads_at_once(threads):
+    threads(2)
+    expected = [dx.numpy() for dx in recurrent_gradients()]
+    wrong = []
+
+    def work():
+        for _ in range(5):
+            wrong.extend(not np.array_equal(a, b) for a, b in zip(expected, recurrent_gradients(), strict=True))
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == [False] * 60
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_can_compute():
     program = """

@@ -184,3 +184,97 @@ def test_variable_of_unknown_shape_may_change_it():
     assert double().numpy().tolist() == [2, 4]
     v.assign([1.0, 2.0, 3.0])
     assert double().numpy().tolist() == [2, 4, 6]
+
+
+def same_after_steps(make, calls: int = 3) -> None:
+    """Runs a training step eagerly and traced, each on variables of its own, and compares losses and variables."""
+    results = []
+    for wrap in (lambda step: step, tf.function):
+        variables, step = make()
+        step = wrap(step)
+        losses = [float(step()) for _ in range(calls)]
+        results.append((losses, [v.numpy() for v in variables]))
+    (eager_losses, eager_values), (traced_losses, traced_values) = results
+    np.testing.assert_allclose(traced_losses, eager_losses, rtol=2e-5)
+    for eager, traced in zip(eager_values, traced_values, strict=True):
+        np.testing.assert_allclose(traced, eager, rtol=2e-4, atol=2e-6)
+
+
+CONVOLUTIONS = {
+    "same": ((6, 9, 11, 5), (3, 3, 5, 7), {"strides": 1, "padding": "SAME"}),
+    "valid": ((9, 12, 10, 16), (3, 2, 16, 32), {"strides": 1, "padding": "VALID"}),
+    "strided": ((4, 13, 12, 6), (3, 3, 6, 9), {"strides": 2, "padding": "SAME"}),
+    "dilated": ((4, 13, 12, 6), (3, 3, 6, 9), {"strides": 1, "padding": "SAME", "dilations": 2}),
+    "one cell": ((5, 14, 14, 24), (1, 1, 24, 48), {"strides": 1, "padding": "SAME"}),
+    "one image": ((1, 20, 20, 3), (5, 5, 3, 16), {"strides": 1, "padding": "SAME"}),
+    "large filter": ((2, 6, 6, 256), (3, 3, 256, 256), {"strides": 1, "padding": "SAME"}),
+    "groups": ((3, 10, 10, 8), (3, 3, 4, 12), {"strides": 1, "padding": "SAME"}),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_what_follows_a_convolution(case):
+    x_shape, filter_shape, options = CONVOLUTIONS[case]
+
+    def make():
+        rng = np.random.default_rng(5)
+        x = tf.Variable(rng.standard_normal(x_shape).astype("float32"))
+        kernel = tf.Variable(0.1 * rng.standard_normal(filter_shape).astype("float32"))
+        bias = tf.Variable(rng.standard_normal(filter_shape[-1:]).astype("float32"))
+
+        def step():
+            with tf.GradientTape() as tape:
+                y = tf.nn.relu(tf.nn.conv2d(x * 1.5, kernel, **options) + bias)
+                pooled = tf.nn.max_pool2d(y, 2, 2, "SAME") + tf.nn.avg_pool2d(tf.tanh(y), 2, 2, "SAME")
+                loss = tf.reduce_mean(tf.square(pooled)) + tf.reduce_mean(y)
+            for v, dv in zip([x, kernel, bias], tape.gradient(loss, [x, kernel, bias]), strict=True):
+                v.assign_sub(0.1 * dv)
+            return loss
+
+        return [x, kernel, bias], step
+
+    same_after_steps(make)
+
+
+@pytest.mark.parametrize("sizes", [(300, 40, 70), (700, 60, 90), (20, 300, 500), (3, 4, 5), (513, 130, 257)])
+def test_what_follows_a_product(sizes):
+    rows, inner, columns = sizes
+
+    def make():
+        rng = np.random.default_rng(6)
+        x = tf.constant(rng.standard_normal((rows, inner)).astype("float32"))
+        w = tf.Variable(0.1 * rng.standard_normal((inner, columns)).astype("float32"))
+        bias, m = tf.Variable(tf.ones([columns])), tf.Variable(tf.zeros([inner, columns]))
+        back = tf.Variable(0.1 * rng.standard_normal((columns, rows)).astype("float32"))
+        v = tf.Variable(tf.zeros([columns, rows]))
+
+        def step():
+            with tf.GradientTape() as tape:
+                h = tf.nn.relu(x @ w + bias)
+                loss = tf.reduce_mean(tf.square(tf.tanh(h @ back) - 0.5)) + tf.reduce_mean(h)
+            dw, db, d_back = tape.gradient(loss, [w, bias, back])
+            m.assign(0.9 * m + 0.1 * dw)
+            w.assign_sub(0.1 * m / (tf.sqrt(tf.square(m)) + 1.0))
+            v.assign(0.9 * v + 0.1 * tf.square(d_back))
+            back.assign_sub(0.1 * d_back / (tf.sqrt(v) + 1.0))
+            bias.assign_sub(0.1 * db)
+            return loss
+
+        return [w, bias, back, m, v], step
+
+    same_after_steps(make)
+
+
+def test_a_broadcast_that_an_operation_makes_itself():
+    x = tf.Variable(np.arange(24, dtype="float32").reshape(4, 6))
+
+    def mean_and_back():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(
+                tf.square(x - tf.reduce_mean(x, 1, keepdims=True))
+                * tf.broadcast_to([[1.0], [2.0], [3.0], [4.0]], [4, 6])
+            )
+        return y, tape.gradient(y, x)
+
+    for eager, traced in zip(mean_and_back(), tf.function(mean_and_back)(), strict=True):
+        np.testing.assert_allclose(traced, eager, rtol=1e-6, atol=1e-5)
