@@ -11,6 +11,7 @@
 
 #include "graph/control_ops.h"
 #include "graph/shown_memory.h"
+#include "kernels/vector.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -270,15 +271,18 @@ class Planner {
 
   // ---- in which order, and in which groups
 
-  // A kernel, or a group of elementwise nodes, or a kernel and the group that follows it element by element.
+  // A kernel, or a group of elementwise nodes and the sums of their results, or a kernel and the group that follows it
+  // element by element.
   struct Scheduled {
     int kernel = kNone;
-    std::vector<int> group;
-    int64_t row_length = 0;
+    std::vector<int> group, sums;
+    int64_t row_length = 0;  // 0: no operand of the group needs rows
+    int64_t sum_length = 0;  // of those sums that are not of all elements
 
     template <class Visit> void each_node(Visit visit) const {
       if (kernel != kNone) visit(kernel);
       for (int i : group) visit(i);
+      for (int i : sums) visit(i);
     }
   };
 
@@ -326,7 +330,7 @@ class Planner {
       done(next);
       if (!fits_group(n, size, &s.row_length, placement)) {
         s.kernel = next;
-        add(std::move(s));
+        if (!join_group(next)) add(std::move(s));
         continue;
       }
       s.group.push_back(next);
@@ -358,6 +362,36 @@ class Planner {
     s.each_node([&](int i) {
       for (uint32_t k = 0; k < graph().nodes[size_t(i)].outputs; ++k) info_[graph().nodes[size_t(i)].first_output + k].step = step;
     });
+  }
+
+  // Lets the group that computes the input of a sum or mean make it, over all elements or over rows: the last axes.
+  bool join_group(int i) {
+    const Node& n = graph().nodes[size_t(i)];
+    const std::string_view name = n.op->name;
+    if (name != "Sum" && name != "Mean") return false;
+    const Info& x = info_[meant(n.inputs[0])];
+    if (!x.grouped || info_[n.inputs[0]].offset != 0 || scheduled_[size_t(x.step)].kernel != kNone) return false;
+    const Shape shape = spec(n.inputs[0]).shape;
+    if (spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
+    const int64_t length = sum_length(n);
+    int64_t& others = scheduled_[size_t(x.step)].sum_length;
+    if (length == 0 || (length != shape.elements() && others != 0 && others != length)) return false;
+    if (length != shape.elements()) others = length;
+    scheduled_[size_t(x.step)].sums.push_back(i);
+    info_[n.first_output].step = x.step;
+    return true;
+  }
+
+  // How many neighbouring elements a sum or mean adds up to one; 0 if they are not neighbours.
+  int64_t sum_length(const Node& n) {
+    const Shape shape = spec(n.inputs[0]).shape;
+    const Param& axes = n.params[0];
+    if (axes.kind == Param::Kind::none) return shape.elements();
+    if (axes.kind != Param::Kind::ints) return 0;
+    std::set<int64_t> reduced;
+    for (int64_t a : axes.ints) reduced.insert(a < 0 ? a + shape.rank() : a);
+    const int first = shape.rank() - int(reduced.size());
+    return reduced.empty() || *reduced.begin() == first ? shape.elements(first, shape.rank()) : 0;
   }
 
   // The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of
@@ -602,6 +636,12 @@ class Planner {
       Info& made = info_[n.first_output];
       if (made.kept) step.target = body_of(n.first_output);
       made.member = program.add(step);
+    }
+    for (int i : s.sums) {
+      const Node& n = g.nodes[size_t(i)];
+      const int64_t length = sum_length(n);
+      const float divisor = std::string_view(n.op->name) == "Mean" ? float(length) : 1.0f;
+      program.add({info_[meant(n.inputs[0])].member, length, divisor, body_of(n.first_output)}, vector_kernels<float>().sum);
     }
     program.finish();
     return &program;

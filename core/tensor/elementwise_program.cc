@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kScratchFloats = 12 * 1024;  // of one thread
 constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
 constexpr int64_t kShortestRow = 32;           // elements, if each row has an operand of its own
+constexpr int64_t kSumChunk = 1 << 14;         // elements of one partial sum: the same for any number of threads
 }  // namespace
 
 bool Placement::find(const Shape& operand, const Shape& result, Layout& layout) {
@@ -43,6 +44,7 @@ void ElementwiseProgram::finish() {
   for (size_t i = 0; i < steps_.size(); ++i)
     for (const Operand& o : {steps_[i].a, steps_[i].b})
       if (o.step >= 0) steps_[size_t(o.step)].last_use = int(i);
+  for (const Sum& s : sums_) steps_[size_t(s.step)].last_use = int(steps_.size());
   std::vector<bool> used;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& s = steps_[i];
@@ -101,6 +103,7 @@ struct ElementwiseProgram::Workspace {
 };
 
 void ElementwiseProgram::run() const {
+  if (!sums_.empty()) return run_with_sums();
   int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
   if (size_ <= grain) return run_part(0, size_, 1, 0);
   int64_t unit = row_length_ == 0 ? 1 : row_length_;
@@ -113,23 +116,67 @@ void ElementwiseProgram::run_part(int64_t first, int64_t count, int64_t rows, in
   for (int64_t r = 0; r < rows; ++r) run_range(workspace, first + r * pitch, first + r * pitch + count);
 }
 
-void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end) const {
+// Each chunk has a partial sum of its own.
+void ElementwiseProgram::run_with_sums() const {
+  int64_t unit = 1;
+  for (const Sum& s : sums_) {
+    if (s.length == size_) continue;
+    unit = s.length;
+    std::memset(s.target->data, 0, size_t(s.target->size) * sizeof(float));
+  }
+  const int64_t chunk = std::max<int64_t>(1, kSumChunk / unit) * unit, chunks = (size_ + chunk - 1) / chunk;
+  std::vector<float> totals(size_t(chunks) * sums_.size());
+  const int64_t cost = chunk * int64_t(steps_.size() + sums_.size());
+  parallel_for(chunks, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
+    Workspace workspace(*this, (end - begin) * chunk);
+    for (int64_t c = begin; c < end; ++c) run_range(workspace, c * chunk, std::min(size_, (c + 1) * chunk), totals.data() + c, chunks);
+  });
+  for (size_t k = 0; k < sums_.size(); ++k) {
+    const Sum& s = sums_[k];
+    float* y = static_cast<float*>(s.target->data);
+    if (s.length == size_) *y = sum_(totals.data() + int64_t(k) * chunks, chunks);
+    for (int64_t i = 0; s.divisor != 1 && i < s.target->size; ++i) y[i] /= s.divisor;
+  }
+}
+
+// What a step left for the block that begins at an element.
+const float* ElementwiseProgram::result_of(const Workspace& workspace, int step, int64_t at) const {
+  const Step& s = steps_[size_t(step)];
+  return s.target ? static_cast<const float*>(s.target->data) + at : workspace.scratch + s.slot * block_;
+}
+
+void ElementwiseProgram::add_sums(const Workspace& workspace, int64_t at, int64_t n, float* totals, int64_t chunks) const {
+  for (size_t k = 0; k < sums_.size(); ++k) {
+    const Sum& s = sums_[k];
+    const float* x = result_of(workspace, s.step, at);
+    if (s.length == size_) {
+      totals[int64_t(k) * chunks] += sum_(x, n);
+      continue;
+    }
+    float* y = static_cast<float*>(s.target->data);
+    for (int64_t done = 0, count; done < n; done += count) {
+      const int64_t row = (at + done) / s.length;
+      count = std::min(n - done, (row + 1) * s.length - at - done);
+      y[row] += sum_(x + done, count);
+    }
+  }
+}
+
+void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end, float* totals, int64_t chunks) const {
   // Blocks do not go beyond the rows that a row operand is written out for.
   int64_t whole = row_length_ == 0 ? block_ : repeated_.empty() ? row_length_ : block_ / row_length_ * row_length_;
   for (int64_t at = begin, n; at < end; at += n) {
     int64_t column = row_length_ == 0 ? 0 : at % row_length_;
     n = std::min({block_, whole - column, end - at});
     run_block(workspace, at, row_length_ == 0 ? 0 : at / row_length_, column, n);
+    if (totals) add_sums(workspace, at, n, totals, chunks);
   }
 }
 
 void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column, int64_t n) const {
   float* scratch = workspace.scratch;
   auto source = [&](const Operand& o) -> const float* {
-    if (o.step >= 0) {
-      const Step& s = steps_[size_t(o.step)];
-      return s.target ? static_cast<const float*>(s.target->data) + at : scratch + s.slot * block_;
-    }
+    if (o.step >= 0) return result_of(workspace, o.step, at);
     if (o.repeated >= 0) return workspace.repeated.data() + o.repeated * block_ + column;
     const float* p = static_cast<const float*>(o.body->data);
     switch (o.layout) {

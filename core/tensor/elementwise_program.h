@@ -47,24 +47,43 @@ class ElementwiseProgram {
     int last_use = -1;
   };
 
+  // The sum of a step's results, or the sums of so many neighbours each, divided by `divisor`.
+  struct Sum {
+    int step;
+    int64_t length;
+    float divisor;
+    TensorBody* target;
+  };
+  using SumLoop = float (*)(const float* x, int64_t n);
+
   ElementwiseProgram(int64_t size, int64_t row_length) : size_(size), row_length_(row_length) {}
   int add(Step step) {
     steps_.push_back(step);
     return int(steps_.size()) - 1;
   }
+  // Sums that are not of all results have one length.
+  void add(Sum sum, SumLoop loop) {
+    sums_.push_back(sum);
+    sum_ = loop;
+  }
   // Gives scratch memory to the results that are not stored. Before the first run.
   void finish();
   void run() const;
-  // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart.
+  // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart. Without sums.
   void run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const;
 
  private:
   void repeat_short_rows();
   struct Workspace;
-  void run_range(const Workspace&, int64_t begin, int64_t end) const;
+  void run_range(const Workspace&, int64_t begin, int64_t end, float* totals = nullptr, int64_t chunks = 0) const;
+  void run_with_sums() const;
+  void add_sums(const Workspace&, int64_t at, int64_t n, float* totals, int64_t chunks) const;
+  const float* result_of(const Workspace&, int step, int64_t at) const;
   void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
 
   std::vector<Step> steps_;
+  std::vector<Sum> sums_;
+  SumLoop sum_ = nullptr;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
   int64_t size_, row_length_;
   int64_t block_ = 1024;

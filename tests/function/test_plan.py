@@ -278,3 +278,24 @@ def test_a_broadcast_that_an_operation_makes_itself():
 
     for eager, traced in zip(mean_and_back(), tf.function(mean_and_back)(), strict=True):
         np.testing.assert_allclose(traced, eager, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (700, 30), (40, 1), (1, 50), (130, 17, 11), (9,), (2, 40_000)])
+def test_sums_of_what_a_group_computes(shape):
+    x = tf.constant(np.random.default_rng(3).standard_normal(shape).astype("float32"))
+
+    def sums(x):
+        y = tf.square(x) * 0.5 + tf.tanh(x)
+        last = len(shape) - 1
+        several = [tf.reduce_sum(y, list(range(k, last + 1))) for k in range(last + 1)]
+        return [
+            tf.reduce_mean(y),
+            *several,
+            tf.reduce_mean(y, -1, keepdims=True) * 2.0,
+            tf.reduce_sum(y, 0),
+            tf.reduce_sum(y - 1.0),
+        ]
+
+    for eager, traced in zip(sums(x), tf.function(sums)(x), strict=True):
+        assert eager.shape == traced.shape
+        np.testing.assert_allclose(traced, eager, rtol=2e-5, atol=2e-5 * np.sqrt(x.shape.num_elements()))
