@@ -3,7 +3,7 @@
 
 #include "autodiff/deferred.h"
 #include "base/parallel.h"
-#include "graph/graph.h"
+#include "graph/control_ops.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
@@ -197,6 +197,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     }
     for (ValueId v : node.inputs)
       if (last[v] == int(i)) at[v] = Tensor();
+    if (!stage && is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
     if (!stage || !run_deferred(call)) dispatch(call);
     if (call.out.size() != node.outputs)
