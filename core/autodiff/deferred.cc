@@ -130,10 +130,10 @@ bool run_deferred(Call& call) {
   return true;
 }
 
-void (*before_deferring)(const RuleContext&) = nullptr;
+bool (*before_deferring)(RuleContext&) = nullptr;
 
 void defer_rule(RuleContext& c) {
-  if (before_deferring) before_deferring(c);
+  if (before_deferring && before_deferring(c)) return;
   auto plan = std::make_shared<Plan>();
   plan->op = &c.op;
   plan->inputs = c.inputs();

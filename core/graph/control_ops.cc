@@ -74,9 +74,8 @@ void check_can_run_again(const RuleContext& c, const char* who) {
          "Read them before it, and give the values to it.");
 }
 
-// The node that made a history, which a gradient now asks for.
-void remember_for(const RuleContext& c) {
-  if (!is_control_op(c.op)) return;
+// The node that made the history, which a gradient now asks for, is told so.
+void ask_node(const RuleContext& c) {
   Symbol place = c.kept_outputs[size_t(c.outputs() - 1)].body()->symbol();
   auto& graph = *static_cast<Graph*>(place.graph);
   Node& node = graph.nodes[size_t(graph.values[place.value].node)];
@@ -84,7 +83,10 @@ void remember_for(const RuleContext& c) {
   for (int i = 0; i < c.inputs(); ++i) asked.push_back(c.wants(i) || (node.params[1].kind == Param::Kind::ints && node.params.ints(1)[size_t(i)]));
   node.params = Params{node.params[0], Param(asked)};
 }
-const bool remembers = (before_deferring = remember_for, true);
+const bool hears = (before_deferring = [](RuleContext& c) {
+  if (is_control_op(c.op)) ask_node(c);
+  return item_as_rows(c);
+}, true);
 
 Shape common_shape(const Shape& a, const Shape& b) {
   if (!a.known_rank() || a.rank() != b.rank()) return Shape::unknown();

@@ -2,12 +2,13 @@
 #include "graph/loop.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <ranges>
 
 #include "graph/list_ops.h"
 #include "graph/run.h"
-#include "ops/ops.h"
+#include "ops/slicing.h"
 
 namespace tapeflow {
 namespace {
@@ -72,6 +73,13 @@ class Sum {
  private:
   Cotangent dense_;
   std::vector<Tensor> values_, indices_;
+};
+
+// While it lives, a round of a loop is differentiated.
+thread_local bool differentiating_round = false;
+struct DifferentiateRound {
+  bool before = std::exchange(differentiating_round, true);
+  ~DifferentiateRound() { differentiating_round = before; }
 };
 
 const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[graph.inputs[i]].tensor.shape(); }
@@ -162,7 +170,22 @@ std::shared_ptr<Halves> Loop::halves_for(const Sources& sources, std::span<const
     }
     if (stays) round = special;
   }
+  DifferentiateRound here;
   return halves_of(*round, {}, followed_sources(*round, round_.inputs, spread(sources), sources));
+}
+
+bool item_as_rows(RuleContext& c) {
+  if (!differentiating_round || std::strcmp(c.op.name, "GetItem") != 0 || c.params[0].kind != Param::Kind::tensor) return false;
+  const Tensor& key = c.params[0].tensor();
+  auto* graph = static_cast<Graph*>(key.body()->symbol().graph);
+  if (key.size() != int64_t(kNumbersPerPart) || !graph || c.x(0).size() < 0) return false;
+  if (known_elements(*graph, key)[0] != int64_t(SlicePart::Kind::index)) return false;
+  Tensor place = slice(key, {1}, {1}), rows = Tensor::number(key.dtype(), double(c.x(0).dim(0)));
+  place = select(less(place, Tensor::number(key.dtype(), 0)), add(place, rows), place);
+  Shape row{1};
+  for (int64_t d : c.dy().shape()) row.append(d);
+  c.set_rows(0, reshape(c.dy(), row), place);
+  return true;
 }
 
 std::vector<size_t> Loop::unreached_variables(const Halves& halves) const {
@@ -315,12 +338,14 @@ class Loop::Walk {
     if (i >= loop_.variables_) return sums_[i].add(std::move(values), std::move(indices));
     if (!lists_[i]) {
       flow_[i] = densified({std::move(values), std::move(indices)}, input_shape(*halves_.forward, source));
-    } else if (indices) {
-      Ints places = read_ints(indices);
-      SmallVector<Tensor, 2> rows = unstack(values, 0);
-      for (size_t r = 0; r < rows.size(); ++r) lists_[i]->write(places[r], add(lists_[i]->take(places[r]), rows[r]), false);
     } else {
-      lists_[i].emplace(add(lists_[i]->list(), values));
+      // All rows of a list that was shorter then are its first rows now.
+      Ints places = indices ? read_ints(indices) : Ints();
+      SmallVector<Tensor, 2> rows = unstack(values, 0);
+      for (size_t r = 0; r < rows.size(); ++r) {
+        int64_t place = indices ? places[r] : int64_t(r);
+        lists_[i]->write(place, add(lists_[i]->take(place), rows[r]), false);
+      }
     }
   }
 

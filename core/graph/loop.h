@@ -65,6 +65,9 @@ class Loop {
   bool lists_grow_ = false;                // a list that grows is also read: no plan fits two rounds
 };
 
+// In a round, the gradient of x[i] is one row: sets it, if the rule in question is that.
+bool item_as_rows(RuleContext&);
+
 // The run of a branch.
 struct BranchHistory {
   Sources sources;
