@@ -180,6 +180,21 @@ std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::ve
   return plan;
 }
 
+// The part of the backward half that gives the wanted ones of what is reached.
+std::shared_ptr<Graph> backward_part(Halves& halves, const std::vector<uint8_t>& wanted) {
+  if (std::ranges::find(wanted, 0) == wanted.end()) return halves.backward;
+  for (auto& [has, graph] : halves.parts)
+    if (has == wanted) return graph;
+  const Graph& whole = *halves.backward;
+  std::vector<ValueId> outputs;
+  for (size_t k = 0, next = 0; k < wanted.size(); ++k, ++next) {
+    if (wanted[k]) outputs.push_back(whole.outputs[next]);
+    if (halves.by_rows[k] && ++next && wanted[k]) outputs.push_back(whole.outputs[next]);
+  }
+  keep(halves.parts, std::pair(wanted, excerpt(whole, whole.inputs, outputs, false)));
+  return halves.parts.back().second;
+}
+
 const CallPlan& plan_in(const Params& params) { return *static_cast<const CallPlan*>(params[0].object.get()); }
 
 // A cotangent has come to what the last level keeps: the graph runs again under a tape.
@@ -223,24 +238,28 @@ Op call_entry(Keep keep) {
               if (c.has_dy(j))
                 while (level < plan.levels.size() && size_t(j) >= plan.outputs(level)) ++level;
             if (level == plan.levels.size()) return differentiate_again(c, plan);
-            const Halves& halves = *plan.levels[level];
-            std::vector<Tensor> in;
-            for (size_t j = plan.outputs(level); j < plan.outputs(level + 1); ++j) in.push_back(c.y(int(j)));
-            for (int j : halves.flowing) in.push_back(c.dy(j));
-            std::vector<Tensor> dx = call_graph(halves.backward, in);
+            Halves& halves = *plan.levels[level];
             size_t tensors = halves.forward->inputs.size();
             const auto& variables = plan.levels[0]->variables;
-            for (size_t k = 0, next = 0; k < halves.reached.size(); ++k, ++next) {
-              Tensor& values = dx[next];
-              if (halves.by_rows[k]) ++next;
-              int source = halves.reached[k];
+            SmallVector<int, 8> sources;
+            std::vector<uint8_t> wanted;
+            for (int source : halves.reached) {
               if (size_t(source) >= tensors) {
                 auto it = std::find(variables.begin(), variables.end(), halves.variables[size_t(source) - tensors]);
                 source = int(tensors) + int(it - variables.begin());
               }
-              if (!c.wants(source)) continue;
-              if (halves.by_rows[k]) c.set_rows(source, values, dx[next]);
-              else c.set(source, values);
+              sources.push_back(source);
+              wanted.push_back(c.wants(source));
+            }
+            std::vector<Tensor> in;
+            for (size_t j = plan.outputs(level); j < plan.outputs(level + 1); ++j) in.push_back(c.y(int(j)));
+            for (int j : halves.flowing) in.push_back(c.dy(j));
+            std::vector<Tensor> dx = call_graph(backward_part(halves, wanted), in);
+            for (size_t k = 0, next = 0; k < wanted.size(); ++k) {
+              if (!wanted[k]) continue;
+              Tensor& values = dx[next++];
+              if (halves.by_rows[k]) c.set_rows(sources[k], values, dx[next++]);
+              else c.set(sources[k], values);
             }
           },
       .keep = keep,

@@ -17,6 +17,7 @@ struct Halves {
   // Sources that have a gradient: the outputs of the backward half, in which rows are followed by their numbers.
   SmallVector<int, 8> reached;
   SmallVector<bool, 8> by_rows;
+  std::vector<std::pair<std::vector<uint8_t>, std::shared_ptr<Graph>>> parts;  // of the backward half: some outputs alone
 };
 
 // The halves of a graph, kept with it. `followed` is per input and then per variable read.
