@@ -68,7 +68,7 @@ class Function(_core.FunctionBase):
         concrete = self._concrete(call)
         if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
             self._traces.quick = (concrete.graph, concrete.structured_outputs)
-            self._quicken(*self._traces.quick)
+            self._quicken(*self._traces.quick, self._traces.history)
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -103,7 +103,7 @@ class Function(_core.FunctionBase):
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
         if traces.quick is not None:
-            bound._quicken(*traces.quick)
+            bound._quicken(*traces.quick, traces.history)
         return bound
 
     # ---- which graph
