@@ -208,7 +208,10 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     }
   }
   std::vector<Tensor> results;
-  for (ValueId v : excerpt.wanted) results.push_back(at[v]);
+  for (ValueId v : excerpt.wanted) {
+    if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: a result is an input that is not given");
+    results.push_back(at[v]);
+  }
   return results;
 }
 

@@ -47,6 +47,8 @@ def while_loop(
         raise TypeError("'body' must be callable.")
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
+    if isinstance(loop_vars, list | tuple | dict) and not loop_vars:
+        raise ValueError("'loop_vars' must be provided: No loop variables provided.")
     if _core.is_tracing():
         values = _staged_loop(cond, body, list(loop_vars), shape_invariants, maximum_iterations)
         return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
