@@ -185,7 +185,12 @@ void Graph::add(Call& call) {
     throw Error(e.kind, e.what() + unequal_dimensions(call, e.what()));
   }
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
-  for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
+  if (takes_everything_ && names_nodes) {
+    node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
+    name_constants(call, node);
+  } else {
+    for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
+  }
   if (call.params.has_tensor()) {
     node.params = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i) {
@@ -196,7 +201,6 @@ void Graph::add(Call& call) {
   node.first_output = ValueId(values.size());
   if (location_source.current) node.location = location_source.current();
   if (takes_everything_) {
-    if (names_nodes) node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
     wanted_name = nullptr;
     if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;
   }
@@ -213,6 +217,21 @@ void Graph::add(Call& call) {
   } else if (call.op.effect) {
     reads_.clear();
   }
+}
+
+// Constants among the inputs are nodes of their own, "add/y".
+void Graph::name_constants(const Call& call, Node& node) {
+  std::vector<int> controls_of_node = std::exchange(control_scope, {});
+  std::string outer_scope = std::exchange(scope, {});
+  for (size_t i = 0; i < call.in.size(); ++i) {
+    const auto& arguments = call.op.arguments;
+    bool named = !call.in[i].symbolic() && i < arguments.size() && arguments[i].kind == Argument::Kind::tensor;
+    std::string name = named ? node.name + "/" + arguments[i].name : std::string();
+    wanted_name = name.c_str();
+    node.inputs.push_back(id_of(named ? add_constant(call.in[i]) : call.in[i]));
+  }
+  scope = std::move(outer_scope);
+  control_scope = std::move(controls_of_node);
 }
 
 void Graph::cut_back(size_t count) {

@@ -9,6 +9,8 @@ from tapeflow.v1 import (
     layers,
     learning_rates,
     losses,
+    metrics,
+    moving_averages,
     older_names,
     optimizer,
     optimizers,

@@ -395,7 +395,7 @@ def test_an_error_while_tracing_leaves_nothing_open():
 
 
 @tf.function
-def cubed(x):
+def curved(x):
     return tf.sin(x) * x**3
 
 
@@ -405,7 +405,7 @@ X3 = tf.constant([0.5, 1.0])
 def test_persistent_tape_records_a_call_once():
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(X3)
-        y = cubed(X3)
+        y = curved(X3)
         assert len(tape._records()) == 1
         first = tape.gradient(y, X3)
         second = tape.gradient(first, X3)
@@ -422,7 +422,7 @@ def test_nested_tapes_record_a_call_once():
     with tf.GradientTape() as third, tf.GradientTape() as second, tf.GradientTape() as tape:
         for t in (third, second, tape):
             t.watch(X3)
-        y = cubed(X3)
+        y = curved(X3)
         assert [len(t._records()) for t in (third, second, tape)] == [1, 1, 1]
     np.testing.assert_array_equal(tape.gradient(y, X3), second.gradient(y, X3))
     assert third.gradient(y, X3) is not None
