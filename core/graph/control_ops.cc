@@ -26,6 +26,11 @@ struct Replay {
   ~Replay() { replaying() = before; }
 };
 
+// The results of a run. An input may be among them: it is not the same value to a tape.
+void give(Call& call, std::vector<Tensor> results) {
+  for (Tensor& t : results) call.out.push_back(t.body()->references == 1 ? std::move(t) : t.view(t.shape()));
+}
+
 // ---- histories travel as tensors without elements
 
 template <class History> Tensor carry(History history) {
@@ -125,11 +130,11 @@ const Op& case_op = define_inner(Op{
           const auto& branch = chosen_branch(call.params, call.in[0]);
           std::span<const Tensor> in = call.in.subspan(1, branch->inputs.size());
           if (call.params[1].is_none()) {
-            for (Tensor& t : call_graph(branch, in)) call.out.push_back(std::move(t));
+            give(call, call_graph(branch, in));
             return call.out.push_back(no_history());
           }
           BranchHistory history{sources_of(call.params, 1, in.size()), {}, {}};
-          for (Tensor& t : run_branch(branch, in, history)) call.out.push_back(std::move(t));
+          give(call, run_branch(branch, in, history));
           call.out.push_back(carry(std::move(history)));
         },
     .makes_outputs = true,
@@ -168,12 +173,12 @@ const Op& while_op = define_inner(Op{
           PauseRecording unheard;
           const Loop& loop = *control_in(call.params).loop;
           if (call.params[1].is_none()) {
-            for (Tensor& t : loop.run(call.in)) call.out.push_back(std::move(t));
+            give(call, loop.run(call.in));
             return call.out.push_back(no_history());
           }
           Loop::History history;
           history.sources = sources_of(call.params, 0, loop.body()->inputs.size());
-          for (Tensor& t : loop.run(call.in, &history)) call.out.push_back(std::move(t));
+          give(call, loop.run(call.in, &history));
           call.out.push_back(carry(std::move(history)));
         },
     .makes_outputs = true,

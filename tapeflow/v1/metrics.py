@@ -1,4 +1,4 @@
-"""`tf.compat.v1.metrics`: values that local variables gather over the runs of a session, and the operations to do so."""
+"""`tf.compat.v1.metrics`: values that local variables gather over the runs of a session, and their updates."""
 
 from __future__ import annotations
 

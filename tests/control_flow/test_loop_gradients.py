@@ -266,3 +266,42 @@ def test_second_derivative_by_an_assigned_variable_is_refused():
         slope = tape.gradient(y, x)
     with pytest.raises(tf.errors.UnimplementedError, match="assigns to the variables it reads"):
         outer.gradient(slope, x)
+
+
+# ---- several tapes
+
+
+def test_a_branch_may_give_what_it_was_given():
+    """Under two tapes, one of them persistent, branches are recorded one by one."""
+    x, y = tf.constant([0.3, 0.5]), tf.constant([0.7, -0.1])
+
+    @tf.function
+    def function(x, y):
+        z = x - tf.reduce_mean(y)
+        one, two = tf.cond(tf.reduce_sum(x) > 0, lambda: [z * 0.9, y], lambda: [z, y])
+        return tf.while_loop(lambda i, *_: i < 2, lambda i, a, b: (i + 1, a + b, b), (0, one, two))[1]
+
+    with tf.GradientTape() as outer:
+        outer.watch([x, y])
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, y])
+            result = function(x, y)
+        found = tape.gradient(result, [x, y])
+    np.testing.assert_allclose(found[0], [0.9, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(found[1], [1.1, 1.1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_second_order_with_a_persistent_tape(persistent):
+    x = tf.constant([0.3, 0.7])
+    found = []
+    for function in (tf.function(branch_in_loop), branch_in_loop):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape(persistent=persistent) as tape:
+                tape.watch(x)
+                y = function(x)
+            first = tape.gradient(y, x)
+        found.append([y, first, outer.gradient(first, x)])
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5)

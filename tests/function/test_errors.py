@@ -39,7 +39,7 @@ def test_a_program_can_catch_what_is_refused():
 
 @pytest.mark.parametrize("program", [lambda x: x + tf.constant(1), lambda x: x @ tf.ones([3, 2], tf.float64)])
 def test_other_dtypes_while_tracing(program):
-    with pytest.raises(TypeError, match="Op has type (int32|float64) that does not match type float32 of argument"):
+    with pytest.raises(TypeError, match=r"Op has type (int32|float64) that does not match type float32 of argument"):
         tf.function(program)(X)
     with pytest.raises(tf.errors.InvalidArgumentError, match="was expected to be a float tensor"):
         program(X)

@@ -551,7 +551,7 @@ def test_arguments_must_not_be_changed():
         items.append(extra)
         return extra
 
-    with pytest.raises(ValueError, match="should not modify its Python input arguments.*modified: items"):
+    with pytest.raises(ValueError, match=r"should not modify its Python input arguments.*modified: items"):
         function([tf.constant(1)], tf.constant(2))
 
 

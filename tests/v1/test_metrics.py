@@ -49,7 +49,7 @@ def test_metrics_gather(metric, expected):
 
 
 def test_weighted_mean_and_names(graph):
-    value, update = tf.metrics.mean([1.0, 3.0], weights=[1.0, 3.0], updates_collections=["updates"])
+    _, update = tf.metrics.mean([1.0, 3.0], weights=[1.0, 3.0], updates_collections=["updates"])
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         assert session.run(update) == 2.5
