@@ -73,10 +73,23 @@ void set_results(RuleContext& c, const Sources& sources, std::span<const Tensor>
     if (std::ranges::find(sources.variables, &variable_in(control.variables[v])) != sources.variables.end()) set(first + inputs + v, dx[next++]);
 }
 
+// Operations that draw random numbers are the only ones with a public name that are stateful and have no effect.
+bool is_random(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& n) {
+    if (!n.op) return false;
+    if (is_control_op(*n.op)) return std::ranges::any_of(graphs_of(n), [](const auto& inner) { return is_random(*inner); });
+    return n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op;
+  });
+}
+
 void check_can_run_again(const RuleContext& c, const char* who) {
-  if (!control_in(c.params).variables.empty())
-    fail(ErrorKind::unimplemented, who, ": a derivative of higher order goes through a graph that assigns to the variables it reads. "
-         "Read them before it, and give the values to it.");
+  const Control& control = control_in(c.params);
+  const char* why = nullptr;
+  if (!control.variables.empty()) why = "assigns to the variables it reads";
+  if (std::ranges::any_of(control.graphs, [](const auto& graph) { return is_random(*graph); })) why = "draws random numbers";
+  if (why)
+    fail(ErrorKind::unimplemented, who, ": a derivative of higher order would run a graph again that ", why,
+         ". Do that before it, and give the values to it.");
 }
 
 // The node that made the history, which a gradient now asks for, is told so.

@@ -268,6 +268,20 @@ def test_second_derivative_by_an_assigned_variable_is_refused():
         outer.gradient(slope, x)
 
 
+def test_second_derivative_of_a_random_branch_is_refused():
+    function = tf.function(lambda x: tf.cond(x > 0, lambda: x**2 * tf.random.uniform([], 1.0, 2.0), lambda: x))
+    x = tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        slope = tape.gradient(y, x)
+    np.testing.assert_allclose(slope, 2 * y / x, rtol=1e-6)
+    with pytest.raises(tf.errors.UnimplementedError, match="draws random numbers"):
+        outer.gradient(slope, x)
+
+
 # ---- several tapes
 
 
