@@ -10,6 +10,7 @@ from tapeflow.v1 import (
     learning_rates,
     losses,
     metrics,
+    monitored_session,
     moving_averages,
     older_names,
     optimizer,
