@@ -181,17 +181,17 @@ std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::ve
 }
 
 // The part of the backward half that gives the wanted ones of what is reached.
-std::shared_ptr<Graph> backward_part(Halves& halves, const std::vector<uint8_t>& wanted) {
+const std::shared_ptr<Graph>& backward_part(Halves& halves, std::span<const uint8_t> wanted) {
   if (std::ranges::find(wanted, 0) == wanted.end()) return halves.backward;
   for (auto& [has, graph] : halves.parts)
-    if (has == wanted) return graph;
+    if (std::ranges::equal(has, wanted)) return graph;
   const Graph& whole = *halves.backward;
   std::vector<ValueId> outputs;
   for (size_t k = 0, next = 0; k < wanted.size(); ++k, ++next) {
     if (wanted[k]) outputs.push_back(whole.outputs[next]);
     if (halves.by_rows[k] && ++next && wanted[k]) outputs.push_back(whole.outputs[next]);
   }
-  keep(halves.parts, std::pair(wanted, excerpt(whole, whole.inputs, outputs, false)));
+  keep(halves.parts, std::pair(std::vector<uint8_t>(wanted.begin(), wanted.end()), excerpt(whole, whole.inputs, outputs, false)));
   return halves.parts.back().second;
 }
 
@@ -242,7 +242,7 @@ Op call_entry(Keep keep) {
             size_t tensors = halves.forward->inputs.size();
             const auto& variables = plan.levels[0]->variables;
             SmallVector<int, 8> sources;
-            std::vector<uint8_t> wanted;
+            SmallVector<uint8_t, 16> wanted;
             for (int source : halves.reached) {
               if (size_t(source) >= tensors) {
                 auto it = std::find(variables.begin(), variables.end(), halves.variables[size_t(source) - tensors]);
@@ -251,10 +251,11 @@ Op call_entry(Keep keep) {
               sources.push_back(source);
               wanted.push_back(c.wants(source));
             }
-            std::vector<Tensor> in;
+            SmallVector<Tensor, 8> in;
             for (size_t j = plan.outputs(level); j < plan.outputs(level + 1); ++j) in.push_back(c.y(int(j)));
             for (int j : halves.flowing) in.push_back(c.dy(j));
-            std::vector<Tensor> dx = call_graph(backward_part(halves, wanted), in);
+            std::shared_ptr<Graph> backward = backward_part(halves, {wanted.begin(), wanted.size()});
+            std::vector<Tensor> dx = call_graph(backward, in);
             for (size_t k = 0, next = 0; k < wanted.size(); ++k) {
               if (!wanted[k]) continue;
               Tensor& values = dx[next++];
@@ -325,12 +326,12 @@ std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<co
   }
   constexpr size_t kMostLevels = 3;
   if (order > kMostLevels || (asked_again && !d.repeatable)) return interpret(*graph, inputs);
-  std::vector<uint8_t> followed;
+  SmallVector<uint8_t, 16> followed;
   for (size_t i = 0; i < in.size(); ++i)
     if (i < inputs.size() || i >= inputs.size() + constants.size()) followed.push_back(anyone_follows(in[i]));
   std::shared_ptr<CallPlan> plan;
   if (order > 0) {
-    plan = call_plan(graph, std::move(constants), followed, order);
+    plan = call_plan(graph, std::move(constants), {followed.begin(), followed.size()}, order);
   } else {
     plan = std::make_shared<CallPlan>();
     plan->graph = graph;
