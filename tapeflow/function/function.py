@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.function import retracing
 from tapeflow.function.autograph import convert, user_traceback
@@ -180,6 +181,11 @@ class Function(_core.FunctionBase):
             graph.first_arguments = []
             leaves, tensors = self._outputs(result)
             graph.set_outputs(tensors)
+            if any(isinstance(leaf, TensorArray) for leaf in nest.flatten(result)):
+                found = iter(tensors)
+                result = nest.pack_sequence_as(
+                    result, [leaf and next(found) for leaf in leaves], expand_composites=True
+                )
         return ConcreteFunction(graph, call.without_values(), result, leaves, self._signature)
 
     def _check_unchanged(

@@ -367,3 +367,13 @@ def test_loops_that_cannot_be():
 def test_unstack_more_than_there_is_room_for():
     with pytest.raises(ValueError, match="Cannot unstack 2 tensors into a TensorArray of static size 1"):
         tf.TensorArray(tf.float32, 1).unstack([1.0, 2.0])
+
+
+def test_arrays_go_into_functions_and_come_out():
+    @tf.function
+    def function(x, array):
+        return {"array": tf.TensorArray(tf.float32, 2).write(0, x).write(1, array.read(0)), "none": None, "x": x}
+
+    result = function(tf.constant(3.0), tf.TensorArray(tf.float32, 1).write(0, 5.0))
+    assert result["array"].stack().numpy().tolist() == [3, 5]
+    assert (result["none"], result["x"].numpy()) == (None, 3)
