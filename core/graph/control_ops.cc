@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autodiff/deferred.h"
+#include "graph/branch.h"
 #include "graph/loop.h"
 #include "ops/ops.h"
 

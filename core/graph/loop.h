@@ -1,15 +1,9 @@
-// Running the graphs of branches and loops. A run that is to be differentiated remembers what its gradient needs, so that
-// nothing runs again; the walk back over a loop goes over its rounds, last first.
+// Running loops. A run that is to be differentiated remembers what its gradient needs, so that nothing runs again; the walk
+// back goes over the rounds, last first.
 #pragma once
-#include "graph/differentiate.h"
+#include "graph/remember.h"
 
 namespace tapeflow {
-
-// What a gradient is asked for: some of the inputs, and variables that the graph reads itself.
-struct Sources {
-  std::vector<uint8_t> inputs;  // per input
-  std::vector<VariableBody*> variables;
-};
 
 // A graph that takes only those inputs of another one that it uses.
 struct Trimmed {
@@ -67,14 +61,5 @@ class Loop {
 
 // In a round, the gradient of x[i] is one row: sets it, if the rule in question is that.
 bool item_as_rows(RuleContext&);
-
-// The run of a branch.
-struct BranchHistory {
-  Sources sources;
-  std::shared_ptr<Halves> halves;
-  std::vector<Tensor> residuals;
-};
-std::vector<Tensor> run_branch(const std::shared_ptr<Graph>&, std::span<const Tensor> in, BranchHistory&);
-std::vector<Tensor> walk_back(const BranchHistory&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y);
 
 }  // namespace tapeflow
