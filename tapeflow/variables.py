@@ -64,7 +64,7 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
             "https://www.tensorflow.org/guide/function#creating_tfvariables for more information."
         )
     if _core.is_symbolic(initial_value):
-        (initial_value,) = graph.evaluate([initial_value], [], [], [])
+        initial_value = graph.first_value(initial_value)
     _core.swap_stage(None)
     try:
         yield initial_value

@@ -130,7 +130,10 @@ bool run_deferred(Call& call) {
   return true;
 }
 
+bool (*before_deferring)(RuleContext&) = nullptr;
+
 void defer_rule(RuleContext& c) {
+  if (before_deferring && before_deferring(c)) return;
   auto plan = std::make_shared<Plan>();
   plan->op = &c.op;
   plan->inputs = c.inputs();

@@ -16,6 +16,9 @@ void differentiate_run(RuleContext&, FunctionRef<std::vector<Tensor>(std::span<c
 // Runs the rule of a Deferred operation, if what it waited for is known now; sets call.out. False otherwise.
 bool run_deferred(Call&);
 
+// Hears of a rule before it is deferred; true if it has set the results itself.
+extern bool (*before_deferring)(RuleContext&);
+
 // Sets the results of a VJP to symbolic tensors that the deferred rule will give.
 void defer_rule(RuleContext&);
 

@@ -1,4 +1,5 @@
-// Control flow as operations. All graphs of one operation take the same inputs.
+// Control flow as operations. All graphs of one operation take the same inputs. Its last output is the history of the run:
+// what the gradient needs, if one is asked for.
 #pragma once
 #include "graph/graph.h"
 
@@ -7,13 +8,16 @@ namespace tapeflow {
 // Runs the branch with the given number (true is 1); the last one if there is none with it.
 SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
 
-// Runs `body` on the first `variables` inputs while `condition` holds, at most `limit` times (negative: no limit). The
-// inputs after them are the same in every round.
+// Runs `body` on the first `loop_variables` inputs while `condition` holds, at most `limit` times (negative: no limit).
+// The inputs after them are the same in every round.
 SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
-                                 int64_t variables, int64_t limit);
+                                 int64_t loop_variables, int64_t limit);
 
 // Whether an operation holds graphs, and which.
 bool is_control_op(const Op&);
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
+
+// The parameters of a control operation for a run that recorders hear of: it remembers what they follow.
+Params remembering(const Params&, std::span<const Tensor> inputs);
 
 }  // namespace tapeflow

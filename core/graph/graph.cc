@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "op/escape.h"
 #include "ops/ops.h"
@@ -142,6 +143,36 @@ const char* default_name(const Op& op) {
   auto it = name_by_op.find(op.name);
   return it == name_by_op.end() ? op.name : it->second;
 }
+
+// An operation that refuses two tensors of different dtypes: while tracing that is a TypeError, as in TensorFlow.
+void check_dtypes(const Call& call, std::string_view told) {
+  if (told.find("(zero-based) was expected to be a") == told.npos || call.in.size() < 2 || call.op.arguments.size() < 2) return;
+  const Argument &a = call.op.arguments[0], &b = call.op.arguments[1];
+  DType x = call.in[0].dtype(), y = call.in[1].dtype();
+  if (x == y || a.kind != Argument::Kind::tensor || b.kind != Argument::Kind::tensor) return;
+  fail(ErrorKind::type, "Input '", b.name, "' of '", call.op.name, "' Op has type ", name_of(y), " that does not match type ", name_of(x),
+       " of argument '", a.name, "'. (", told, ")");
+}
+// What TensorFlow says, while tracing, of two shapes that do not fit.
+std::string unequal_dimensions(const Call& call, std::string_view told) {
+  if (call.in.size() != 2 || (told.find("Incompatible shapes") == told.npos && told.find("size-incompatible") == told.npos)) return "";
+  const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
+  int64_t one = 0, two = 0;
+  if (size_t at = told.find("inner dimensions "); at != told.npos) {
+    std::istringstream(std::string(told.substr(at + 17))) >> one;
+    size_t second = told.find(" and ", at);
+    if (second != told.npos) std::istringstream(std::string(told.substr(second + 5))) >> two;
+  } else {
+    for (int i = std::min(a.rank(), b.rank()); i > 0 && one == two; --i) {
+      int64_t x = a[a.rank() - i], y = b[b.rank() - i];
+      if (x != y && x > 1 && y > 1) one = x, two = y;
+    }
+  }
+  if (one == two) return "";
+  std::ostringstream text;
+  text << ". Dimensions must be equal, but are " << one << " and " << two << " for '" << call.op.name << "' with input shapes: " << a << ", " << b << ".";
+  return text.str();
+}
 }  // namespace
 
 void Graph::add(Call& call) {
@@ -149,12 +180,17 @@ void Graph::add(Call& call) {
   try {
     infer(call);
   } catch (const Error& e) {
-    // What is wrong already while tracing is a mistake in the program, as in TensorFlow; while running, one in the data.
-    if (e.kind == ErrorKind::invalid_argument) throw Error(ErrorKind::value, e.what());
-    throw;
+    if (e.kind != ErrorKind::invalid_argument) throw;
+    check_dtypes(call, e.what());
+    throw Error(e.kind, e.what() + unequal_dimensions(call, e.what()));
   }
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
-  for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
+  if (takes_everything_ && names_nodes) {
+    node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
+    name_constants(call, node);
+  } else {
+    for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
+  }
   if (call.params.has_tensor()) {
     node.params = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i) {
@@ -165,7 +201,6 @@ void Graph::add(Call& call) {
   node.first_output = ValueId(values.size());
   if (location_source.current) node.location = location_source.current();
   if (takes_everything_) {
-    if (names_nodes) node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
     wanted_name = nullptr;
     if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;
   }
@@ -182,6 +217,21 @@ void Graph::add(Call& call) {
   } else if (call.op.effect) {
     reads_.clear();
   }
+}
+
+// Constants among the inputs are nodes of their own, "add/y".
+void Graph::name_constants(const Call& call, Node& node) {
+  std::vector<int> controls_of_node = std::exchange(control_scope, {});
+  std::string outer_scope = std::exchange(scope, {});
+  for (size_t i = 0; i < call.in.size(); ++i) {
+    const auto& arguments = call.op.arguments;
+    bool named = !call.in[i].symbolic() && i < arguments.size() && arguments[i].kind == Argument::Kind::tensor;
+    std::string name = named ? node.name + "/" + arguments[i].name : std::string();
+    wanted_name = name.c_str();
+    node.inputs.push_back(id_of(named ? add_constant(call.in[i]) : call.in[i]));
+  }
+  scope = std::move(outer_scope);
+  control_scope = std::move(controls_of_node);
 }
 
 void Graph::cut_back(size_t count) {

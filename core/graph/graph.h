@@ -95,6 +95,7 @@ class Graph final : public Stage {
 
  private:
   void infer(Call&);
+  void name_constants(const Call&, Node&);
   ValueId capture(const Tensor& outer_tensor);
 
   Graph* outer_;

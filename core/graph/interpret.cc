@@ -3,7 +3,7 @@
 
 #include "autodiff/deferred.h"
 #include "base/parallel.h"
-#include "graph/graph.h"
+#include "graph/control_ops.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
@@ -197,6 +197,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     }
     for (ValueId v : node.inputs)
       if (last[v] == int(i)) at[v] = Tensor();
+    if (!stage && is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
     if (!stage || !run_deferred(call)) dispatch(call);
     if (call.out.size() != node.outputs)
@@ -207,7 +208,10 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     }
   }
   std::vector<Tensor> results;
-  for (ValueId v : excerpt.wanted) results.push_back(at[v]);
+  for (ValueId v : excerpt.wanted) {
+    if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: a result is an input that is not given");
+    results.push_back(at[v]);
+  }
   return results;
 }
 

@@ -9,7 +9,8 @@
 namespace tapeflow {
 namespace {
 
-bool is_blank(const Tensor& list) { return list.rank() == 2 && list.dim(1) == 0; }
+bool is_blank(const Shape& list) { return list.rank() == 2 && list[1] == 0; }
+bool is_blank(const Tensor& list) { return is_blank(list.shape()); }
 
 Shape row_shape(const Shape& list) { return Shape(list.data() + 1, list.rank() - 1); }
 
@@ -34,22 +35,18 @@ const Shape& checked_element(const Params& params, const char* what) {
   return element;
 }
 
-Tensor with_row(const Tensor& list, int64_t index, const Tensor& value, int64_t length) {
-  int64_t old = list.dim(0);
-  if (value.dtype() == DType::string) {
-    SmallVector<Tensor, 2> rows = unstack(list, 0);
-    rows.resize(size_t(length));
-    for (int64_t i = old; i < length; ++i) rows[size_t(i)] = zeros_like(value);
-    rows[size_t(index)] = value;
-    return stack(rows, 0);
-  }
-  Tensor result = Tensor::allocate(value.dtype(), list_shape(length, value.shape()));
-  size_t row = value.bytes();
-  auto* to = static_cast<char*>(result.mutable_raw());
-  std::memcpy(to, list.raw(), size_t(old) * row);
-  std::memset(to + size_t(old) * row, 0, size_t(length - old) * row);
-  std::memcpy(to + size_t(index) * row, value.raw(), row);
-  return result;
+void check_write(int64_t index, int64_t length, bool growing) {
+  if (index < 0) fail(ErrorKind::invalid_argument, "TensorArray.write: Writing to negative indices (index ", index, ") is not allowed.");
+  if (index >= length && !growing)
+    fail(ErrorKind::invalid_argument, "TensorArray.write: Trying to modify element ", index, " in a list with ", length, " elements.");
+}
+
+Tensor with_string(const Tensor& list, int64_t index, const Tensor& value, int64_t length) {
+  SmallVector<Tensor, 2> rows = unstack(list, 0);
+  rows.resize(size_t(length));
+  for (int64_t i = list.dim(0); i < length; ++i) rows[size_t(i)] = zeros_like(value);
+  rows[size_t(index)] = value;
+  return stack(rows, 0);
 }
 
 const Op& set_op = define_inner(Op{
@@ -65,34 +62,33 @@ const Op& set_op = define_inner(Op{
           PauseRecording unheard;
           const Tensor &list = call.in[0], &value = call.in[2];
           int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
-          if (index < 0) fail(ErrorKind::invalid_argument, "TensorArray.write: Writing to negative indices (index ", index, ") is not allowed.");
-          if (index >= length && !call.params.flag(0))
-            fail(ErrorKind::invalid_argument, "TensorArray.write: Trying to modify element ", index, " in a list with ", length, " elements.");
-          Tensor rows = list;
-          if (is_blank(list) && !(row_shape(list.shape()) == value.shape())) rows = zeros(list.dtype(), list_shape(length, value.shape()));
-          if (!(row_shape(rows.shape()) == value.shape()))
-            fail(ErrorKind::invalid_argument, "TensorArray.write: Incompatible shape for value ", value.shape(), ", expected ", row_shape(rows.shape()));
-          call.out.push_back(with_row(rows, index, value, std::max(length, index + 1)));
+          if (value.dtype() == DType::string) {
+            check_write(index, length, call.params.flag(0));
+            Tensor rows = is_blank(list) ? zeros(list.dtype(), list_shape(length, value.shape())) : list;
+            return call.out.push_back(with_string(rows, index, value, std::max(length, index + 1)));
+          }
+          RowBuffer rows(list);
+          rows.write(index, value, call.params.flag(0));
+          call.out.push_back(rows.list());
         },
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          const Tensor& list = c.x(0);
+          const Shape list = c.shape(0);
           if (c.wants(2)) c.set(2, list_get(c.dy(), c.x(1), Shape::unknown()));
           if (!c.wants(0)) return;
-          if (list.size() == 0) return c.set(0, zeros_like(list));
-          Tensor rest = list_set(c.dy(), c.x(1), zeros_like(c.x(2)), false);
-          if (rest.dim(0) > list.dim(0)) {
+          if (list.elements() == 0) return c.set(0, zeros(c.dtype(0), list));
+          Tensor rest = list_set(c.dy(), c.x(1), zeros(c.dtype(2), c.shape(2)), false);
+          if (rest.dim(0) != list[0]) {
             Ints begin, size;
-            begin.resize(size_t(rest.rank()));
+            begin.resize(size_t(list.rank()));
             std::fill(begin.begin(), begin.end(), 0);
-            for (int64_t d : list.shape()) size.push_back(d);
+            for (int64_t d : list) size.push_back(d);
             rest = slice(rest, begin, size);
           }
           c.set(0, rest);
         },
-    .keep = keep_everything,
-    .rule_needs_values = true,
+    .keep = keep_input(1),
 });
 
 const Op& get_op = define_inner(Op{
@@ -117,12 +113,11 @@ const Op& get_op = define_inner(Op{
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          if (is_blank(c.x(0))) return;
+          if (is_blank(c.shape(0))) return;
           Shape row = list_shape(1, c.dy().shape());
           c.set_rows(0, reshape(c.dy(), row), reshape(c.x(1), {1}));
         },
-    .keep = keep_everything,
-    .rule_needs_values = true,
+    .keep = keep_input(1),
 });
 
 const Op& stack_op = define_inner(Op{
@@ -143,12 +138,58 @@ const Op& stack_op = define_inner(Op{
           call.out.push_back(zeros(list.dtype(), list_shape(list.dim(0), checked_element(call.params, "stack"))));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { c.set(0, c.x(0).size() ? c.dy() : zeros_like(c.x(0))); },
-    .keep = keep_everything,
-    .rule_needs_values = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.shape(0).elements() ? c.dy() : zeros(c.dtype(0), c.shape(0))); },
 });
 
 }  // namespace
+
+bool is_list_write(const Op& op) { return &op == &set_op; }
+
+RowBuffer::RowBuffer(const Tensor& list) : rows_(list), length_(list.dim(0)) {}
+
+Tensor RowBuffer::list() const {
+  Shape shape = rows_.shape();
+  shape[0] = length_;
+  return rows_.view(shape);
+}
+
+void RowBuffer::write(int64_t index, const Tensor& value, bool growing) {
+  check_write(index, length_, growing);
+  if (is_blank(rows_) && !(row_shape(rows_.shape()) == value.shape())) {
+    rows_ = zeros(rows_.dtype(), list_shape(length_, value.shape()));
+    owned_ = true;
+  }
+  if (!(row_shape(rows_.shape()) == value.shape()))
+    fail(ErrorKind::invalid_argument, "TensorArray.write: Incompatible shape for value ", value.shape(), ", expected ", row_shape(rows_.shape()));
+  own(index);
+  std::memcpy(static_cast<char*>(rows_.mutable_raw()) + size_t(index) * value.bytes(), value.raw(), value.bytes());
+}
+
+void RowBuffer::own(int64_t index) {
+  int64_t capacity = rows_.dim(0), wanted = std::max(length_, index + 1);
+  if (!owned_ || wanted > capacity || !rows_.unique()) {
+    // Room for more, if it grows step by step.
+    int64_t room = owned_ && wanted > capacity ? std::max(wanted, 2 * capacity) : wanted;
+    Shape shape = rows_.shape();
+    shape[0] = room;
+    Tensor bigger = Tensor::allocate(rows_.dtype(), shape);
+    size_t row = bigger.bytes() / size_t(std::max<int64_t>(room, 1)), used = size_t(length_) * row;
+    std::memcpy(bigger.mutable_raw(), rows_.raw(), used);
+    std::memset(static_cast<char*>(bigger.mutable_raw()) + used, 0, bigger.bytes() - used);
+    rows_ = bigger;
+    owned_ = true;
+  }
+  length_ = wanted;
+}
+
+Tensor RowBuffer::take(int64_t index) {
+  own(index);
+  Tensor row = Tensor::allocate(rows_.dtype(), row_shape(rows_.shape()));
+  char* at = static_cast<char*>(rows_.mutable_raw()) + size_t(index) * row.bytes();
+  std::memcpy(row.mutable_raw(), at, row.bytes());
+  std::memset(at, 0, row.bytes());
+  return row;
+}
 
 Tensor list_set(const Tensor& list, const Tensor& index, const Tensor& value, bool growing) {
   return run(set_op, std::initializer_list<Tensor>{list, index, value}, {Param(growing)});

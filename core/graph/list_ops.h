@@ -12,4 +12,23 @@ Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element);
 // All elements; zeros of this shape if the list is blank.
 Tensor list_stack(const Tensor& list, const Shape& element);
 
+bool is_list_write(const Op&);
+
+// A list that its holder changes in place, as long as nobody else sees the elements; not of strings.
+class RowBuffer {
+ public:
+  explicit RowBuffer(const Tensor& list);
+  void write(int64_t index, const Tensor& value, bool growing);
+  // The element, which is zero from now on.
+  Tensor take(int64_t index);
+  Tensor list() const;  // shares the elements
+
+ private:
+  void own(int64_t index);
+
+  Tensor rows_;     // may have room for more than `length_`
+  int64_t length_;
+  bool owned_ = false;
+};
+
 }  // namespace tapeflow

@@ -7,10 +7,18 @@
 namespace tapeflow::python {
 namespace {
 
+// How often a function was called, by whatever way.
+struct CounterObject {
+  PyObject_HEAD
+  long long calls;
+};
+PyTypeObject* counter_type = nullptr;
+
 struct FunctionObject {
   PyObject_HEAD
   std::shared_ptr<Graph>* graph;  // of the last call; null if only Python can call it
   PyObject* structure;            // of the result: a tensor or None in each place
+  PyObject* counter;
   PyObject *dict, *weak_references;
 };
 FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -37,6 +45,7 @@ PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     std::shared_ptr<Graph> graph = *o->graph;
     Ref structure = Ref::share(o->structure);
+    ++reinterpret_cast<CounterObject*>(o->counter)->calls;
     SmallVector<Tensor, 8> in;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) in.push_back(tensor_of(PyTuple_GET_ITEM(args, i)));
     std::vector<Tensor> out = call_graph(graph, in);
@@ -50,10 +59,10 @@ PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// _quicken(graph, structure): calls with arguments like the graph's inputs need not pass Python any more.
+// _quicken(graph, structure, counter): calls with arguments like the graph's inputs need not pass Python any more.
 PyObject* quicken(PyObject* self, PyObject* args) {
-  PyObject *graph, *structure;
-  if (!PyArg_ParseTuple(args, "OO:_quicken", &graph, &structure)) return nullptr;
+  PyObject *graph, *structure, *counter;
+  if (!PyArg_ParseTuple(args, "OOO!:_quicken", &graph, &structure, counter_type, &counter)) return nullptr;
   return guarded([&]() -> PyObject* {
     FunctionObject* o = object(self);
     const auto& to = checked_graph(graph);
@@ -70,6 +79,7 @@ PyObject* quicken(PyObject* self, PyObject* args) {
     delete o->graph;
     o->graph = new std::shared_ptr<Graph>(to);
     Py_XSETREF(o->structure, Py_NewRef(structure));
+    Py_XSETREF(o->counter, Py_NewRef(counter));
     Py_RETURN_NONE;
   });
 }
@@ -77,11 +87,14 @@ PyObject* quicken(PyObject* self, PyObject* args) {
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object(self)->structure);
+  Py_VISIT(object(self)->counter);
   Py_VISIT(object(self)->dict);
   return 0;
 }
 int function_clear(PyObject* self) {
+  delete std::exchange(object(self)->graph, nullptr);
   Py_CLEAR(object(self)->structure);
+  Py_CLEAR(object(self)->counter);
   Py_CLEAR(object(self)->dict);
   return 0;
 }
@@ -89,7 +102,6 @@ void function_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (object(self)->weak_references) PyObject_ClearWeakRefs(self);
   function_clear(self);
-  delete object(self)->graph;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -125,6 +137,12 @@ PyType_Slot slots[] = {
 };
 PyType_Spec spec = {"tapeflow._core.FunctionBase", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyMemberDef counter_members[] = {
+    {"calls", T_LONGLONG, offsetof(CounterObject, calls), 0, "How often the function was called."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot counter_slots[] = {{Py_tp_members, counter_members}, {0, nullptr}};
+PyType_Spec counter_spec = {"tapeflow._core.CallCounter", sizeof(CounterObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, counter_slots};
 PyMethodDef functions[] = {
     {"set_run_eagerly", set_run_eagerly, METH_O, "Whether traced functions are called as Python functions."},
     {"get_run_eagerly", get_run_eagerly, METH_NOARGS, nullptr},
@@ -134,6 +152,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_function_type(PyObject* module) {
+  Ref counter = checked(PyType_FromSpec(&counter_spec));
+  counter_type = reinterpret_cast<PyTypeObject*>(counter.get());
+  if (PyModule_AddObjectRef(module, "CallCounter", counter.get()) < 0) throw_python_error();
   Ref type = checked(PyType_FromSpec(&spec));
   if (PyModule_AddObjectRef(module, "FunctionBase", type.get()) < 0) throw_python_error();
   if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();

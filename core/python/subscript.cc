@@ -3,6 +3,7 @@
 #include "ops/ops.h"
 #include "ops/slicing.h"
 #include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
@@ -108,6 +109,8 @@ PyObject* subscript(PyObject* self, PyObject* key) {
     OpenNumbers open;
     bool tracing = thread_state().stage != nullptr;
     SliceKey parsed = parse_key_with(key, tracing ? &open : nullptr);
+    bool named = tracing && static_cast<Graph*>(thread_state().stage)->takes_everything();  // it is one node there
+    if (open.empty() && named) return wrap(get_item(operand(self), encode_key(parsed)));
     if (open.empty()) return wrap(slice_by_key(operand(self), parsed));
     return wrap(get_item(operand(self), encode_open_key(parsed, open)));
   });

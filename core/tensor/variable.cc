@@ -26,6 +26,7 @@ void check_assignable(const VariableBody& v, const Tensor& value, const char* wh
 }
 
 Tensor copy_of(const Tensor& t) {
+  if (t.dtype() == DType::variant) return t.view(t.shape());  // it carries something that never changes
   Tensor copy = Tensor::allocate(t.dtype(), t.shape());
   if (t.dtype() == DType::string) {
     for (int64_t i = 0; i < t.size(); ++i) copy.mutable_data<std::string>()[i] = t.data<std::string>()[i];

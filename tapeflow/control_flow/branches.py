@@ -170,11 +170,20 @@ def switch_case(
     if not branch_index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype}")
     if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple)):
-        function_by_index = dict(branch_fns)
+        pairs = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
     else:
-        function_by_index = dict(enumerate(branch_fns))
-    if not function_by_index:
-        raise ValueError("switch_case: `branch_fns` must hold at least one function")
+        pairs = list(enumerate(branch_fns))
+    if not pairs:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    for key, _ in pairs:
+        if not isinstance(key, int):
+            raise TypeError(f"'branch_fns' keys must be integers; got {key!r}")
+    if sorted(key for key, _ in pairs) != list(range(len(pairs))):
+        found = ",".join(str(key) for key, _ in pairs)
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{found}}}"
+        )
+    function_by_index = dict(pairs)
     for function in function_by_index.values():
         _require_callable(function, "branch_fns")
     last = function_by_index[max(function_by_index)]

@@ -47,6 +47,8 @@ def while_loop(
         raise TypeError("'body' must be callable.")
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
+    if isinstance(loop_vars, list | tuple | dict) and not loop_vars:
+        raise ValueError("'loop_vars' must be provided: No loop variables provided.")
     if _core.is_tracing():
         values = _staged_loop(cond, body, list(loop_vars), shape_invariants, maximum_iterations)
         return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
@@ -163,16 +165,20 @@ def _trace_loop(
     return condition, after, result
 
 
+def _name(tensor: Any) -> str:
+    return tensor.name if _core.is_symbolic(tensor) else "Const:0"
+
+
 def _covering(start: Any, shape: TensorShape, after: Any) -> TensorShape:
     """The shape of a loop variable, or one that also covers what a round gives when that is not known yet."""
     if after.dtype != start.dtype:
         raise TypeError(
-            f"Loop var {start.name} enters the loop with type {start.dtype!r} but has type {after.dtype!r} after 1 "
-            f"iteration. {start.name} type should remain constant."
+            f"Loop var {_name(start)} enters the loop with type {start.dtype!r} but has type {after.dtype!r} after 1 "
+            f"iteration. {_name(start)} type should remain constant."
         )
     if not shape.is_compatible_with(after.shape):
         raise ValueError(
-            f"Input tensor `{start.name}` enters the loop with shape {shape}, but has shape {after.shape} after one "
+            f"Input tensor `{_name(start)}` enters the loop with shape {shape}, but has shape {after.shape} after one "
             "iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument of "
             "tf.while_loop to specify a less-specific shape."
         )
@@ -206,7 +212,7 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
             shape = value.shape if invariant is None else as_shape(getattr(invariant, "shape", invariant))
             if not _covers(shape, value.shape):
                 raise ValueError(
-                    f"The shape invariant specified for {value.name} is not compatible with the initial shape of the "
+                    f"The shape invariant specified for {_name(value)} is not compatible with the initial shape of the "
                     f"loop variable. It enters the loop with shape {value.shape}, but the specified shape invariant is "
                     f"{shape}."
                 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import _core, primitives
+from tapeflow.control_flow import composite_maps
 from tapeflow.control_flow.loops import while_loop
 from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import trace_body
@@ -162,6 +163,8 @@ def map_fn(
     [1., 4., 9.]
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if composite_maps.applies(elems, signature):
+        return composite_maps.composite_map(fn, elems, signature)
     if _core.is_tracing():
         return _staged_map(fn, elems, signature, "map_fn")
     rows = _rows_of(elems, "map_fn")

@@ -286,10 +286,9 @@ class TensorArray:
             return array
         parts = primitives.Unpack(convert_to_tensor(value, dtype_hint=self._dtype), -1, 0)
         if len(parts) > len(self._tensors) and not self._dynamic_size:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"TensorArray.unstack: Cannot unstack {len(parts)} values into an array of length {len(self._tensors)}",
+            raise ValueError(
+                f"TensorArray.unstack: Cannot unstack {len(parts)} tensors into a TensorArray of static size "
+                f"{len(self._tensors)}"
             )
         if len(parts) > len(self._tensors):
             self._place(len(parts) - 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.types.errors import InvalidArgumentError
 
 
 class FuncGraph(_core.Graph):
@@ -20,6 +21,20 @@ class FuncGraph(_core.Graph):
         if outer is not None:
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []
+        self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
+
+    def first_value(self, tensor: Any) -> Any:
+        """What a tensor is in the call that is traced, for a variable that begins with it."""
+        given = self.inputs if self.first_arguments else []
+        try:
+            (value,) = self.evaluate([tensor], given, self.first_arguments, [])
+        except InvalidArgumentError as error:
+            raise ValueError(
+                "Tensor-typed variable initializers must either be wrapped in an init_scope or callable (e.g., "
+                "`tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building functions. Please file a feature "
+                "request if this restriction inconveniences you."
+            ) from error
+        return value
 
     def input_name(self, value: int) -> str:
         """The name of an input, as `x:0`."""

@@ -133,7 +133,8 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
         if len(found) == _PROBES:
             break
     if not found:
-        raise error or ValueError("there is nothing to try")
+        structure = _try_real_values(run, symbolic, error or ValueError("there is nothing to try"))
+        found.append((_flat(structure), structure, None, None))
     outputs = found[0][0]
     if any(len(outputs) != len(others) for others, *_ in found):
         raise ValueError("the number of results depends on what is not known while tracing")
@@ -143,6 +144,18 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
         shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
         probes.append(([_Opened(shape) for shape in shapes], None))
     return probes
+
+
+def _try_real_values(run: Callable[[list[Any]], Any], symbolic: list[Any], error: Exception) -> Any:
+    """What the composition gives for the arguments of the call that is traced, if they can be known."""
+    graph = _core.place_of(symbolic[0])[0] if symbolic else None
+    arguments = getattr(graph, "first_arguments", [])
+    if not arguments:
+        raise error
+    try:
+        return run(graph.evaluate(symbolic, graph.inputs, arguments, []))
+    except Exception:
+        raise error from None
 
 
 def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.function import retracing
 from tapeflow.function.autograph import convert, user_traceback
@@ -68,7 +69,7 @@ class Function(_core.FunctionBase):
         concrete = self._concrete(call)
         if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
             self._traces.quick = (concrete.graph, concrete.structured_outputs)
-            self._quicken(*self._traces.quick)
+            self._quicken(*self._traces.quick, self._traces.history)
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -103,7 +104,7 @@ class Function(_core.FunctionBase):
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
         if traces.quick is not None:
-            bound._quicken(*traces.quick)
+            bound._quicken(*traces.quick, traces.history)
         return bound
 
     # ---- which graph
@@ -166,16 +167,41 @@ class Function(_core.FunctionBase):
         names = self._signature.argument_names(call.args, call.kwargs)
         with building(graph):
             inputs = [graph.add_input(spec.dtype, spec.shape) for spec in call.tensor_specs]
+            if outer is None and all(isinstance(t, _core.Tensor) for t in call.tensors):
+                graph.first_arguments = list(call.tensors)
             graph.input_names = _input_names(call, names)
             args, kwargs = call.with_tensors(inputs)
+            before = [nest.flatten(argument) for argument in (*args, *kwargs.values())]
             try:
                 result = function(*args, **kwargs)
+                self._check_unchanged(before, args, kwargs, names)
             except Exception as error:
                 told = refused_while_tracing(error)
                 raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+            graph.first_arguments = []
             leaves, tensors = self._outputs(result)
             graph.set_outputs(tensors)
+            if any(isinstance(leaf, TensorArray) for leaf in nest.flatten(result)):
+                found = iter(tensors)
+                result = nest.pack_sequence_as(
+                    result, [leaf and next(found) for leaf in leaves], expand_composites=True
+                )
         return ConcreteFunction(graph, call.without_values(), result, leaves, self._signature)
+
+    def _check_unchanged(
+        self, before: list[list[Any]], args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
+    ) -> None:
+        """Raises TensorFlow's error if the function has changed a list or dictionary that it was given."""
+        changed = []
+        for name, leaves, argument in zip(names, before, (*args, *kwargs.values())):
+            now = nest.flatten(argument)
+            if len(now) != len(leaves) or any(one is not two for one, two in zip(now, leaves)):
+                changed.append(name)
+        if changed:
+            raise ValueError(
+                f"{self._name}{self._signature} should not modify its Python input arguments. Modifying a copy is "
+                f"allowed. The following parameter(s) were modified: {', '.join(changed)}"
+            )
 
     def _outputs(self, result: Any) -> tuple[list[Any], list[Any]]:
         """For each leaf of the result None or True, and the tensors in place of the latter."""

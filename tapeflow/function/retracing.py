@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tapeflow import _core
 from tapeflow.function.signature import CallSignature, Signature, spec_text
 from tapeflow.types.logging import get_logger
 from tapeflow.types.tensor_spec import TensorSpec
@@ -13,11 +14,10 @@ _TRACES, _CALLS = 5, 10  # a warning for so many traces within the last calls
 _WARNINGS = 2  # per function
 
 
-class History:
-    """The calls and traces of one function, as far back as the warning looks."""
+class History(_core.CallCounter):
+    """The calls and traces of one function, as far back as the warning looks. Calls that need no Python count, too."""
 
     def __init__(self) -> None:
-        self.calls = 0
         self._traced_at: list[int] = []
         self._warnings = 0
 

@@ -30,7 +30,7 @@ class CallSignature:
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         arguments = [list(args), kwargs]
-        self._leaves = nest.flatten(arguments, expand_composites=True)
+        self._leaves, shape_by_place = _expanded(arguments)
         self._places, self.tensors, self.tensor_specs = [], [], []
         key: list[Any] = []
         kinds: list[Any] = []
@@ -41,8 +41,8 @@ class CallSignature:
                 self._places.append(i)
                 self.tensors.append(leaf)
                 name = leaf.name if isinstance(leaf, TensorSpec) else None
-                self.tensor_specs.append(TensorSpec(leaf.shape, leaf.dtype, name))
-                shape = leaf.shape
+                shape = shape_by_place.get(i, leaf.shape)
+                self.tensor_specs.append(TensorSpec(shape, leaf.dtype, name))
                 key.append((leaf.dtype, None if shape.rank is None else tuple(shape)))
                 kinds.append(leaf.dtype)
             else:
@@ -104,6 +104,25 @@ class CallSignature:
         kind.kwargs = nest.map_structure(_weakly, kwargs)
         kind.tensors, kind._leaves = [], []
         return kind
+
+
+def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape]]:
+    """The leaves, and the shapes of those that are parts of a composite tensor: its kind says what may vary in them."""
+    leaves: list[Any] = []
+    shape_by_place: dict[int, TensorShape] = {}
+    for leaf in nest.flatten(arguments):
+        if isinstance(leaf, (_core.Tensor, *_PLAIN)):
+            leaves.append(leaf)
+            continue
+        parts = nest.flatten(leaf, expand_composites=True)
+        if len(parts) == 1 and parts[0] is leaf:
+            leaves.append(leaf)
+            continue
+        kinds = nest.flatten(getattr(leaf, "_type_spec", leaf), expand_composites=True)
+        if len(parts) == len(kinds):
+            shape_by_place |= {len(leaves) + k: kind.shape for k, kind in enumerate(kinds) if hasattr(kind, "shape")}
+        leaves += parts
+    return leaves, shape_by_place
 
 
 def _covers(shape: TensorShape, narrow: TensorShape) -> bool:
@@ -171,6 +190,12 @@ class Signature:
         if input_signature is not None and not isinstance(input_signature, list | tuple):
             raise TypeError(f"input_signature must be either a tuple or a list, got {type(input_signature)}.")
         self.input_signature = None if input_signature is None else tuple(input_signature)
+        invalid = [s for s in nest.flatten(list(input_signature or [])) if not isinstance(s, TypeSpec | _core.Variable)]
+        if invalid:
+            raise TypeError(
+                "input_signature must be a possibly nested sequence of TensorSpec objects, got invalid args "
+                f"{invalid} with types {[type(s) for s in invalid]}."
+            )
         try:
             self.parameters = inspect.signature(function)
         except (TypeError, ValueError):

@@ -11,8 +11,11 @@ from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
 
 
-def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Adds a node that calls the function with the values of the tensors among its arguments."""
+def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Adds a node that calls the function with the values of the tensors among its arguments.
+
+    A graph of TensorFlow 1 runs it only if it is asked to: there the operation is the result.
+    """
     leaves = nest.flatten([args, kwargs], expand_composites=True)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor | _core.Variable)]
     tensors = [_core.convert_to_tensor(leaves[i], None, None, "function") for i in places]
@@ -26,6 +29,8 @@ def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return []
 
     _core.call_python(run, tensors, [], [], None, True)
+    graph = _core.current_graph()
+    return graph.operation_at(graph.node_count - 1) if graph.takes_everything else None
 
 
 def effect(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +48,9 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
-        if _core.is_tracing() and any(map(_waits, nest.flatten([args, kwargs], expand_composites=True))):
+        graph = _core.current_graph()
+        waits = graph is not None and graph.takes_everything
+        if waits or (graph is not None and any(map(_waits, nest.flatten([args, kwargs], expand_composites=True)))):
             return run_later(_telling(function), args, kwargs)
         return function(*args, **kwargs)
 

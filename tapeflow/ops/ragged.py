@@ -544,7 +544,7 @@ class RaggedTensor(CompositeTensor):
         """Runs an operation that was called with a ragged argument."""
         name = getattr(function, "__name__", "")
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
-            return _OPERATIONS[name](*args, **kwargs)
+            return _STAGED_OPERATIONS[name](*args, **kwargs)
         return _elementwise(function, args, kwargs)
 
 
@@ -1106,6 +1106,7 @@ _OPERATIONS: dict[str, Any] = {
     "where": _true_places,
     "reverse": _reverse,
 }
+_STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
 
 _BINARY = {
     "add": primitives.AddV2,

@@ -238,6 +238,10 @@ class Graph(VariablesOfGraph, _core.Graph):
             self.control_scope = before
             self.scope = scope
 
+    def operation_at(self, number: int) -> Operation:
+        """The operation of a node."""
+        return operation_of(self, number)
+
     def nodes_behind(self, item: Any) -> list[int]:
         """The numbers of the nodes that must run for a tensor, operation or variable to be there."""
         if item is None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+
+import numpy as np
 
 from tapeflow import primitives
 from tapeflow.namespace import find_public, older_paths, public
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.effects import effect
 from tapeflow.types.dtypes import as_dtype
 
 _MATH = (
@@ -19,6 +23,11 @@ _MATH = (
     "unsorted_segment_prod", "unsorted_segment_sum", "zeta", "top_k",
 )  # fmt: skip
 older_paths.update({name: f"math.{name}" for name in _MATH})
+_ASSERTIONS = (
+    "positive", "negative", "non_negative", "non_positive", "none_equal", "less_equal", "greater_equal", "rank",
+    "rank_at_least", "rank_in", "integer", "type", "scalar", "near", "shapes",
+)  # fmt: skip
+older_paths.update({f"assert_{name}": f"debugging.assert_{name}" for name in _ASSERTIONS})
 older_paths.update({f"matrix_{name}": f"linalg.{name}" for name in ("solve", "triangular_solve")})
 older_paths.update(
     {
@@ -154,3 +163,37 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if condition.shape.rank == 1 and x.shape.rank is not None and x.shape.rank > 1:
         condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
     return primitives.SelectV2(condition, x, y, name=name)
+
+
+@public("compat.v1.Print")
+def Print(  # noqa: N802
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """The tensor itself; whenever it is computed, `message` and `data` are written to the standard error stream.
+
+    >>> tf.compat.v1.Print(tf.constant(3.), [tf.constant(1)], "data: ")
+    3.0
+    """
+    count = [0]
+
+    def write(*values: Any) -> None:
+        count[0] += 1
+        if first_n is None or first_n < 0 or count[0] <= first_n:
+            limit = 3 if summarize is None else summarize
+            parts = [_shown(np.asarray(value), limit) for value in values]
+            print((message or "") + "".join(parts), file=sys.stderr)
+
+    operation = effect(write)(*[convert_to_tensor(x) for x in data])
+    with find_public("control_dependencies")([] if operation is None else [operation]):
+        return find_public("identity")(input_, name=name)
+
+
+def _shown(values: Any, limit: int) -> str:
+    flat = values.reshape(-1)
+    shown = flat if limit < 0 else flat[:limit]
+    return "[" + " ".join(str(v) for v in shown) + ("..." if len(shown) < len(flat) else "") + "]"

@@ -69,8 +69,8 @@ def test_switch_case(index):
 
 
 def test_switch_case_with_default_and_keys():
-    function = tf.function(lambda i: tf.switch_case(i, {0: lambda: 1, 2: lambda: 3}, default=lambda: 9))
-    assert [function(tf.constant(i)).numpy() for i in (0, 1, 2, 5)] == [1, 9, 3, 9]
+    function = tf.function(lambda i: tf.switch_case(i, {1: lambda: 3, 0: lambda: 1}, default=lambda: 9))
+    assert [function(tf.constant(i)).numpy() for i in (0, 1, 2, -5)] == [1, 3, 9, 9]
 
 
 def test_case():
@@ -338,3 +338,42 @@ def test_sparse_tensors_travel():
         return tf.sparse.to_dense(tf.while_loop(lambda i, s: i < 2, step, (tf.constant(0), s))[1])
 
     assert tf.function(program)(tf.sparse.from_dense([[0.0, 1.0]])).numpy().tolist() == [[0.0, 4.0]]
+
+
+# ---- what is refused
+
+
+def test_switch_case_keys_are_checked():
+    for branches in ({0: int, 5: int}, [(1, int), (1, int)], {-1: int, 0: int}):
+        with pytest.raises(ValueError, match="must form contiguous range of"):
+            tf.switch_case(tf.constant(0), branches)
+    with pytest.raises(ValueError, match="at least one item in 'branch_fns'"):
+        tf.switch_case(tf.constant(0), [])
+
+
+def test_loops_that_cannot_be():
+    with pytest.raises(ValueError, match="'loop_vars' must be provided"):
+        tf.while_loop(lambda: True, lambda: (), [])
+    with pytest.raises(TypeError, match="type should remain constant"):
+        tf.function(lambda n: tf.while_loop(lambda i: i < n, lambda i: tf.cast(i, tf.float32), [0]))(tf.constant(3))
+
+    def growing(i, x):
+        return i + 1, tf.concat([x, x], 0)
+
+    with pytest.raises(ValueError, match="enters the loop with shape"):
+        tf.function(lambda n: tf.while_loop(lambda i, _: i < n, growing, [0, tf.ones([1])]))(tf.constant(3))
+
+
+def test_unstack_more_than_there_is_room_for():
+    with pytest.raises(ValueError, match="Cannot unstack 2 tensors into a TensorArray of static size 1"):
+        tf.TensorArray(tf.float32, 1).unstack([1.0, 2.0])
+
+
+def test_arrays_go_into_functions_and_come_out():
+    @tf.function
+    def function(x, array):
+        return {"array": tf.TensorArray(tf.float32, 2).write(0, x).write(1, array.read(0)), "none": None, "x": x}
+
+    result = function(tf.constant(3.0), tf.TensorArray(tf.float32, 1).write(0, 5.0))
+    assert result["array"].stack().numpy().tolist() == [3, 5]
+    assert (result["none"], result["x"].numpy()) == (None, 3)

@@ -297,3 +297,19 @@ def test_public_face():
         tf.autograph.to_code(generator)
     feature = tf.autograph.experimental.Feature
     assert feature.LISTS not in feature.all_but(feature.LISTS)
+
+
+def test_nonlocal_tensors_of_nested_functions():
+    @tf.function
+    def function(x):
+        y = x
+
+        def double():
+            nonlocal y
+            if y > 0:
+                y = y * 2
+
+        double()
+        return y
+
+    assert [function(tf.constant(3)).numpy(), function(tf.constant(-3)).numpy()] == [6, -3]

@@ -389,3 +389,89 @@ def test_an_error_while_tracing_leaves_nothing_open():
         tape.watch(x)
         y = x * x
     assert tape.gradient(y, x).numpy() == 2.0
+
+
+# ---- a call under several tapes, or under one that may be asked again, is one record
+
+
+@tf.function
+def curved(x):
+    return tf.sin(x) * x**3
+
+
+X3 = tf.constant([0.5, 1.0])
+
+
+def test_persistent_tape_records_a_call_once():
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(X3)
+        y = curved(X3)
+        assert len(tape._records()) == 1
+        first = tape.gradient(y, X3)
+        second = tape.gradient(first, X3)
+    s, c = np.sin(X3), np.cos(X3)
+    x = X3.numpy()
+    np.testing.assert_allclose(first, 3 * x**2 * s + x**3 * c, rtol=1e-6)
+    np.testing.assert_allclose(second, 6 * x * s + 6 * x**2 * c - x**3 * s, rtol=1e-5)
+    np.testing.assert_allclose(
+        tape.gradient(second, X3), 6 * s + 18 * x * c - 9 * x**2 * s - x**3 * c, rtol=1e-5, atol=1e-5
+    )
+
+
+def test_nested_tapes_record_a_call_once():
+    with tf.GradientTape() as third, tf.GradientTape() as second, tf.GradientTape() as tape:
+        for t in (third, second, tape):
+            t.watch(X3)
+        y = curved(X3)
+        assert [len(t._records()) for t in (third, second, tape)] == [1, 1, 1]
+    np.testing.assert_array_equal(tape.gradient(y, X3), second.gradient(y, X3))
+    assert third.gradient(y, X3) is not None
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_derivatives_of_any_order_by_nested_tapes(order):
+    def derivative(function, x, order):
+        if order == 0:
+            return function(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = derivative(function, x, order - 1)
+        return tape.gradient(y, x)
+
+    weight = tf.Variable(2.0)
+    traced = tf.function(lambda x: tf.sin(x) * x**4 * weight)
+    plain = traced.python_function
+    np.testing.assert_allclose(derivative(traced, X3, order), derivative(plain, X3, order), rtol=1e-4)
+
+
+def test_second_derivative_by_a_variable_that_a_function_reads():
+    weight = tf.Variable(2.0)
+    function = tf.function(lambda x: x * weight**3)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            y = function(tf.constant(3.0))
+        first = tape.gradient(y, weight)
+    assert (first.numpy(), outer.gradient(first, weight).numpy()) == (36, 36)
+
+
+def test_only_what_is_asked_for_is_computed():
+    weight = tf.Variable([[1.0, 2.0]])
+    function = tf.function(lambda x, y: tf.reduce_sum(x * weight + y))
+    x, y = tf.ones([3, 2]), tf.ones([3, 2])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        z = function(x, y)
+    assert tape.gradient(z, weight).shape == [1, 2]
+    assert tape.gradient(z, [y, x])[1].numpy().tolist() == [[1, 2]] * 3
+    assert tape.gradient(z, [weight, y])[0].numpy().tolist() == [[3, 3]]
+
+
+def test_random_function_under_a_persistent_tape():
+    function = tf.function(lambda x: x**2 * tf.random.uniform([], 1.0, 2.0))
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = function(x)
+        slope = tape.gradient(y, x)
+    np.testing.assert_allclose(slope, 2 * y / x, rtol=1e-6)
+    np.testing.assert_allclose(tape.gradient(slope, x), 2 * y / x**2, rtol=1e-6)

@@ -66,7 +66,7 @@ def test_elements_by_name(graph):
     assert graph.get_operation_by_name("twice") is y.op
     assert graph.as_graph_element("twice:0") is y
     assert y.op.inputs[0] is x and x.consumers() == [y.op]
-    assert [op.name for op in graph.get_operations()] == ["x", "twice"]
+    assert [op.name for op in graph.get_operations()] == ["x", "twice/y", "twice"]
     with pytest.raises(KeyError, match=r"refers to an Operation not in the graph"):
         graph.get_operation_by_name("none")
     with pytest.raises(KeyError, match=r"exists but only has 1 outputs"):

@@ -134,3 +134,10 @@ def test_operations_of_one_run_go_in_program_order(graph):
     with tf.Session() as session:
         session.run(v.initializer)
         assert session.run([after, update, before]) == [5.0, 5.0, 1.0]
+
+
+def test_a_tensor_between_constants_can_be_fed():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        b = tf.constant(1.0) + 1.0
+        c = b * 10.0
+        assert (session.run(c), session.run(c, {b: 5.0}), session.run([b, c], {b: 5.0})) == (20, 50, [5, 50])

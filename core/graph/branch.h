@@ -1,0 +1,15 @@
+// Running the graph of a branch. A run that is to be differentiated remembers what its gradient needs.
+#pragma once
+#include "graph/remember.h"
+
+namespace tapeflow {
+
+struct BranchHistory {
+  Sources sources;
+  std::shared_ptr<Halves> halves;
+  std::vector<Tensor> residuals;
+};
+std::vector<Tensor> run_branch(const std::shared_ptr<Graph>&, std::span<const Tensor> in, BranchHistory&);
+std::vector<Tensor> walk_back(const BranchHistory&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y);
+
+}  // namespace tapeflow

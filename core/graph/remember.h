@@ -1,0 +1,41 @@
+// What the runs of branches and loops share when they remember something for their gradients.
+#pragma once
+#include <algorithm>
+
+#include "graph/differentiate.h"
+
+namespace tapeflow {
+
+// What a gradient is asked for: some of the inputs, and variables that the graph reads itself.
+struct Sources {
+  std::vector<uint8_t> inputs;  // per input
+  std::vector<VariableBody*> variables;
+};
+
+// Which sources of the halves of `graph` are to be followed. It takes some inputs of the operation, by number.
+inline std::vector<uint8_t> followed_sources(const Graph& graph, std::span<const int> inputs, std::span<const uint8_t> followed, const Sources& sources) {
+  std::vector<uint8_t> result;
+  for (int i : inputs) result.push_back(followed[size_t(i)]);
+  for (VariableBody* v : variables_read(graph)) result.push_back(std::ranges::find(sources.variables, v) != sources.variables.end());
+  return result;
+}
+
+// The memory behind inputs may belong to a plan, which uses it again: what is remembered must not lie in it.
+class Foreign {
+ public:
+  explicit Foreign(std::span<const Tensor> inputs) {
+    for (const Tensor& t : inputs)
+      if (t.body()->buffer) buffers_.push_back(t.body()->buffer);
+    std::sort(buffers_.begin(), buffers_.end());
+  }
+  Tensor kept(const Tensor& t) const {
+    Buffer* buffer = t.body()->buffer;
+    if (!buffer) return t.view(t.shape());
+    return std::binary_search(buffers_.begin(), buffers_.end(), buffer) ? copy_of(t) : t;
+  }
+
+ private:
+  std::vector<Buffer*> buffers_;
+};
+
+}  // namespace tapeflow
