@@ -26,6 +26,7 @@ from tapeflow import (  # noqa: E402
     autodiff,
     config,
     control_flow,
+    data,
     function,
     module,
     ops,
