@@ -28,7 +28,7 @@ from tapeflow.ops.ragged import RaggedTensor, RaggedTensorSpec
 from tapeflow.primitives import ConcatV2
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype
-from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.errors import DataLossError, InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import NoneTensorSpec, TensorSpec
 
@@ -39,7 +39,7 @@ class _Batching(Pipe):
     def __init__(self, before: Pipe, size: Any, drops: Any, batch: Callable[[Any, int | None], Any]) -> None:
         self._size = as_count(size, "batch_size")
         if isinstance(self._size, int) and self._size <= 0:
-            raise InvalidArgumentError(None, None, f"Batch size must be greater than zero, but got {self._size}")
+            raise InvalidArgumentError(None, None, f"Batch size must be greater than zero; got {self._size}.")
         self._drops = bool(drops)
         known_size = known(self._size) if self._drops else None
         super().__init__(nest.map_structure(lambda spec: batch(spec, known_size), before.spec), before, symbols=[self._size])
@@ -100,7 +100,7 @@ class Batched(_Batching):
 class RaggedBatched(_Batching):
     """Batches in which dimensions of unknown size are ragged."""
 
-    name = "_DenseToRaggedDataset"
+    name = "_BatchDataset"
 
     def __init__(self, before: Pipe, size: Any, drops: Any, splits: Any) -> None:
         self._splits = as_dtype(splits)
@@ -212,6 +212,12 @@ def _padding_values(before: Pipe, values: Any) -> list[Any]:
             value = b"" if spec.dtype.name == "string" else np.zeros([], spec.dtype.as_numpy_dtype)
         elif _core.is_tensor(value) and value.dtype != spec.dtype:
             raise TypeError(f"Padding value should be of type {spec.dtype.name}; got {value.dtype.name}.")
+        own = convert_to_tensor(value)
+        if (own.dtype.is_floating and not spec.dtype.is_floating) or (own.dtype.name == "string") != (spec.dtype.name == "string"):
+            raise TypeError(
+                f"Invalid `padding_values`. `padding_values` values type {own.dtype!r} does not match type "
+                f"{spec.dtype!r} of the corresponding input component."
+            )
         tensor = convert_to_tensor(value, spec.dtype)
         if tensor.shape.rank != 0:
             raise ValueError(f"Padding value should be a scalar; got shape {tensor.shape}.")
@@ -230,10 +236,10 @@ def _padded(parts: tuple[Any, ...], shape: TensorShape, value: Any, number: int)
         )
     sizes = [own if given is None else given for own, given in zip(largest, shape.as_list())]
     if any(own > size for own, size in zip(largest, sizes)):
-        raise InvalidArgumentError(
+        raise DataLossError(
             None,
             None,
-            f"Attempted to pad to a smaller size than the input element: component {number} has shape {largest}, the "
+            f"Attempted to pad to a smaller size than the input element. Component {number} has shape {largest}, the "
             f"padded shape is {sizes}.",
         )
     rows = []
@@ -251,9 +257,18 @@ class Unbatched(Pipe):
     name = "_UnbatchDataset"
 
     def __init__(self, before: Pipe) -> None:
+        if not before.specs:
+            raise ValueError("Cannot unbatch an input with no components.")
+        shapes = [spec.shape for spec in before.specs if getattr(spec, "shape", None) is not None]
+        if any(shape.rank == 0 for shape in shapes):
+            raise ValueError("Cannot unbatch an input with scalar components.")
+        sizes = [shape[0] for shape in shapes if shape.rank is not None and shape[0] is not None]
+        if any(size != sizes[0] for size in sizes):
+            raise ValueError(
+                "`unbatch()` is only supported for datasets of elements whose components have a matching leading "
+                f"dimension. Encountered both {sizes[0]} and {next(size for size in sizes if size != sizes[0])}."
+            )
         super().__init__(nest.map_structure(unbatched_spec, before.spec), before)
-        if not self.specs:
-            raise ValueError("Cannot unbatch an empty element.")
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         for element in self.inputs[0].begin(run):

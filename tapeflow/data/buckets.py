@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow.data.batching import Batched, PaddedBatched, as_shape_list
 from tapeflow.data.pipe import Pipe, Run
-from tapeflow.data.structure import Leaves
+from tapeflow.data.structure import Leaves, batched_spec, unbatched_spec
 from tapeflow.data.traced import Traced
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
@@ -35,8 +35,8 @@ class Bucketed(Pipe):
         self._boundaries, self._sizes, self._drops = [int(b) for b in boundaries], [int(s) for s in sizes], drops
         if len(self._sizes) != len(self._boundaries) + 1:
             raise ValueError(
-                "Invalid `bucket_batch_sizes`. `bucket_batch_sizes` length must be `bucket_boundaries` length plus 1 "
-                f"but found {len(self._sizes)} and {len(self._boundaries)}."
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(self._sizes)}` and `len(bucket_boundaries)={len(self._boundaries)}`."
             )
         self._length = Traced(length, before.spec, "bucket_by_sequence_length")
         self._to_boundary = to_boundary and not no_padding
@@ -52,6 +52,7 @@ class Bucketed(Pipe):
         spec = makers[0].spec
         for maker in makers[1:]:
             spec = nest.map_structure(lambda a, b: a.most_specific_common_supertype([b]), spec, maker.spec)
+        spec = nest.map_structure(lambda part: batched_spec(unbatched_spec(part), None), spec)
         super().__init__(spec, before, symbols=self._length.symbols)
 
     def begin(self, run: Run) -> Iterator[Leaves]:

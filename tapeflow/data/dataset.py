@@ -13,7 +13,7 @@ from tapeflow.data.files import matching_files, saved_elements, write_elements
 from tapeflow.data.handles import by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow.data.options import AUTOTUNE, Options
-from tapeflow.data.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count
+from tapeflow.data.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, count_in, counting
 from tapeflow.data.sampling import Resampled, RandomChoices
 from tapeflow.data.structure import as_element, common_spec, packer
 from tapeflow.data.traced import Bound
@@ -73,7 +73,13 @@ class _Named(Pipe):
         self._number = number
 
     def begin(self, run: Run) -> Any:
-        return by_number(run.value(self._number))._pipe.begin(run)
+        dataset = by_number(run.value(self._number))
+        run.held.append(dataset)
+        return dataset._pipe.begin(run)
+
+    def count(self) -> int:
+        run = counting()
+        return UNKNOWN if run is None else by_number(run.value(self._number))._pipe.count()
 
 
 def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Run], list[Any]]) -> list[Any]:
@@ -116,7 +122,11 @@ class Dataset(CompositeTensor):
         >>> tf.data.Dataset.range(42).batch(10).cardinality()
         5
         """
-        return convert_to_tensor(self._pipe.count(), int64)
+        symbols = self._pipe.all_symbols() if _core.is_tracing() else []
+        if not symbols:
+            return convert_to_tensor(self._pipe.count(), int64)
+        spec = TensorSpec([], int64)
+        return _compute(symbols, [spec], lambda run: [convert_to_tensor(count_in(self._pipe, run), int64)])[0]
 
     def __len__(self) -> int:
         count = self._pipe.count()
@@ -317,7 +327,7 @@ class Dataset(CompositeTensor):
             if not isinstance(part, Dataset):
                 raise TypeError(
                     "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` "
-                    f"objects. Encountered object of type {type(part)}."
+                    f"objects but encountered object of type {type(part)}."
                 )
         if isinstance(given, list):
             raise TypeError(
@@ -571,7 +581,9 @@ class Dataset(CompositeTensor):
         """Elements with equal keys, up to `window_size`, as datasets that `reduce_func(key, dataset)` makes others of."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
-                "Either the `window_size` argument or the `window_size_func` argument must be specified, and not both."
+                "Either the `window_size` argument or the `window_size_func` argument must be specified."
+                if window_size is None
+                else "The `window_size` argument and the `window_size_func` argument can not both be specified."
             )
         size = window_size_func or (lambda key: convert_to_tensor(window_size, int64))
         pipe = mapping.GroupedByWindow(self._pipe, key_func, reduce_func, size, Dataset, batching.Window)
@@ -667,6 +679,6 @@ def _as_numpy(leaf: Any) -> Any:
     if isinstance(leaf, Dataset):
         raise TypeError(
             "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type "
-            f"{Dataset}."
+            f"{Dataset}"
         )
     return leaf._numpy() if hasattr(leaf, "_numpy") and not isinstance(leaf, _core.Tensor) else leaf.numpy()

@@ -112,7 +112,7 @@ class IteratorSpec(TypeSpec):
         return IteratorSpec(value.element_spec)
 
 
-@public("data.Iterator", "compat.v1.data.Iterator")
+@public("data.Iterator")
 class Iterator(CompositeTensor):
     """An iterator over a dataset.
 

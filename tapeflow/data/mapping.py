@@ -157,7 +157,10 @@ def trace_with_state(
     while True:
         traced = Traced(function, (state_spec, spec), who)
         if who == "scan" and not (isinstance(traced.spec, tuple) and len(traced.spec) == 2):
-            raise TypeError("The `scan_func` must return a pair comprising the new state and the output value.")
+            raise TypeError(
+                "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the output value but "
+                f"its return type is {traced.spec}."
+            )
         result = state_of(traced.spec)
         try:
             nest.assert_same_structure(state_spec, result)

@@ -92,7 +92,7 @@ class Shuffled(Reordered):
         self._size = as_count(buffer_size, "buffer_size")
         if known(self._size) is not None and self._size < 1 and self._size != UNKNOWN:
             raise InvalidArgumentError(
-                None, None, "`buffer_size` must be greater than zero, or UNKNOWN_CARDINALITY for a full shuffle."
+                None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY"
             )
         super().__init__(before, self._size)
         self._source = SeedSource(seed, changes)
@@ -172,8 +172,7 @@ class Sharded(Reordered):
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}, num_shards = "
-                f"{self._shards}).",
+                f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}).",
             )
         super().__init__(before, self._shards, self._index)
 

@@ -6,6 +6,7 @@ A pipe that was made while a graph was traced may hold symbolic tensors. Their v
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import local
 from typing import Any, NamedTuple
 
 from tapeflow import _core
@@ -23,11 +24,12 @@ class Run:
     A run can be repeated: with the seeds that another run drew, all elements come in the same order again.
     """
 
-    __slots__ = ("values", "drawn", "_repeats")
+    __slots__ = ("values", "drawn", "held", "_repeats")
 
     def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
         self.values: Mapping[int, Any] = values or {}
         self._repeats = drawn is not None
+        self.held: list[Any] = []  # what must live as long as the run
         self.drawn: dict[int, list[Any]] = {k: list(v) for k, v in drawn.items()} if drawn else {}
 
     def value(self, tensor: Any) -> Any:
@@ -63,7 +65,7 @@ class Run:
         """This run, with the values of further symbolic tensors."""
         inner = Run()
         inner.values = {**self.values, **{id(t): v for t, v in zip(tensors, values)}}
-        inner.drawn, inner._repeats = self.drawn, self._repeats
+        inner.drawn, inner.held, inner._repeats = self.drawn, self.held, self._repeats
         return inner
 
 
@@ -132,6 +134,32 @@ def as_count(value: Any, name: str) -> Any:
     return int(tensor)
 
 
+class _Counting(local):
+    """The run for which elements are counted, while they are."""
+
+    run: Run | None = None
+
+
+_counting = _Counting()
+
+
+def counting() -> Run | None:
+    """The run for which elements are counted, or None while no values are known."""
+    return _counting.run
+
+
+def count_in(pipe: Pipe, run: Run) -> int:
+    """The number of elements of one run."""
+    before, _counting.run = _counting.run, run
+    try:
+        return pipe.count()
+    finally:
+        _counting.run = before
+
+
 def known(value: Any) -> int | None:
     """A count, if it is known."""
-    return value if isinstance(value, int) else None
+    if isinstance(value, int):
+        return value
+    run = counting()
+    return None if run is None else run.number(value)

@@ -36,8 +36,8 @@ class RandomChoices(Pipe):
             array = array.astype(np.float32)
         if array.shape != (count,):
             raise ValueError(
-                f"Invalid `weights`. The shape of `weights` should be compatible with `[len(datasets)]` but is "
-                f"{array.shape}."
+                "Invalid `weights`. `weights` should have the same length as `datasets` but got "
+                f"`len(weights)={len(array)}` vs. `len(datasets)={count}`."
             )
         with np.errstate(divide="ignore"):
             self._logits = convert_to_tensor(np.log(array)[None].astype(np.float32))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow import primitives
-from tapeflow.ops.random_seed import get_seed
+from tapeflow import _core, primitives
+from tapeflow.ops.random_seed import DEFAULT_GLOBAL_SEED, get_seed
 from tapeflow.ops.stateless_random import PHILOX
 
 _LIMIT = 2**31 - 1
@@ -29,11 +29,21 @@ def random_words(seeds: tuple[int, int], block: int = 1024) -> Iterator[int]:
         start += block
 
 
+def _seeds_for(seed: int | None) -> tuple[Any, Any]:
+    """The two seeds of a dataset; in a graph of TensorFlow 1, from the seed of the graph and its own."""
+    graph = _core.current_graph()
+    if graph is None or not graph.takes_everything:
+        return get_seed(seed)
+    if graph.seed is None:
+        return (None, None) if seed is None else (DEFAULT_GLOBAL_SEED, seed)
+    return graph.seed, graph.node_count if seed is None else seed
+
+
 class SeedSource:
     """The seeds of the runs of one dataset: the same for each run, or two numbers of a stream for each."""
 
     def __init__(self, seed: Any, changes: bool) -> None:
-        first, second = get_seed(None if seed is None else int(seed))
+        first, second = _seeds_for(None if seed is None else int(seed))
         if first is None:
             first, second = secrets.randbelow(_LIMIT), secrets.randbelow(_LIMIT)
         self._seeds = (first, second)

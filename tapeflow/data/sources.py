@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core
-from tapeflow.data.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count
+from tapeflow.data.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count, counting
 from tapeflow.data.seeds import SeedSource, random_words
 from tapeflow.data.structure import (
     Leaves,
@@ -22,7 +22,8 @@ from tapeflow.data.structure import (
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype, int64
-from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.errors import InvalidArgumentError, OpError, UnknownError
+from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import as_shape
 from tapeflow.types.tensor_spec import TensorSpec, TypeSpec
 
@@ -54,16 +55,16 @@ class Slices(Pipe):
     """The rows of tensors."""
 
     name = "_TensorSliceDataset"
-    indexed = sequential = True
 
     def __init__(self, element: Any) -> None:
         element = as_element(element)
         self._leaves = nest.flatten(element)
         if not self._leaves:
-            raise ValueError("Invalid `tensors`. `tensors` should not be empty.")
+            raise ValueError("Invalid `element`. `element` should not be empty.")
         super().__init__(
             map_leaves(lambda leaf: unbatched_spec(spec_of_leaf(leaf)), element), symbols=_leaf_symbols(self._leaves)
         )
+        self.indexed = self.sequential = not any(isinstance(leaf, SparseTensor) for leaf in self._leaves)
         self._rows: int | None = None
         for leaf in self._leaves:
             rows = leaf.shape[0] if leaf is not None else None
@@ -79,6 +80,8 @@ class Slices(Pipe):
         return Order(table, range(rows))
 
     def count(self) -> int:
+        if self._rows is None and (run := counting()) is not None:
+            return len(self.order(run).places)  # type: ignore[arg-type]
         return UNKNOWN if self._rows is None else self._rows
 
 
@@ -113,7 +116,8 @@ class Numbers(Pipe):
     def count(self) -> int:
         if self._bounds[1] is None:
             return INFINITE
-        return UNKNOWN if self.symbols else len(self._numbers(None))
+        run = counting()
+        return UNKNOWN if self.symbols and run is None else len(self._numbers(run))
 
 
 class RandomNumbers(Pipe):
@@ -160,12 +164,17 @@ class Generated(Pipe):
         while True:
             stage = _core.swap_stage(None)
             try:
-                value = next(iterator)
+                element = self._checked(next(iterator))
             except StopIteration:
                 return
+            except OpError:
+                raise
+            except Exception as error:
+                kind = InvalidArgumentError if isinstance(error, TypeError | ValueError) else UnknownError
+                raise kind(None, None, f"{type(error).__name__}: {error}") from error
             finally:
                 _core.swap_stage(stage)
-            yield self._checked(value)
+            yield element
 
     def _checked(self, value: Any) -> Leaves:
         if not nest.is_nested(self.spec):
@@ -221,7 +230,10 @@ def generator_signature(output_types: Any, output_shapes: Any, output_signature:
             )
         return map_leaves(lambda spec: spec, output_signature)
     if output_types is None:
-        raise TypeError("Either `output_types` or `output_signature` must be specified.")
+        raise TypeError(
+            "To specify the output signature you need to provide either the `output_signature` argument or the "
+            "`output_types` argument."
+        )
     types = map_leaves(as_dtype, output_types)
     if output_shapes is None:
         return map_leaves(lambda dtype: TensorSpec(None, dtype), types)

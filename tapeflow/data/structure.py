@@ -93,8 +93,6 @@ def unbatched_spec(spec: TypeSpec) -> TypeSpec:
     if isinstance(spec, SparseTensorSpec):
         return SparseTensorSpec(spec.shape[1:], spec.dtype)
     if isinstance(spec, RaggedTensorSpec):
-        if spec.ragged_rank == 1:
-            return TensorSpec(spec.shape[1:], spec.dtype)
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
@@ -109,13 +107,13 @@ def common_spec(first: Any, second: Any, who: str) -> Any:
         nest.assert_same_structure(first, second)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{who}: Incompatible types of the elements of input datasets: {first} and {second}. {error}"
+            f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {error}"
         ) from None
     found = []
     for one, two in zip(nest.flatten(first), nest.flatten(second)):
         common = one.most_specific_common_supertype([two]) if isinstance(one, TypeSpec) else None
         if common is None:
-            raise TypeError(f"{who}: Incompatible types of the elements of input datasets: {first} and {second}.")
+            raise TypeError(f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {one} is not {two}.")
         found.append(common)
     return nest.pack_sequence_as(first, found)
 

@@ -31,7 +31,7 @@ class Traced:
         if isinstance(function, Function):
             converted = function
         elif not callable(function):
-            raise TypeError(f"{who}: a callable is expected; got {function!r}")
+            raise ValueError(f"Argument `func` must be a callable. Received func={function} (of type {type(function)})")
         else:
             converted = convert(function)
         with building(graph):
