@@ -10,7 +10,7 @@ from tapeflow import _core
 from tapeflow.data import batching, choosing, mapping, ordering, sources
 from tapeflow.data.buckets import Bucketed
 from tapeflow.data.files import matching_files, saved_elements, write_elements
-from tapeflow.data.handles import by_number, number_of, tensor_specs, tensors_of
+from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow.data.options import AUTOTUNE, Options
 from tapeflow.data.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, count_in, counting
@@ -26,6 +26,8 @@ from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.logging import get_logger
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+
+_recent = Recent(512)
 
 public("data.INFINITE_CARDINALITY", "data.experimental.INFINITE_CARDINALITY")(INFINITE)
 public("data.UNKNOWN_CARDINALITY", "data.experimental.UNKNOWN_CARDINALITY")(UNKNOWN)
@@ -215,7 +217,7 @@ class Dataset(CompositeTensor):
 
             def bind(values: list[Any]) -> list[Any]:
                 run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-                return [number_of(Dataset(Bound(self._pipe, run)), keep=True)]
+                return [_recent.hold(Dataset(Bound(self._pipe, run)))._number_tensor()]
 
             return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
         if self._number is None:

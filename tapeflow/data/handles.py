@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
+from collections import deque
 from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from tapeflow.function.trace import running_at_once
-from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.dtypes import int64
@@ -19,18 +16,24 @@ from tapeflow.types.tensor_spec import TypeSpec
 
 _numbers = itertools.count(1)
 _object_by_number: WeakValueDictionary[int, Any] = WeakValueDictionary()
-_kept: OrderedDict[int, Any] = OrderedDict()  # objects that a graph made: nobody else holds them
-_MOST_KEPT = 512
 
 
-def number_of(thing: Any, keep: bool = False) -> Any:
-    """A tensor by which graphs find the object; `keep` holds the object until many others have come."""
+class Recent:
+    """Holds the last objects that a graph made: nobody else does."""
+
+    def __init__(self, size: int) -> None:
+        self._objects: deque[Any] = deque(maxlen=size)
+
+    def hold(self, thing: Any) -> Any:
+        """The object, held until `size` others have come."""
+        self._objects.append(thing)
+        return thing
+
+
+def number_of(thing: Any) -> Any:
+    """A tensor by which graphs find the object as long as it lives."""
     number = next(_numbers)
     _object_by_number[number] = thing
-    if keep:
-        _kept[number] = thing
-        if len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
     with running_at_once():
         return convert_to_tensor(number, int64)
 
@@ -52,12 +55,3 @@ def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:
 def tensors_of(leaves: Any) -> list[Any]:
     """The tensors of which an element consists."""
     return nest.flatten(list(leaves), expand_composites=True)
-
-
-def blank(dtype: Any, shape: Any) -> Any:
-    """A tensor that stands where there is no value."""
-    sizes = [] if shape.rank is None else [0 if size is None else size for size in shape.as_list()]
-    with running_at_once():
-        if dtype.name == "string":
-            return convert_to_tensor(np.full(sizes, b"", dtype=object))
-        return zeros(sizes, dtype)

@@ -11,7 +11,7 @@ from collections.abc import Iterator as PythonIterator
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.data.handles import blank, by_number, number_of, tensor_specs, tensors_of
+from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.optional import Optional
 from tapeflow.data.pipe import Pipe, Run
 from tapeflow.data.structure import Leaves, packer
@@ -25,6 +25,7 @@ from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _END = "End of sequence"
+_recent = Recent(512)
 
 
 class Cursor:
@@ -142,7 +143,8 @@ class Iterator(CompositeTensor):
     def get_next(self, name: str | None = None) -> Any:
         """The next element; OutOfRangeError at the end."""
         if self._cursor is None or _core.is_tracing():
-            return self._in_graph([], [], lambda cursor: _next_tensors(cursor), self._packed)
+            found = self._in_graph(*tensor_specs([self._element_spec]), _next_tensors)
+            return nest.pack_sequence_as(self._element_spec, found, expand_composites=True)
         try:
             return self._pack(self._cursor.next())
         except StopIteration:
@@ -151,20 +153,15 @@ class Iterator(CompositeTensor):
     def get_next_as_optional(self) -> Optional:
         """The next element in an optional, which is empty at the end."""
         if self._cursor is None or _core.is_tracing():
-            dtypes, shapes = tensor_specs([self._element_spec])
+            (number,) = self._in_graph(
+                [int64], [TensorShape([])], lambda cursor: [Optional.held(self._optional(cursor))._number_tensor()]
+            )
+            return Optional(None, self._element_spec, number)
+        return self._optional(self._cursor)
 
-            def take(cursor: Cursor) -> list[Any]:
-                try:
-                    return [convert_to_tensor(True), *tensors_of(cursor.next())]
-                except StopIteration:
-                    return [convert_to_tensor(False), *(blank(d, s) for d, s in zip(dtypes, shapes))]
-
-            def made(tensors: list[Any]) -> Optional:
-                return Optional(tensors[0], self._packed(tensors[1:]), self._element_spec)
-
-            return self._in_graph([bool_], [TensorShape([])], take, made)
+    def _optional(self, cursor: Cursor) -> Optional:
         try:
-            return Optional(True, self._pack(self._cursor.next()), self._element_spec)
+            return Optional(self._pack(cursor.next()), self._element_spec)
         except StopIteration:
             return Optional.empty(self._element_spec)
 
@@ -175,24 +172,13 @@ class Iterator(CompositeTensor):
             self._number = number_of(self)
         return self._number
 
-    def _packed(self, tensors: list[Any]) -> Any:
-        return nest.pack_sequence_as(self._element_spec, tensors, expand_composites=True)
-
-    def _in_graph(
-        self,
-        dtypes: list[Any],
-        shapes: list[Any],
-        take: Callable[[Cursor], list[Any]],
-        made: Callable[[list[Any]], Any],
-    ) -> Any:
-        """A node that takes an element, after results of the given kinds."""
-        own_dtypes, own_shapes = tensor_specs([self._element_spec])
+    def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
+        """A node that takes an element."""
 
         def run(inputs: list[Any]) -> list[Any]:
             return take(self._cursor or by_number(inputs[0])._cursor)
 
-        inputs = [self._number_tensor()]
-        return made(_core.call_python(run, inputs, [*dtypes, *own_dtypes], [*shapes, *own_shapes], None, True))
+        return _core.call_python(run, [self._number_tensor()], dtypes, shapes, None, True)
 
     def __autograph_rows__(self) -> Rows:
         """The rest of the elements as the rows of a loop in a graph."""
@@ -215,7 +201,7 @@ def begin_in_graph(pipe: Pipe) -> Any:
 
     def begin(values: list[Any]) -> list[Any]:
         run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-        return [number_of(Iterator(Cursor(pipe, run), pipe.spec), keep=True)]
+        return [_recent.hold(Iterator(Cursor(pipe, run), pipe.spec))._number_tensor()]
 
     return _core.call_python(begin, symbols, [int64], [TensorShape([])], None, True)[0]
 

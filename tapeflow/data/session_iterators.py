@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 from tapeflow import _core
 from tapeflow.data.dataset import Dataset
-from tapeflow.data.handles import tensor_specs
 from tapeflow.data.iterator import Cursor, Iterator
 from tapeflow.data.pipe import Pipe, Run
 from tapeflow.data.structure import common_spec, map_leaves
@@ -78,19 +77,8 @@ class SessionIterator(Iterator):
             )
         return cursor
 
-    def _in_graph(
-        self,
-        dtypes: list[Any],
-        shapes: list[Any],
-        take: Callable[[Cursor], list[Any]],
-        made: Callable[[list[Any]], Any],
-    ) -> Any:
-        own_dtypes, own_shapes = tensor_specs([self._element_spec])
-
-        def run(inputs: list[Any]) -> list[Any]:
-            return take(self._place())
-
-        return made(_core.call_python(run, [], [*dtypes, *own_dtypes], [*shapes, *own_shapes], None, True))
+    def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
+        return _core.call_python(lambda inputs: take(self._place()), [], dtypes, shapes, None, True)
 
     @staticmethod
     def from_structure(
