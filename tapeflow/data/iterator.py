@@ -10,6 +10,8 @@ from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
 from typing import Any
 
+import numpy as np
+
 from tapeflow import _core
 from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.optional import Optional
@@ -73,6 +75,13 @@ class Cursor:
             for _ in range(place):
                 again.next()
         return again
+
+    def begun_anew(self, place: int) -> Cursor:
+        """A new run, after so many elements."""
+        cursor = Cursor(self._pipe, Run(self._run.values))
+        for _ in range(place):
+            cursor.next()
+        return cursor
 
     def finish(self) -> None:
         """Lets go of everything that is not needed to run again."""
@@ -179,6 +188,18 @@ class Iterator(CompositeTensor):
             return take(self._cursor or by_number(inputs[0])._cursor)
 
         return _core.call_python(run, [self._number_tensor()], dtypes, shapes, None, True)
+
+    # ---- in checkpoints: how many elements were taken
+
+    _checkpoint_attribute = "ITERATOR_STATE"
+
+    def _checkpoint_value(self) -> np.ndarray:
+        assert self._cursor is not None
+        return np.array(self._cursor.drawn)
+
+    def _restore_checkpoint_value(self, value: np.ndarray) -> None:
+        if self._cursor is not None and value.ndim == 0:
+            self._cursor = self._cursor.begun_anew(int(value))
 
     def __autograph_rows__(self) -> Rows:
         """The rest of the elements as the rows of a loop in a graph."""
