@@ -1,4 +1,4 @@
-"""How long an epoch over a dataset takes: `python benchmarks/dataset.py [tapeflow|tensorflow]`, milliseconds, best of three."""
+"""How many milliseconds an epoch over a dataset takes: `python benchmarks/dataset.py [tapeflow|tensorflow]`."""
 
 import importlib
 import sys

@@ -15,7 +15,6 @@ from tapeflow.data.structure import (
     Leaves,
     batched_spec,
     gathered,
-    map_leaves,
     row,
     row_count,
     spec_of_leaf,
@@ -42,7 +41,9 @@ class _Batching(Pipe):
             raise InvalidArgumentError(None, None, f"Batch size must be greater than zero; got {self._size}.")
         self._drops = bool(drops)
         known_size = known(self._size) if self._drops else None
-        super().__init__(nest.map_structure(lambda spec: batch(spec, known_size), before.spec), before, symbols=[self._size])
+        super().__init__(
+            nest.map_structure(lambda spec: batch(spec, known_size), before.spec), before, symbols=[self._size]
+        )
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         size, elements = run.number(self._size), self.inputs[0].begin(run)
@@ -94,7 +95,9 @@ class Batched(_Batching):
             yield tuple([gathered(leaf, group) for leaf in table])
 
     def together(self, group: list[Leaves]) -> Leaves:
-        return tuple([stacked(parts, spec, i) for i, (parts, spec) in enumerate(zip(zip(*group), self.inputs[0].specs))])
+        return tuple(
+            [stacked(parts, spec, i) for i, (parts, spec) in enumerate(zip(zip(*group), self.inputs[0].specs))]
+        )
 
 
 class RaggedBatched(_Batching):
@@ -171,9 +174,7 @@ def _padded_shapes(before: Pipe, shapes: Any) -> list[TensorShape]:
     if shapes is None:
         for spec in before.specs:
             if spec.shape.rank is None:
-                raise ValueError(
-                    "You must provide `padded_shapes` argument because component has unknown rank."
-                )
+                raise ValueError("You must provide `padded_shapes` argument because component has unknown rank.")
         return [spec.shape for spec in before.specs]
     flat = nest.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
     found = []
@@ -213,7 +214,9 @@ def _padding_values(before: Pipe, values: Any) -> list[Any]:
         elif _core.is_tensor(value) and value.dtype != spec.dtype:
             raise TypeError(f"Padding value should be of type {spec.dtype.name}; got {value.dtype.name}.")
         own = convert_to_tensor(value)
-        if (own.dtype.is_floating and not spec.dtype.is_floating) or (own.dtype.name == "string") != (spec.dtype.name == "string"):
+        if (own.dtype.is_floating and not spec.dtype.is_floating) or (own.dtype.name == "string") != (
+            spec.dtype.name == "string"
+        ):
             raise TypeError(
                 f"Invalid `padding_values`. `padding_values` values type {own.dtype!r} does not match type "
                 f"{spec.dtype!r} of the corresponding input component."

@@ -78,5 +78,3 @@ def _content(leaf: Any) -> Any:
     if isinstance(array, bytes):
         return array
     return tuple(array.reshape(-1).tolist()) if array.dtype == object else array.tobytes()
-
-

@@ -14,7 +14,7 @@ from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, te
 from tapeflow.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow.data.options import AUTOTUNE, Options
 from tapeflow.data.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, count_in, counting
-from tapeflow.data.sampling import Resampled, RandomChoices
+from tapeflow.data.sampling import RandomChoices, Resampled
 from tapeflow.data.structure import as_element, common_spec, packer
 from tapeflow.data.traced import Bound
 from tapeflow.function.autograph_operators import Rows
@@ -275,7 +275,8 @@ class Dataset(CompositeTensor):
         >>> def powers():
         ...     yield 1
         ...     yield 2
-        >>> list(tf.data.Dataset.from_generator(powers, output_signature=tf.TensorSpec([], tf.int32)).as_numpy_iterator())
+        >>> dataset = tf.data.Dataset.from_generator(powers, output_signature=tf.TensorSpec([], tf.int32))
+        >>> list(dataset.as_numpy_iterator())
         [1, 2]
         """
         signature = sources.generator_signature(output_types, output_shapes, output_signature)
@@ -580,7 +581,7 @@ class Dataset(CompositeTensor):
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Any:
-        """Elements with equal keys, up to `window_size`, as datasets that `reduce_func(key, dataset)` makes others of."""
+        """`reduce_func(key, dataset)` of up to `window_size` elements with equal keys."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
                 "Either the `window_size` argument or the `window_size_func` argument must be specified."
@@ -614,7 +615,7 @@ class Dataset(CompositeTensor):
         seed: Any = None,
         name: str | None = None,
     ) -> Any:
-        """Pairs of class and element, of which so many are left out that classes come as often as `target_dist` says."""
+        """Pairs of class and element; some are left out, so that classes come as often as `target_dist` says."""
         return self._then(Resampled(self._pipe, class_func, target_dist, initial_dist, seed))
 
     # ---- files
@@ -680,7 +681,6 @@ def _as_numpy(leaf: Any) -> Any:
         return None
     if isinstance(leaf, Dataset):
         raise TypeError(
-            "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type "
-            f"{Dataset}"
+            f"`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type {Dataset}"
         )
     return leaf._numpy() if hasattr(leaf, "_numpy") and not isinstance(leaf, _core.Tensor) else leaf.numpy()

@@ -133,9 +133,10 @@ def _as_transformation(name: str, method: str, example: str) -> None:
 
 
 _RANGE = ">>> dataset = tf.data.Dataset.range(4).apply(tf.data.experimental."
+_BATCHES = ">>> dataset = tf.data.Dataset.range(4).batch(2).apply(tf.data.experimental."
 _LIST = ")\n    >>> list(dataset.as_numpy_iterator())\n    "
 for _name, _method, _example in (
-    ("unbatch", "unbatch", ">>> tf.data.Dataset.range(4).batch(2).apply(tf.data.experimental.unbatch()).cardinality()\n    4"),
+    ("unbatch", "unbatch", f"{_BATCHES}unbatch(){_LIST}[0, 1, 2, 3]"),
     ("unique", "unique", f"{_RANGE}unique(){_LIST}[0, 1, 2, 3]"),
     ("enumerate_dataset", "enumerate", f"{_RANGE}enumerate_dataset(){_LIST}[(0, 0), (1, 1), (2, 2), (3, 3)]"),
     ("ignore_errors", "ignore_errors", f"{_RANGE}ignore_errors(){_LIST}[0, 1, 2, 3]"),

@@ -85,7 +85,8 @@ class FromFiles(Pipe):
             self._names = as_leaf(os.fspath(filenames) if isinstance(filenames, os.PathLike) else filenames)
             if self._names.dtype.name != "string":
                 raise TypeError(
-                    f"The `filenames` argument must contain `tf.string` elements. Got `tf.{self._names.dtype.name}` elements."
+                    "The `filenames` argument must contain `tf.string` elements. Got "
+                    f"`tf.{self._names.dtype.name}` elements."
                 )
             self.symbols = [self._names] if _core.is_symbolic(self._names) else []
         self._compression, self._read = compression or "", read

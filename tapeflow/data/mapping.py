@@ -158,16 +158,16 @@ def trace_with_state(
         traced = Traced(function, (state_spec, spec), who)
         if who == "scan" and not (isinstance(traced.spec, tuple) and len(traced.spec) == 2):
             raise TypeError(
-                "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the output value but "
-                f"its return type is {traced.spec}."
+                "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the output value "
+                f"but its return type is {traced.spec}."
             )
         result = state_of(traced.spec)
         try:
             nest.assert_same_structure(state_spec, result)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"The element types and structure for the new state must match the initial state. Expected {state_spec}; "
-                f"got {result}. {error}"
+                "The element types and structure for the new state must match the initial state. Expected "
+                f"{state_spec}; got {result}. {error}"
             ) from None
         wider = nest.map_structure(lambda one, two: _wider(one, two, who), state_spec, result)
         if wider == state_spec:

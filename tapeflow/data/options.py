@@ -1,8 +1,10 @@
-"""`tf.data.Options`: settings that TensorFlow's runtime reads. They are accepted, kept and merged; nothing depends on them."""
+"""`tf.data.Options`: settings of TensorFlow's runtime. They are accepted, kept and merged; nothing depends on them."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tapeflow.namespace import public
@@ -58,7 +60,7 @@ class _Settings:
     """Settings with fixed names; each is None, or a group of settings, until it is set."""
 
     _names: tuple[str, ...] = ()
-    _groups: dict[str, type] = {}
+    _groups: Mapping[str, type] = MappingProxyType({})
 
     def __init__(self) -> None:
         for name in self._names:
@@ -149,13 +151,15 @@ class Options(_Settings):
         "dataset_name", "deterministic", "experimental_deterministic", "experimental_external_state_policy",
         "experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start", "framework_type",
     )  # fmt: skip
-    _groups = {
-        "autotune": AutotuneOptions,
-        "experimental_distribute": DistributeOptions,
-        "experimental_optimization": OptimizationOptions,
-        "experimental_service": ServiceOptions,
-        "threading": ThreadingOptions,
-    }
+    _groups = MappingProxyType(
+        {
+            "autotune": AutotuneOptions,
+            "experimental_distribute": DistributeOptions,
+            "experimental_optimization": OptimizationOptions,
+            "experimental_service": ServiceOptions,
+            "threading": ThreadingOptions,
+        }
+    )
 
     @property
     def experimental_threading(self) -> ThreadingOptions:

@@ -17,7 +17,7 @@ from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
 def shuffled(items: Iterable[Any], size: int, seeds: tuple[int, int]) -> Iterator[Any]:
     """The items in random order, each from a buffer of `size`; the order is TensorFlow's for these seeds.
 
-    The buffer is a ring. A random item of it goes out, the oldest takes its place, and a new one the place of the oldest.
+    The buffer is a ring. A random item of it goes out, the oldest takes its place, and a new one that of the oldest.
     """
     source = iter(items)
     ring = list(itertools.islice(source, size))
@@ -91,9 +91,7 @@ class Shuffled(Reordered):
     def __init__(self, before: Pipe, buffer_size: Any, seed: Any, changes: bool) -> None:
         self._size = as_count(buffer_size, "buffer_size")
         if known(self._size) is not None and self._size < 1 and self._size != UNKNOWN:
-            raise InvalidArgumentError(
-                None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY"
-            )
+            raise InvalidArgumentError(None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         super().__init__(before, self._size)
         self._source = SeedSource(seed, changes)
 
@@ -365,7 +363,9 @@ class Counted(Passing):
         if number != self._expected:
             words = "an infinite number of" if self._expected == INFINITE else str(self._expected)
             raise FailedPreconditionError(
-                None, None, f"Input dataset was expected to contain {words} elements but contained only {number} elements."
+                None,
+                None,
+                f"Input dataset was expected to contain {words} elements but contained only {number} elements.",
             )
 
     def count(self) -> int:

@@ -24,7 +24,7 @@ class Run:
     A run can be repeated: with the seeds that another run drew, all elements come in the same order again.
     """
 
-    __slots__ = ("values", "drawn", "held", "_repeats")
+    __slots__ = ("_repeats", "drawn", "held", "values")
 
     def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
         self.values: Mapping[int, Any] = values or {}
@@ -38,7 +38,9 @@ class Run:
             return tensor
         found = self.values.get(id(tensor))
         if found is None:
-            raise InvalidArgumentError(None, None, f"a dataset uses {tensor!r}, which has no value outside of its graph")
+            raise InvalidArgumentError(
+                None, None, f"a dataset uses {tensor!r}, which has no value outside of its graph"
+            )
         return found
 
     def leaf(self, leaf: Any) -> Any:

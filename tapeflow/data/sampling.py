@@ -32,7 +32,9 @@ class RandomChoices(Pipe):
         array = np.ones(count, np.float32) if weights is None else np.asarray(weights)
         if array.dtype.kind != "f" and weights is not None:
             if array.dtype.kind not in "iu":
-                raise TypeError(f"Invalid `weights`. `weights` type must be either float32 or float64; got {array.dtype}")
+                raise TypeError(
+                    f"Invalid `weights`. `weights` type must be either float32 or float64; got {array.dtype}"
+                )
             array = array.astype(np.float32)
         if array.shape != (count,):
             raise ValueError(

@@ -22,7 +22,16 @@ from tapeflow.types.tensor_spec import TensorSpec
 
 
 class SessionIterator(Iterator):
-    """An iterator in a graph that sessions run."""
+    """An iterator in a graph that sessions run.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     iterator = tf.compat.v1.data.Iterator.from_structure(tf.int64, [])
+    ...     begin = iterator.make_initializer(tf.data.Dataset.range(7, 9))
+    ...     element = iterator.get_next()
+    ...     session.run(begin)
+    ...     print(session.run(element))
+    7
+    """
 
     def __init__(self, pipe: Pipe | None, element_spec: Any, one_shot: bool) -> None:
         super().__init__(None, element_spec)

@@ -154,8 +154,8 @@ class Generated(Pipe):
         for spec in self.specs:
             if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    f"`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found {type(spec)} "
-                    "which is not."
+                    "`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found "
+                    f"{type(spec)} which is not."
                 )
 
     def begin(self, run: Run) -> Iterator[Leaves]:
@@ -192,9 +192,7 @@ class Generated(Pipe):
     def _converted(self, spec: Any, value: Any) -> Any:
         if not isinstance(spec, TensorSpec):
             if not spec.is_compatible_with(value):
-                raise TypeError(
-                    f"`generator` yielded an element of {value} where an element of {spec} was expected."
-                )
+                raise TypeError(f"`generator` yielded an element of {value} where an element of {spec} was expected.")
             return value
         try:
             tensor = value if isinstance(value, _core.Tensor) else convert_to_tensor(_as_array(value, spec.dtype))

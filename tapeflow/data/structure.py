@@ -106,9 +106,7 @@ def common_spec(first: Any, second: Any, who: str) -> Any:
     try:
         nest.assert_same_structure(first, second)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {error}"
-        ) from None
+        raise TypeError(f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {error}") from None
     found = []
     for one, two in zip(nest.flatten(first), nest.flatten(second)):
         common = one.most_specific_common_supertype([two]) if isinstance(one, TypeSpec) else None
@@ -207,7 +205,11 @@ def stacked(parts: Sequence[Any], spec: TypeSpec, number: int) -> Any:
         wide = [sparse.expand_dims(part, 0) for part in parts]
         return sparse.concat(0, wide, expand_nonconcat_dims=True)
     if isinstance(spec, RaggedTensorSpec):
-        rows = [p if isinstance(p, RaggedTensor) else RaggedTensor.from_tensor(p) for p in parts] if spec.ragged_rank else parts
+        rows = (
+            [p if isinstance(p, RaggedTensor) else RaggedTensor.from_tensor(p) for p in parts]
+            if spec.ragged_rank
+            else parts
+        )
         return stack_ragged(rows)
     stack = getattr(type(first), "_stacked", None)
     if stack is None:

@@ -113,16 +113,15 @@ class Traced:
         scalar = not nest.is_nested(spec) and getattr(spec, "shape", None) is not None and spec.shape.rank in (0, None)
         if not scalar or spec.dtype.name != "bool":
             raise ValueError(
-                f"Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return type is {spec}."
+                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return type is "
+                f"{spec}."
             )
 
     def inner(self) -> Pipe:
         """The pipe of the one dataset that the function returns."""
         pipe = getattr(self.leaves[0], "_pipe", None) if len(self.leaves) == 1 else None
         if not isinstance(pipe, Pipe) or nest.is_nested(self.spec):
-            raise TypeError(
-                f"The `map_func` argument must return a `Dataset` object. Got {_type_name(self.spec)!r}."
-            )
+            raise TypeError(f"The `map_func` argument must return a `Dataset` object. Got {_type_name(self.spec)!r}.")
         return pipe
 
     def inner_run(self, run: Run, leaves: Sequence[Any]) -> Run:

@@ -140,7 +140,9 @@ class Checkpoint:
         below = {} if root is None else children_of(root)
         for name, value in sorted(kwargs.items()):
             if name in below and below[name] is not value:
-                raise ValueError(f"Cannot create a Checkpoint with keyword argument {name} if root.{name} already exists.")
+                raise ValueError(
+                    f"Cannot create a Checkpoint with keyword argument {name} if root.{name} already exists."
+                )
             if not is_trackable(value) and value not in ([], {}, ()):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object derived from `Trackable`), "
@@ -157,7 +159,11 @@ class Checkpoint:
 
     def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         below = {} if self._root is None else children_of(self._root)
-        return {**below, **self._children, **({} if self._save_counter is None else {"save_counter": self._save_counter})}
+        return {
+            **below,
+            **self._children,
+            **({} if self._save_counter is None else {"save_counter": self._save_counter}),
+        }
 
     @property
     def save_counter(self) -> Variable:
@@ -198,7 +204,8 @@ class Checkpoint:
                 None,
                 None,
                 f"Error when restoring from checkpoint or SavedModel at {path}: {error.message}\nPlease double-check "
-                "that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').",
+                "that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in "
+                "'path/to/ckpt-1').",
             ) from None
         if GRAPH_KEY not in bundle:
             return NameBasedSaverStatus(restore_by_names(bundle, self))

@@ -72,9 +72,9 @@ class CheckpointManager:
         self, checkpoint_number: Any = None, check_interval: bool = True, options: CheckpointOptions | None = None
     ) -> str | None:
         """Saves a checkpoint and deletes those that are too many; gives its path, None if it is too early for one."""
-        if self._interval is not None and check_interval and self._last_step is not None:
-            if int(self._step_counter) < self._last_step + self._interval:
-                return None
+        due = None if self._interval is None or self._last_step is None else self._last_step + self._interval
+        if due is not None and check_interval and int(self._step_counter) < due:
+            return None
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
         counter = self._checkpoint.save_counter.assign_add(1)

@@ -128,7 +128,7 @@ def decode_graph(data: bytes) -> list[Node]:
 
 
 class ObjectGraph:
-    """The objects below a root, nearest first, each once: `nodes` as they are saved, `leaves` by the key of their value."""
+    """The objects below a root, nearest first, each once; those with values by the key under which they are saved."""
 
     def __init__(self, root: Any) -> None:
         self.objects: list[Any] = [root]
@@ -136,7 +136,6 @@ class ObjectGraph:
         self.leaf_by_key: dict[str, Any] = {}
         self._paths: list[str] = [""]
         self._number_by_id: dict[int, int] = {id(root): 0}
-        self._temporary: list[Any] = []  # keeps objects alive, so that their identities stay theirs
         place = 0
         while place < len(self.objects):
             for name, child in children_of(self.objects[place]).items():

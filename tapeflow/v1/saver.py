@@ -15,6 +15,7 @@ from tapeflow.types.errors import DataLossError
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
 
+
 @public("compat.v1.train.Saver")
 class Saver:
     """Saves and restores variables of a graph.
