@@ -57,26 +57,37 @@ class AutotuneAlgorithm(enum.Enum):
 
 
 class _Settings:
-    """Settings with fixed names; each is None, or a group of settings, until it is set."""
+    """Settings with fixed names; each has a default, or is a group of settings."""
 
     _names: tuple[str, ...] = ()
+    _defaults: Mapping[str, Any] = MappingProxyType({})
     _groups: Mapping[str, type] = MappingProxyType({})
 
     def __init__(self) -> None:
-        for name in self._names:
-            self.__dict__[name] = None
-        for name, group in self._groups.items():
-            self.__dict__[name] = group()
+        self.__dict__["_set"] = {name: group() for name, group in self._groups.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names and name not in self._groups:
+            raise AttributeError(f"{type(self).__name__} has no property {name}.")
+        return self._set.get(name, self._defaults.get(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.__dict__:
+        if name not in self._names and name not in self._groups:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
-        self.__dict__[name] = value
+        self._set[name] = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.__dict__ == other.__dict__
+        return type(other) is type(self) and self._set == other._set
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _take(self, other: _Settings) -> None:
+        """Takes over what is set in other settings."""
+        for name, value in other._set.items():
+            if name in self._groups:
+                self._set[name]._take(value)
+            else:
+                self._set[name] = value
 
 
 @public("data.ThreadingOptions", "data.experimental.ThreadingOptions")
@@ -106,11 +117,8 @@ class DistributeOptions(_Settings):
     >>> tf.data.experimental.DistributeOptions().num_devices
     """
 
-    _names = ("num_devices",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.__dict__["auto_shard_policy"] = AutoShardPolicy.AUTO
+    _names = ("auto_shard_policy", "num_devices")
+    _defaults = MappingProxyType({"auto_shard_policy": AutoShardPolicy.AUTO})
 
 
 @public("data.experimental.OptimizationOptions")
@@ -164,15 +172,11 @@ class Options(_Settings):
     @property
     def experimental_threading(self) -> ThreadingOptions:
         """The older name of `threading`."""
-        return self.__dict__["threading"]
+        return self.threading
 
     def merge(self, options: Options) -> Options:
         """These settings, with those that are set in `options` in place of them."""
         merged = Options()
-        for own in (self, options):
-            for name, value in own.__dict__.items():
-                if isinstance(value, _Settings):
-                    merged.__dict__[name].__dict__.update({k: v for k, v in value.__dict__.items() if v is not None})
-                elif value is not None:
-                    merged.__dict__[name] = value
+        merged._take(self)
+        merged._take(options)
         return merged

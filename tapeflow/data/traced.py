@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.control_flow.tracing import FuncGraph, building
-from tapeflow.data.pipe import Pipe, Run
+from tapeflow.data.pipe import Pipe, Run, count_in
 from tapeflow.data.structure import Leaves, all_dense, as_leaf, map_leaves, spec_of_leaf
 from tapeflow.function.autograph import convert, user_traceback
 from tapeflow.function.escape import refused_while_tracing
@@ -148,7 +148,7 @@ class Bound(Pipe):
         return self._inner.order(self._run)
 
     def count(self) -> int:
-        return self._inner.count()
+        return count_in(self._inner, self._run)
 
 
 def check_integer(traced: Traced, what: str) -> None:
