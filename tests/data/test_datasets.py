@@ -168,7 +168,7 @@ def test_counts_that_can_be_known_are_known(make, count):
 def test_functions_that_return_the_wrong_thing():
     with pytest.raises(TypeError, match="must return a `Dataset` object"):
         Dataset.range(3).flat_map(lambda x: x)
-    with pytest.raises(TypeError, match="Unsupported return value from function passed to Dataset.map"):
+    with pytest.raises(TypeError, match=r"Unsupported return value from function passed to Dataset\.map"):
         Dataset.range(3).map(lambda x: object())
-    with pytest.raises(ValueError, match="`predicate` must return a `tf.bool` scalar"):
+    with pytest.raises(ValueError, match=r"`predicate` must return a `tf\.bool` scalar"):
         Dataset.range(3).filter(lambda x: (x > 1, x > 2))

@@ -43,10 +43,8 @@ def test_elements_are_structures():
     @tf.function
     def run(dataset):
         rows = tf.TensorArray(tf.float32, 0, dynamic_size=True)
-        place = 0
         for number, (x, more) in enumerate(dataset):
-            rows = rows.write(place, x * tf.cast(number, tf.float32) + more["y"])
-            place += 1
+            rows = rows.write(tf.cast(number, tf.int32), x * tf.cast(number, tf.float32) + more["y"])
         return rows.stack()
 
     dataset = Dataset.from_tensor_slices(([1.0, 2.0, 3.0], {"y": [10.0, 20.0, 30.0]}))
