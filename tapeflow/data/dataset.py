@@ -212,17 +212,19 @@ class Dataset(CompositeTensor):
     # ---- in graphs
 
     def _number_tensor(self) -> Any:
+        """The number of the dataset; if it holds symbolic tensors, a node that makes one with their values."""
         symbols = self._pipe.all_symbols()
-        if symbols:
-
-            def bind(values: list[Any]) -> list[Any]:
-                run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-                return [_recent.hold(Dataset(Bound(self._pipe, run)))._number_tensor()]
-
-            return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
-        if self._number is None:
+        graph = _core.current_graph() if symbols else None
+        if graph is None and self._number is None:
             self._number = number_of(self)
-        return self._number
+        if graph is None:
+            return self._number
+
+        def bind(values: list[Any]) -> list[Any]:
+            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
+            return [_recent.hold(Dataset(Bound(self._pipe, run)))._number_tensor()]
+
+        return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
 
     def __autograph_rows__(self) -> Rows:
         """The elements as the rows of a loop in a graph."""

@@ -72,11 +72,12 @@ class SessionIterator(Iterator):
 
         return group(_core.call_python(begin, symbols, [bool_], [TensorShape([])], None, True)[0])
 
-    def _place(self) -> Cursor:
+    def _place(self, symbols: list[Any], values: list[Any]) -> Cursor:
         session = self._graph.held_by
         cursor = self._cursor_by_session.get(session)
         if cursor is None and self._one_shot and self._pipe is not None:
-            cursor = self._cursor_by_session[session] = Cursor(self._pipe, Run())
+            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
+            cursor = self._cursor_by_session[session] = Cursor(self._pipe, run)
         if cursor is None:
             raise FailedPreconditionError(
                 None,
@@ -87,7 +88,8 @@ class SessionIterator(Iterator):
         return cursor
 
     def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
-        return _core.call_python(lambda inputs: take(self._place()), [], dtypes, shapes, None, True)
+        symbols = self._pipe.all_symbols() if self._one_shot and self._pipe is not None else []
+        return _core.call_python(lambda values: take(self._place(symbols, values)), symbols, dtypes, shapes, None, True)
 
     @staticmethod
     def from_structure(
@@ -119,11 +121,6 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
     """
     if _core.current_graph() is None:
         return iter(dataset)
-    if dataset._pipe.all_symbols():
-        raise ValueError(
-            "make_one_shot_iterator: the dataset uses tensors of the graph, which have no values when the iterator "
-            "begins. Use `make_initializable_iterator` instead."
-        )
     return SessionIterator(dataset._pipe, dataset.element_spec, one_shot=True)
 
 

@@ -54,7 +54,7 @@ class ExponentialMovingAverage:
     def _first(self, variable: Any) -> Variable:
         if not isinstance(variable, _core.Variable) and not _core.is_symbolic(variable):
             raise TypeError(
-                "ExponentialMovingAverage.apply: averages of tensors are only made in graphs; give variables"
+                "ExponentialMovingAverage.apply: tensors have averages in graphs only; give variables"
             )
         name = self.average_name(variable)
         if isinstance(variable, _core.Variable):

@@ -93,6 +93,67 @@ def test_a_dataset_of_symbolic_tensors():
     assert [float(x) for x in found] == [2.0, 2.0, 2.0]
 
 
+def test_signatures():
+    spec = tf.TensorSpec([None], tf.int64)
+
+    @tf.function(input_signature=[tf.data.DatasetSpec(spec)])
+    def sizes(dataset):
+        found = tf.constant(0)
+        for x in dataset:
+            found = 10 * found + tf.shape(x)[0]
+        return found
+
+    assert sizes(Dataset.range(5).batch(2)) == 221
+    assert sizes(Dataset.range(4).batch(3)) == 31
+    assert sizes.experimental_get_tracing_count() == 1
+
+    @tf.function(input_signature=[tf.data.IteratorSpec(spec)])
+    def size(iterator):
+        return tf.shape(next(iterator))[0]
+
+    iterator = iter(Dataset.range(5).batch(3))
+    assert [int(size(iterator)), int(size(iterator))] == [3, 2]
+
+
+def test_a_function_that_makes_a_dataset():
+    @tf.function
+    def squares(limit):
+        return Dataset.range(limit).map(lambda x: x * x + limit)
+
+    assert [int(x) for x in squares(tf.constant(3, tf.int64))] == [3, 4, 7]
+
+    @tf.function
+    def largest(dataset, limit):
+        return dataset.filter(lambda x: x < limit).reduce(tf.constant(0, tf.int64), tf.maximum)
+
+    assert largest(Dataset.range(9), tf.constant(5, tf.int64)) == 4
+
+
+def test_python_functions_of_datasets():
+    @tf.function
+    def run(dataset):
+        found = tf.constant(0, tf.int64)
+        for x in map(lambda x: x * 10, filter(lambda x: x > 2, dataset)):
+            found += x
+        return found
+
+    assert run(Dataset.range(5)) == 70
+
+
+def test_jumps():
+    @tf.function
+    def first_above(dataset, limit):
+        for x in dataset:
+            if x % 2 == 0:
+                continue
+            if x > limit:
+                return x
+        return tf.constant(-1, tf.int64)
+
+    limit = tf.constant(4, tf.int64)
+    assert [int(first_above(Dataset.range(10), limit)), int(first_above(Dataset.range(4), limit))] == [5, -1]
+
+
 def test_next_in_a_function():
     @tf.function
     def pair(iterator):

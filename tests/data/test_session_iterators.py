@@ -30,6 +30,16 @@ def test_each_session_begins_anew():
             assert [a.tolist() for a, _ in drained(session, [x, y])] == [[1, 2, 3, 4], [5, 6]]
 
 
+def test_constants_of_the_graph():
+    ten = tf.constant(10)
+    dataset = tf.data.Dataset.from_tensor_slices(tf.constant([1, 2])).map(lambda x: x + ten)
+    element = tf.data.make_one_shot_iterator(dataset).get_next()
+    total = dataset.reduce(0, lambda total, x: total + x)
+    with tf.Session() as session:
+        assert drained(session, element) == [11, 12]
+        assert session.run(total) == 23
+
+
 def test_placeholders_are_read_by_the_initializer():
     rows, w = tf.placeholder(tf.float32, [None]), tf.Variable(2.0)
     iterator = tf.data.make_initializable_iterator(
