@@ -6,8 +6,11 @@ elements of one kind.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
+from opcode import opmap
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,8 @@ from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _END = "End of sequence"
+_FOR_ITER = opmap["FOR_ITER"]
+_MOST_ROUNDS = 10_000
 _recent = Recent(512)
 
 
@@ -136,6 +141,7 @@ class Iterator(CompositeTensor):
     def __init__(self, cursor: Cursor | None, element_spec: Any, number: Any = None) -> None:
         self._cursor, self._element_spec, self._number = cursor, element_spec, number
         self._pack = packer(element_spec)
+        self._rounds = 0  # of loops while a function is traced
 
     element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
     _type_spec = property(lambda self: IteratorSpec(self._element_spec))
@@ -146,8 +152,19 @@ class Iterator(CompositeTensor):
 
     def __next__(self) -> Any:
         if self._cursor is None or _core.is_tracing():
+            self._check_loop(sys._getframe(1))
             return self.get_next()
         return self._pack(self._cursor.next())
+
+    def _check_loop(self, frame: FrameType) -> None:
+        """Stops a Python loop over what only a graph can end."""
+        self._rounds += 1
+        in_for = frame.f_code.co_code[frame.f_lasti] == _FOR_ITER
+        if self._rounds > (1 if in_for else _MOST_ROUNDS):
+            raise TypeError(
+                "Iterating over a `tf.data` iterator in a Python loop while a function is traced would never end. "
+                "Write a `for` statement over the dataset in a function that AutoGraph converts."
+            )
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element; OutOfRangeError at the end."""

@@ -1,5 +1,9 @@
 """Datasets and iterators in graphs: loops, arguments of functions, optionals, gradients."""
 
+import re
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -130,10 +134,13 @@ def test_a_function_that_makes_a_dataset():
 
 
 def test_python_functions_of_datasets():
+    def tenfold(x):
+        return x * 10
+
     @tf.function
     def run(dataset):
         found = tf.constant(0, tf.int64)
-        for x in map(lambda x: x * 10, filter(lambda x: x > 2, dataset)):
+        for x in map(tenfold, filter(lambda x: x > 2, dataset)):
             found += x
         return found
 
@@ -300,6 +307,33 @@ def test_several_steps_in_one_call():
     assert float(run(iterator).get_value()["w"]) == 3.0
     assert float(run(iterator).get_value()["w"]) == 6.0
     assert not run(iterator).has_value()
+
+
+def test_a_python_loop_in_a_graph_ends():
+    @tf.function(autograph=False)
+    def first(dataset):
+        for x in dataset:
+            return x
+        return None
+
+    @tf.function(autograph=False)
+    def all_of(dataset):
+        for x in dataset:
+            tf.print(x)
+
+    assert first(Dataset.range(3, 5)) == 3
+    with pytest.raises(TypeError, match="would never end"):
+        all_of(Dataset.range(3))
+    with pytest.raises(TypeError, match="would never end"):
+        tf.function(lambda dataset: list(dataset))(Dataset.range(3))
+
+
+def test_the_page_runs(tmp_path, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
+        (tmp_path / f"block{number}.py").write_text(block)
+        runpy.run_path(str(tmp_path / f"block{number}.py"))
+    assert capsys.readouterr().out.strip().endswith("[1. 2.]")
 
 
 def test_iteration_that_a_graph_cannot_do():
