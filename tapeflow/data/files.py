@@ -27,7 +27,7 @@ from tapeflow.types.tensor_spec import TensorSpec
 _ELEMENTS = "elements.npz"
 
 
-def _texts(value: Any) -> list[str]:
+def texts(value: Any) -> list[str]:
     """Names given as one text, several, or a tensor of them."""
     if _core.is_tensor(value):
         value = value.numpy()
@@ -39,14 +39,14 @@ def _texts(value: Any) -> list[str]:
 
 def matching_files(pattern: Any) -> list[str]:
     """The names of the files that match a pattern or one of several, in order."""
-    patterns = _texts(pattern)
+    patterns = texts(pattern)
     found = sorted({name for one in patterns for name in glob.glob(one)})
     if not found:
         raise InvalidArgumentError(None, None, f"No files matched pattern: {', '.join(patterns)}")
     return found
 
 
-def _opened(name: str, compression: str | None) -> BinaryIO:
+def opened_file(name: str, compression: str | None) -> BinaryIO:
     """The file, unpacked if it is packed."""
     try:
         if compression == "GZIP":
@@ -66,7 +66,7 @@ def packed_file(name: Any, compression: str | None) -> Iterator[Any]:
     yield content
     data = content.getvalue()
     packed = gzip.compress(data) if compression == "GZIP" else zlib.compress(data) if compression == "ZLIB" else data
-    with open(_texts(name)[0], "wb") as file:
+    with open(texts(name)[0], "wb") as file:
         file.write(packed)
 
 
@@ -95,11 +95,11 @@ class FromFiles(Pipe):
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         if isinstance(self._files, Pipe):
-            names = (name for (one,) in self._files.begin(run) for name in _texts(one))
+            names = (name for (one,) in self._files.begin(run) for name in texts(one))
         else:
-            names = iter(_texts(run.value(self._names)))
+            names = iter(texts(run.value(self._names)))
         for name in names:
-            with _opened(name, self._compression) as file:
+            with opened_file(name, self._compression) as file:
                 for record in self._read(file, run):
                     yield (convert_to_tensor(record, string),)
 
