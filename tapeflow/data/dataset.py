@@ -383,8 +383,9 @@ class Dataset(CompositeTensor):
     ) -> Any:
         """Elements in random order: each comes from a buffer of `buffer_size`, in TensorFlow's order for a seed.
 
-        >>> list(tf.data.Dataset.range(3).shuffle(3, seed=1, reshuffle_each_iteration=False).as_numpy_iterator())
-        [0, 2, 1]
+        >>> tf.random.set_seed(1)
+        >>> list(tf.data.Dataset.range(4).shuffle(4, seed=1).as_numpy_iterator())
+        [2, 3, 0, 1]
         """
         changes = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
         return self._then(ordering.Shuffled(self._pipe, buffer_size, seed, changes))
