@@ -109,8 +109,9 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if "_restoration" in self.__dict__:  # a checkpoint holds values for what comes later
-            self.__dict__["_restoration"].attribute_set(self, name, value)
+        restoration = self.__dict__.get("_restoration")
+        if restoration is not None:  # a checkpoint holds values for what comes later
+            restoration.attribute_set(self, name, value)
 
     @property
     def name(self) -> str:

@@ -1,3 +1,10 @@
-"""`tf.train`: checkpoints, in TensorFlow's files."""
+"""`tf.train`: checkpoints, in TensorFlow's files; `tf.saved_model`."""
 
-from tapeflow.train import checkpoint, checkpoint_manager, checkpoint_reader, checkpoint_state, moving_average
+from tapeflow.train import (
+    checkpoint,
+    checkpoint_manager,
+    checkpoint_reader,
+    checkpoint_state,
+    moving_average,
+    saved_model,
+)

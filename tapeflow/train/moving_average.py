@@ -53,9 +53,7 @@ class ExponentialMovingAverage:
 
     def _first(self, variable: Any) -> Variable:
         if not isinstance(variable, _core.Variable) and not _core.is_symbolic(variable):
-            raise TypeError(
-                "ExponentialMovingAverage.apply: tensors have averages in graphs only; give variables"
-            )
+            raise TypeError("ExponentialMovingAverage.apply: tensors have averages in graphs only; give variables")
         name = self.average_name(variable)
         if isinstance(variable, _core.Variable):
             return Variable(variable.initialized_value(), trainable=False, name=name)

@@ -95,6 +95,9 @@ class Restoration:
                 )
         return self.bundle.value(key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _no_restoration, ()  # a copy of an object has nothing to wait for
+
     # ---- what did not match
 
     def unmatched_nodes(self) -> Iterator[tuple[str, Node]]:
@@ -115,6 +118,10 @@ class Restoration:
         """The objects with values that the checkpoint does not know."""
         matched = {id(thing) for thing in self.object_by_node.values()}
         return [thing for thing in ObjectGraph(self.root).leaf_by_key.values() if id(thing) not in matched]
+
+
+def _no_restoration() -> None:
+    return None
 
 
 def restore_by_names(bundle: Bundle, root: Any) -> list[Any]:
