@@ -172,3 +172,7 @@ def test_functions_that_return_the_wrong_thing():
         Dataset.range(3).map(lambda x: object())
     with pytest.raises(ValueError, match=r"`predicate` must return a `tf\.bool` scalar"):
         Dataset.range(3).filter(lambda x: (x > 1, x > 2))
+
+
+def test_a_conditional_lambda():
+    assert rows(Dataset.range(3).map(lambda x: x if x > 1 else -x)) == [0, -1, 2]
