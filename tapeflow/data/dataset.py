@@ -114,6 +114,7 @@ class Dataset(CompositeTensor):
 
     # ---- what it is
 
+    is_tensor_like = False
     element_spec = property(lambda self: self._pipe.spec, doc="The specification of the elements.")
     _type_spec = property(lambda self: DatasetSpec(self._pipe.spec))
     _trace_key = property(lambda self: repr(self._pipe.spec))

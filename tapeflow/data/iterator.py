@@ -143,6 +143,7 @@ class Iterator(CompositeTensor):
         self._pack = packer(element_spec)
         self._rounds = 0  # of loops while a function is traced
 
+    is_tensor_like = False
     element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
     _type_spec = property(lambda self: IteratorSpec(self._element_spec))
     _trace_key = property(lambda self: repr(self._element_spec))

@@ -269,6 +269,32 @@ def test_optionals_in_graphs():
         empty()
 
 
+def test_a_loop_over_optionals():
+    @tf.function
+    def run(dataset):
+        iterator, found = iter(dataset), tf.constant(0, tf.int64)
+        optional = iterator.get_next_as_optional()
+        while optional.has_value():
+            found += optional.get_value()
+            optional = iterator.get_next_as_optional()
+        return found
+
+    assert run(Dataset.range(5)) == 10
+
+
+def test_an_iterator_for_each_round():
+    @tf.function
+    def run(dataset):
+        found = tf.constant(0, tf.int64)
+        for _ in tf.range(3):
+            iterator = iter(dataset)
+            for _ in tf.range(2):
+                found += next(iterator)
+        return found
+
+    assert run(Dataset.range(4, 9)) == 27
+
+
 def test_several_steps_in_one_call():
     """As Keras runs `steps_per_execution` steps: the kind of an empty optional is told while the loop is traced."""
     w = tf.Variable(0.0)
