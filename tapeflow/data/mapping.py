@@ -24,6 +24,7 @@ class Mapped(Pipe):
         self._function = Traced(function, before.spec, "map")
         super().__init__(self._function.spec, before, symbols=self._function.symbols)
         self.name = "_ParallelMapDataset" if parallel else "_MapDataset"
+        self.idle = self._function.is_identity
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         # Unlike a generator, `map` goes on with the next element after an error.

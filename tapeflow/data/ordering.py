@@ -47,6 +47,7 @@ class Passing(Pipe):
     def __init__(self, before: Pipe, name: str | None = None) -> None:
         super().__init__(before.spec, before)
         self.name = name or self.name
+        self.idle = name is None
         self.indexed, self.sequential = before.indexed, before.sequential
 
     def begin(self, run: Run) -> Iterator[Leaves]:
@@ -99,6 +100,9 @@ class Shuffled(Reordered):
         """The seeds of the next run."""
         return self._source.draw()
 
+    def touch(self, run: Run) -> None:
+        run.seeds(self)  # what is before begins with the first element
+
     def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
         size = run.number(self._size)
         return shuffled(items, 2**62 if size == UNKNOWN else size, run.seeds(self))
@@ -115,6 +119,7 @@ class Taken(Reordered):
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = as_count(count, "count")
         super().__init__(before, self._count)
+        self.idle = self._count == -1
 
     def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
         count = run.number(self._count)
@@ -139,6 +144,7 @@ class Skipped(Reordered):
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = as_count(count, "count")
         super().__init__(before, self._count)
+        self.idle = self._count == 0
 
     def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
         count = run.number(self._count)
@@ -173,6 +179,7 @@ class Sharded(Reordered):
                 f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}).",
             )
         super().__init__(before, self._shards, self._index)
+        self.idle = self._shards == 1
 
     def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
         shards, index = run.number(self._shards), run.number(self._index)
@@ -186,13 +193,18 @@ class Sharded(Reordered):
 
 
 class Repeated(Pipe):
-    """All elements, again and again."""
+    """All elements, again and again.
+
+    As in TensorFlow, whoever asks for more after the last of several rounds has begun one more: seeds are drawn for it.
+    Only a shuffle directly before is spared, with which TensorFlow makes one operation; idle pipes do not count.
+    """
 
     name = "_RepeatDataset"
 
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = -1 if count is None else as_count(count, "count")
         super().__init__(before.spec, before, symbols=[self._count])
+        self.idle = self._count == 1
         self.indexed = before.indexed
 
     def _rounds(self, run: Run) -> Iterable[Any]:
@@ -206,8 +218,16 @@ class Repeated(Pipe):
             for element in before.begin(run):
                 empty = False
                 yield element
-            if empty:
+            if empty and run.number(self._count) < 0:
                 return
+        self._end(run)
+
+    def _end(self, run: Run) -> None:
+        before = self.inputs[0]
+        while before.idle:
+            before = before.inputs[0]
+        if run.number(self._count) > 1 and not isinstance(before, Shuffled):
+            before.touch(run)
 
     def order(self, run: Run) -> Order:
         before = self.inputs[0]
@@ -222,8 +242,9 @@ class Repeated(Pipe):
                 for place in rows:
                     empty = False
                     yield place
-                if empty:
+                if empty and run.number(self._count) < 0:
                     return
+            self._end(run)
 
         return Order(first.table, places())
 
@@ -249,6 +270,9 @@ class Joined(Pipe):
     def begin(self, run: Run) -> Iterator[Leaves]:
         for pipe in self.inputs:
             yield from pipe.begin(run)
+
+    def touch(self, run: Run) -> None:
+        self.inputs[0].touch(run)
 
     def count(self) -> int:
         counts = [pipe.count() for pipe in self.inputs]
@@ -333,6 +357,10 @@ class Cached(Pipe):
             return Order(self._table, self._kept)
         self._table, places = self.inputs[0].order(run)
         return Order(self._table, self._keeping(places))
+
+    def touch(self, run: Run) -> None:
+        if self._kept is None:
+            super().touch(run)
 
     def count(self) -> int:
         return self.inputs[0].count()

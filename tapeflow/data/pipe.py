@@ -91,12 +91,14 @@ class Order(NamedTuple):
 class Pipe:
     """A stage of a dataset: `spec` is the structure of specifications of its elements.
 
-    `indexed` says that runs give their elements by number; `sequential`, that they take all rows of a table in turn.
+    `indexed` says that runs give their elements by number; `sequential`, that they take all rows of a table in turn;
+    `idle`, that its elements are those of the pipe before.
     """
 
     name = "Dataset"
     indexed = False
     sequential = False
+    idle = False
 
     def __init__(self, spec: Any, *inputs: Pipe, symbols: Iterable[Any] = ()) -> None:
         self.spec = spec
@@ -111,6 +113,11 @@ class Pipe:
     def order(self, run: Run) -> Order:
         """The elements of a run by number, if the pipe is indexed; either this or `begin` is asked, once per run."""
         raise NotImplementedError
+
+    def touch(self, run: Run) -> None:
+        """Draws the seeds that a run would draw at its beginning, and begins none."""
+        for pipe in self.inputs:
+            pipe.touch(run)
 
     def count(self) -> int:
         """The number of elements, INFINITE or UNKNOWN."""

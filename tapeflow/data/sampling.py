@@ -49,6 +49,10 @@ class RandomChoices(Pipe):
         """The seeds of the next run."""
         return self._source.draw()
 
+    def touch(self, run: Run) -> None:
+        run.seeds(self)
+        super().touch(run)
+
     def begin(self, run: Run) -> Iterator[Leaves]:
         words = random_words(run.seeds(self))
         rows = None if self._weights is None else self._weights.begin(run)
@@ -84,6 +88,10 @@ class Resampled(Pipe):
     def draw_seeds(self) -> tuple[int, int]:
         """The seeds of the next run."""
         return self._source.draw()
+
+    def touch(self, run: Run) -> None:
+        run.seeds(self)
+        super().touch(run)
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         words = random_words(run.seeds(self))

@@ -133,6 +133,10 @@ class RandomNumbers(Pipe):
         """The seeds of the next run."""
         return self._source.draw()
 
+    def touch(self, run: Run) -> None:
+        run.seeds(self)
+        super().touch(run)
+
     def begin(self, run: Run) -> Iterator[Leaves]:
         return ((convert_to_tensor(word, int64),) for word in random_words(run.seeds(self)))
 

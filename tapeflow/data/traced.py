@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ class Traced:
                 told = refused_while_tracing(error)
                 raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             self._set_result(tuple(result) if isinstance(result, list) else result)
+            self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
         self.captures = graph.captures
         self.symbols = [tensor for tensor in self.captures if _core.is_symbolic(tensor)]
 
@@ -146,6 +148,9 @@ class Bound(Pipe):
 
     def order(self, run: Run) -> Any:
         return self._inner.order(self._run)
+
+    def touch(self, run: Run) -> None:
+        self._inner.touch(self._run)
 
     def count(self) -> int:
         return count_in(self._inner, self._run)

@@ -51,6 +51,30 @@ def test_each_run_has_an_order_of_its_own():
     assert rows(fixed) == rows(fixed)
 
 
+def test_seeds_of_later_runs_are_those_of_tensorflow():
+    """Which orders of a fixed stream of orders the epochs of three runs take, as counted in TensorFlow."""
+
+    def orders(step, shown=20):
+        tf.random.set_seed(0)
+        source = Dataset.range(20).shuffle(10, seed=11)
+        stream = [rows(source)[:shown] for _ in range(12)]
+        tf.random.set_seed(0)
+        dataset = step(Dataset.range(20).shuffle(10, seed=11))
+        runs = [rows(dataset) for _ in range(3)]
+        return [[stream.index(run[i : i + shown]) for i in range(0, len(run), shown)] for run in runs]
+
+    one_after_the_other, one_between = [[0, 1], [2, 3], [4, 5]], [[0, 1], [3, 4], [6, 7]]
+    assert orders(lambda d: d.repeat(2)) == one_after_the_other
+    assert orders(lambda d: d.repeat(2).map(lambda x: x + 0)) == one_after_the_other
+    assert orders(lambda d: d.map(lambda x: x).repeat(2).take(40)) == one_after_the_other
+    assert orders(lambda d: d.map(lambda x: x + 0).repeat().take(40)) == one_after_the_other
+    assert orders(lambda d: d.map(lambda x: x + 0).repeat(2)) == one_between
+    assert orders(lambda d: d.batch(4).repeat(2).unbatch()) == one_between
+    assert orders(lambda d: d.prefetch(1).repeat(2)) == one_between
+    assert orders(lambda d: d.take(8).repeat(2), shown=8) == one_between
+    assert orders(lambda d: d.take(8).repeat(1), shown=8) == [[0], [1], [2]]
+
+
 def test_an_iterator_goes_on_after_an_error():
     dataset = Dataset.from_tensor_slices([1, 2, 0, 4]).map(lambda x: tf.debugging.check_numerics(1 / x, "bad"))
     iterator = iter(dataset)
