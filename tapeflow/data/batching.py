@@ -28,6 +28,7 @@ from tapeflow.primitives import ConcatV2
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import DataLossError, InvalidArgumentError
+from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import NoneTensorSpec, TensorSpec
 
@@ -145,6 +146,37 @@ class RaggedBatched(_Batching):
         return RaggedTensor.from_nested_row_splits(
             values, [convert_to_tensor(level, self._splits) for level in splits], validate=False
         )
+
+
+class SparseBatched(_Batching):
+    """Batches of which the rows are the elements, in a sparse tensor."""
+
+    name = "_DenseToSparseBatchDataset"
+
+    def __init__(self, before: Pipe, size: Any, row_shape: Any) -> None:
+        self._row = as_shape(row_shape)
+        (spec,) = before.specs
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"`sparse_batch` is only supported for datasets of tensors; got {spec}")
+        super().__init__(
+            before, size, False, lambda spec, n: SparseTensorSpec(TensorShape([n]).concatenate(self._row), spec.dtype)
+        )
+
+    def together(self, group: list[Leaves]) -> Leaves:
+        arrays = [part.numpy() for (part,) in group]
+        largest = np.max([array.shape for array in arrays], axis=0)
+        sizes = [own if given is None else given for given, own in zip(self._row.as_list(), largest)]
+        for array in arrays:
+            if any(own > size for own, size in zip(array.shape, sizes)):
+                raise DataLossError(
+                    None,
+                    None,
+                    f"Input element had shape ({list(array.shape)}) that is larger than the row shape ({sizes}).",
+                )
+        places = [np.argwhere(np.ones(array.shape, bool)) for array in arrays]
+        indices = np.concatenate([np.insert(place, 0, i, axis=1) for i, place in enumerate(places)])
+        values = np.concatenate([array.reshape(-1) for array in arrays])
+        return (SparseTensor(indices, values, [len(arrays), *map(int, sizes)]),)
 
 
 class PaddedBatched(_Batching):

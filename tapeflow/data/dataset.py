@@ -473,6 +473,10 @@ class Dataset(CompositeTensor):
         """Batches in which dimensions of unknown size are ragged."""
         return self._then(batching.RaggedBatched(self._pipe, batch_size, drop_remainder, row_splits_dtype))
 
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Batches as sparse tensors, of which the rows are the elements."""
+        return self._then(batching.SparseBatched(self._pipe, batch_size, row_shape))
+
     def unbatch(self, name: str | None = None) -> Any:
         """The rows of each element.
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow.data import ordering
-from tapeflow.data.dataset import Dataset
+from tapeflow.data import mapping, ordering
+from tapeflow.data.dataset import Dataset, DatasetSpec
 from tapeflow.data.files import packed_file
+from tapeflow.data.handles import Recent
 from tapeflow.data.pipe import Run
 from tapeflow.data.records import framed
 from tapeflow.namespace import public
+from tapeflow.ops.constants import zeros
+from tapeflow.ops.conversion import constant
+from tapeflow.types import nest
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import OutOfRangeError
 from tapeflow.types.tensor_spec import TensorSpec
 
 Transformation = Callable[[Dataset], Dataset]
+_recent = Recent(512)
 
 
 @public("data.experimental.cardinality")
@@ -142,6 +147,15 @@ for _name, _method, _example in (
     ("ignore_errors", "ignore_errors", f"{_RANGE}ignore_errors(){_LIST}[0, 1, 2, 3]"),
     ("take_while", "take_while", f"{_RANGE}take_while(lambda x: x < 2){_LIST}[0, 1]"),
     ("scan", "scan", f"{_RANGE}scan(np.int64(0), lambda s, x: (s + x, s)){_LIST}[0, 0, 1, 3]"),
+    ("snapshot", "snapshot", f"{_RANGE}snapshot('folder'){_LIST}[0, 1, 2, 3]"),
+    (
+        "dense_to_sparse_batch",
+        "sparse_batch",
+        ">>> transformation = tf.data.experimental.dense_to_sparse_batch(2, [3])\n"
+        "    >>> dataset = tf.data.Dataset.range(1, 3).map(tf.range).apply(transformation)\n"
+        "    >>> tf.sparse.to_dense(dataset.get_single_element())\n"
+        "    [[0, 0, 0], [0, 1, 0]]",
+    ),
     ("dense_to_ragged_batch", "ragged_batch", f"{_RANGE}dense_to_ragged_batch(4){_LIST}[array([0, 1, 2, 3])]"),
     (
         "group_by_window",
@@ -162,6 +176,82 @@ for _name, _method, _example in (
     ),
 ):  # fmt: skip
     _as_transformation(_name, _method, _example)
+
+
+public("data.experimental.SHARD_HINT")(-1)
+
+
+@public("data.experimental.Reducer")
+class Reducer:
+    """What `group_by_reducer` does with the elements of one key: begin a state, add an element, end.
+
+    >>> reducer = tf.data.experimental.Reducer(lambda key: 0, lambda count, x: count + 1, lambda count: count)
+    """
+
+    def __init__(
+        self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
+    ) -> None:
+        self.init_func, self.reduce_func, self.finalize_func = init_func, reduce_func, finalize_func
+
+
+@public("data.experimental.group_by_reducer")
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """A transformation for `Dataset.apply`: one element for each key, in the order of the keys.
+
+    >>> count = tf.data.experimental.Reducer(lambda key: 0, lambda count, x: count + 1, lambda count: count)
+    >>> dataset = tf.data.Dataset.range(5).apply(tf.data.experimental.group_by_reducer(lambda x: x % 2, count))
+    >>> list(dataset.as_numpy_iterator())
+    [3, 2]
+    """
+    parts = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
+    return lambda dataset: dataset._then(mapping.GroupedByReducer(dataset._pipe, key_func, *parts))
+
+
+@public("data.experimental.pad_to_cardinality")
+def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformation:
+    """A transformation for `Dataset.apply`: dictionaries up to a number; those added are zero and not `valid`.
+
+    >>> dataset = tf.data.Dataset.from_tensor_slices({"a": [7]}).apply(tf.data.experimental.pad_to_cardinality(2))
+    >>> list(dataset.as_numpy_iterator())
+    [{'a': 7, 'valid': True}, {'a': 0, 'valid': False}]
+    """
+
+    def transform(dataset: Dataset) -> Dataset:
+        if not isinstance(dataset.element_spec, dict):
+            raise ValueError("`pad_to_cardinality` requires its input dataset to be a dictionary.")
+        if len(dataset) > cardinality:
+            raise ValueError(
+                f"`pad_to_cardinality` requires at most {cardinality} elements; the dataset has {len(dataset)}."
+            )
+        given = dataset.map(lambda element: {**element, mask_key: constant(True)})
+        blank = nest.map_structure(lambda spec: zeros(spec.shape, spec.dtype), given.element_spec)
+        return given.concatenate(Dataset.from_tensors(blank).repeat(cardinality - len(dataset)))
+
+    return transform
+
+
+@public("data.experimental.to_variant")
+def to_variant(dataset: Dataset) -> Any:
+    """A tensor that stands for a dataset.
+
+    >>> dataset = tf.data.Dataset.range(3)
+    >>> variant = tf.data.experimental.to_variant(dataset)
+    >>> list(tf.data.experimental.from_variant(variant, dataset.element_spec).as_numpy_iterator())
+    [0, 1, 2]
+    """
+    return _recent.hold(dataset)._number_tensor()
+
+
+@public("data.experimental.from_variant")
+def from_variant(variant: Any, structure: Any) -> Dataset:
+    """The dataset for which a tensor stands.
+
+    >>> dataset = tf.data.Dataset.range(3)
+    >>> variant = tf.data.experimental.to_variant(dataset)
+    >>> tf.data.experimental.from_variant(variant, dataset.element_spec).cardinality()
+    3
+    """
+    return DatasetSpec(structure)._from_components(variant)
 
 
 @public("data.experimental.shuffle_and_repeat")

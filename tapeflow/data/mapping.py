@@ -233,6 +233,33 @@ class GroupedByWindow(Pipe):
         yield from self._inner.begin(self._reduce.inner_run(run, (key, part)))
 
 
+class GroupedByReducer(Pipe):
+    """One element for each key: what is left of the elements with that key."""
+
+    name = "_GroupByReducerDataset"
+
+    def __init__(self, before: Pipe, key: Callable[..., Any], init: Any, reduce: Any, finalize: Any) -> None:
+        self._key = Traced(key, before.spec, "group_by_reducer")
+        check_integer(self._key, "key_func")
+        self._init = Traced(init, self._key.spec, "group_by_reducer")
+        state = nest.pack_sequence_as(self._init.spec, self._init.specs)
+        self._reduce, spec = trace_with_state(reduce, state, before.spec, "reduce", lambda result: result)
+        self._finalize = Traced(finalize, spec, "group_by_reducer")
+        functions = (self._key, self._init, self._reduce, self._finalize)
+        super().__init__(self._finalize.spec, before, symbols=[s for f in functions for s in f.symbols])
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        state_by_key: dict[int, Leaves] = {}
+        for element in self.inputs[0].begin(run):
+            key = self._key(run, element)
+            number = int(key[0])
+            if number not in state_by_key:
+                state_by_key[number] = self._init(run, key)
+            state_by_key[number] = self._reduce(run, (*state_by_key[number], *element))
+        for number in sorted(state_by_key):
+            yield self._finalize(run, state_by_key[number])
+
+
 class WithoutErrors(Pipe):
     """The elements that could be made."""
 

@@ -22,7 +22,33 @@ from tapeflow.variables import Variable
 
 _OBJECT, _VALUES = "saved_model.pickle", os.path.join("variables", "variables")
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
-public("saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY")(DEFAULT_SERVING_SIGNATURE_DEF_KEY)
+for _name, _value in (
+    ("ASSETS_DIRECTORY", "assets"),
+    ("ASSETS_KEY", "saved_model_assets"),
+    ("CLASSIFY_INPUTS", "inputs"),
+    ("CLASSIFY_METHOD_NAME", "tensorflow/serving/classify"),
+    ("CLASSIFY_OUTPUT_CLASSES", "classes"),
+    ("CLASSIFY_OUTPUT_SCORES", "scores"),
+    ("DEBUG_DIRECTORY", "debug"),
+    ("DEBUG_INFO_FILENAME_PB", "saved_model_debug_info.pb"),
+    ("DEFAULT_SERVING_SIGNATURE_DEF_KEY", DEFAULT_SERVING_SIGNATURE_DEF_KEY),
+    ("GPU", "gpu"),
+    ("PREDICT_INPUTS", "inputs"),
+    ("PREDICT_METHOD_NAME", "tensorflow/serving/predict"),
+    ("PREDICT_OUTPUTS", "outputs"),
+    ("REGRESS_INPUTS", "inputs"),
+    ("REGRESS_METHOD_NAME", "tensorflow/serving/regress"),
+    ("REGRESS_OUTPUTS", "outputs"),
+    ("SAVED_MODEL_FILENAME_PB", "saved_model.pb"),
+    ("SAVED_MODEL_FILENAME_PBTXT", "saved_model.pbtxt"),
+    ("SAVED_MODEL_SCHEMA_VERSION", 1),
+    ("SERVING", "serve"),
+    ("TPU", "tpu"),
+    ("TRAINING", "train"),
+    ("VARIABLES_DIRECTORY", "variables"),
+    ("VARIABLES_FILENAME", "variables"),
+):
+    public(f"saved_model.{_name}")(_value)
 
 
 class _Pickler(pickle.Pickler):

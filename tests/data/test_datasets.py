@@ -200,3 +200,28 @@ def test_functions_that_return_the_wrong_thing():
 
 def test_a_conditional_lambda():
     assert rows(Dataset.range(3).map(lambda x: x if x > 1 else -x)) == [0, -1, 2]
+
+
+def test_sparse_batches():
+    lengths = Dataset.range(1, 5).map(tf.range)
+    first, second = lengths.sparse_batch(3, [6])
+    assert first.indices.numpy().tolist() == [[0, 0], [1, 0], [1, 1], [2, 0], [2, 1], [2, 2]]
+    assert first.values.numpy().tolist() == [0, 0, 1, 0, 1, 2] and first.dense_shape.numpy().tolist() == [3, 6]
+    assert second.dense_shape.numpy().tolist() == [1, 6]
+    with pytest.raises(tf.errors.DataLossError, match=r"larger than the row shape \(\[2\]\)"):
+        list(lengths.sparse_batch(3, [2]))
+
+
+def test_group_by_reducer():
+    reducer = tf.data.experimental.Reducer(
+        lambda key: (np.int64(0), np.int64(0)), lambda s, x: (s[0] + x, s[1] + 1), lambda a, b: a * 100 + b
+    )
+    dataset = Dataset.range(10).apply(tf.data.experimental.group_by_reducer(lambda x: (x * 7) % 3, reducer))
+    assert rows(dataset) == [1804, 1203, 1503]  # TensorFlow's
+
+
+def test_padding_to_a_cardinality():
+    with pytest.raises(ValueError, match="requires its input dataset to be a dictionary"):
+        Dataset.range(3).apply(tf.data.experimental.pad_to_cardinality(4))
+    with pytest.raises(ValueError, match="at most 1 elements"):
+        Dataset.from_tensor_slices({"a": [1, 2]}).apply(tf.data.experimental.pad_to_cardinality(1))
