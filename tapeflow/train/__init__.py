@@ -5,6 +5,5 @@ from tapeflow.train import (
     checkpoint_manager,
     checkpoint_reader,
     checkpoint_state,
-    moving_average,
     saved_model,
 )
