@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import _core
-from tapeflow.data import batching, choosing, mapping, ordering, sources
+from tapeflow import _core, primitives
+from tapeflow.data import batching, choosing, mapping, ordering, sources, windows
 from tapeflow.data.buckets import Bucketed
 from tapeflow.data.files import matching_files, saved_elements, write_elements
 from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
@@ -20,6 +20,7 @@ from tapeflow.data.traced import Bound
 from tapeflow.function.autograph_operators import Rows
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.debugging import Assert
 from tapeflow.types import nest
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -241,6 +242,14 @@ class Dataset(CompositeTensor):
             return args[1].map(args[0]) if len(args) == 2 else Dataset.zip(args[1:]).map(args[0])
         if function is filter and isinstance(args[1], Dataset):
             return args[1].filter(args[0])
+        if function is len and self._pipe.all_symbols():
+            count = self.cardinality()
+            Assert(count >= 0, ["The dataset is infinite, or its length is unknown."])
+            return count
+        if function is any:
+            return self.reduce(False, primitives.LogicalOr)
+        if function is all:
+            return self.reduce(True, primitives.LogicalAnd)
         return NotImplemented
 
     # ---- sources
@@ -498,7 +507,7 @@ class Dataset(CompositeTensor):
         >>> [list(window.as_numpy_iterator()) for window in windows]
         [[0, 1, 2], [1, 2, 3]]
         """
-        return self._then(batching.Windows(self._pipe, size, shift, stride, drop_remainder, Dataset))
+        return self._then(windows.Windows(self._pipe, size, shift, stride, drop_remainder, Dataset))
 
     def bucket_by_sequence_length(
         self,
@@ -597,7 +606,7 @@ class Dataset(CompositeTensor):
                 else "The `window_size` argument and the `window_size_func` argument can not both be specified."
             )
         size = window_size_func or (lambda key: convert_to_tensor(window_size, int64))
-        pipe = mapping.GroupedByWindow(self._pipe, key_func, reduce_func, size, Dataset, batching.Window)
+        pipe = mapping.GroupedByWindow(self._pipe, key_func, reduce_func, size, Dataset, windows.Window)
         return self._then(pipe)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
@@ -651,7 +660,7 @@ class Dataset(CompositeTensor):
         spec, elements = saved_elements(path)
         if element_spec is not None:
             common_spec(element_spec, spec, "load")
-        return cls(batching.Window(spec, elements))
+        return cls(windows.Window(spec, elements))
 
     def snapshot(
         self,

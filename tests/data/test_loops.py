@@ -146,6 +146,16 @@ def test_python_functions_of_datasets():
 
     assert run(Dataset.range(5)) == 70
 
+    @tf.function
+    def facts(dataset):
+        above = dataset.map(lambda x: x > 2)
+        return len(dataset), any(above), all(above)
+
+    assert [int(x) for x in facts(Dataset.range(5))] == [5, 1, 0]
+    assert [int(x) for x in facts(Dataset.range(3, 5))] == [2, 1, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="its length is unknown"):
+        facts(Dataset.range(5).filter(lambda x: x > 2))
+
 
 def test_jumps():
     @tf.function
