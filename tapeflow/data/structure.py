@@ -82,10 +82,7 @@ def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
-    batch = getattr(spec, "_batch", None)
-    if batch is None:
-        raise TypeError(f"batch: elements of type {spec.value_type.__name__} cannot be put together")
-    return batch(size)
+    raise TypeError(f"batch: elements of type {spec.value_type.__name__} cannot be put together")
 
 
 def unbatched_spec(spec: TypeSpec) -> TypeSpec:
@@ -205,16 +202,9 @@ def stacked(parts: Sequence[Any], spec: TypeSpec, number: int) -> Any:
         wide = [sparse.expand_dims(part, 0) for part in parts]
         return sparse.concat(0, wide, expand_nonconcat_dims=True)
     if isinstance(spec, RaggedTensorSpec):
-        rows = (
-            [p if isinstance(p, RaggedTensor) else RaggedTensor.from_tensor(p) for p in parts]
-            if spec.ragged_rank
-            else parts
-        )
-        return stack_ragged(rows)
-    stack = getattr(type(first), "_stacked", None)
-    if stack is None:
-        raise TypeError(f"batch: elements of type {type(first).__name__} cannot be put together")
-    return stack(parts)
+        deep = spec.ragged_rank > 0
+        return stack_ragged([RaggedTensor.from_tensor(p) if deep and isinstance(p, _core.Tensor) else p for p in parts])
+    raise TypeError(f"batch: elements of type {type(first).__name__} cannot be put together")
 
 
 def _shown(shape: Any) -> str:
