@@ -54,4 +54,4 @@ def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:
 
 def tensors_of(leaves: Any) -> list[Any]:
     """The tensors of which an element consists."""
-    return nest.flatten(list(leaves), expand_composites=True)
+    return [tensor for tensor in nest.flatten(list(leaves), expand_composites=True) if tensor is not None]

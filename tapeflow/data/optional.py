@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs
+from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.structure import as_element, map_leaves, spec_of_leaf
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
@@ -82,7 +82,7 @@ class Optional(CompositeTensor):
             own = nest.pack_sequence_as(spec, tensors, expand_composites=True)
             return [Optional.held(Optional(own, spec))._number_tensor()]
 
-        parts = nest.flatten(element, expand_composites=True)
+        parts = tensors_of([element])
         return Optional(None, spec, _core.call_python(make, parts, [int64], [TensorShape([])], None, True)[0])
 
     @staticmethod
@@ -106,7 +106,7 @@ class Optional(CompositeTensor):
             return self._value()
 
         def look(inputs: list[Any]) -> list[Any]:
-            return nest.flatten(by_number(inputs[0])._value(), expand_composites=True)
+            return tensors_of([by_number(inputs[0])._value()])
 
         found = _core.call_python(look, [self._number], *tensor_specs([self._element_spec]), None, True)
         return nest.pack_sequence_as(self._element_spec, found, expand_composites=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.control_flow.tracing import FuncGraph, building
+from tapeflow.data.handles import tensors_of
 from tapeflow.data.pipe import Pipe, Run, count_in
 from tapeflow.data.structure import Leaves, all_dense, as_leaf, map_leaves, spec_of_leaf
 from tapeflow.function.autograph import convert, user_traceback
@@ -90,7 +91,7 @@ class Traced:
         )
 
     def _outputs(self, run: Run, leaves: Sequence[Any]) -> list[Any]:
-        flat = leaves if self._dense_inputs else nest.flatten(list(leaves), expand_composites=True)
+        flat = leaves if self._dense_inputs else tensors_of(leaves)
         captures = self.captures
         if self.symbols:
             captures = [run.value(tensor) for tensor in captures]

@@ -68,6 +68,29 @@ def test_ragged_and_sparse_elements():
     assert run(Dataset.zip(ragged, sparse).repeat(2)) == 60
 
 
+def test_none_in_elements():
+    dataset = Dataset.range(3).map(lambda x: (x, None)).map(lambda x, nothing: (x + 1, nothing, {"n": nothing}))
+
+    @tf.function
+    def run(dataset):
+        found = tf.constant(0, tf.int64)
+        for x, nothing, more in dataset:
+            if nothing is None and more["n"] is None:
+                found += x
+        return found
+
+    assert run(dataset) == 6
+
+    @tf.function
+    def first(iterator):
+        optional = iterator.get_next_as_optional()
+        x, nothing, _ = optional.get_value()
+        return x, nothing
+
+    assert first(iter(dataset))[1] is None
+    assert next(iter(dataset.batch(3)))[1] is None
+
+
 def test_zip_and_nested_loops():
     @tf.function
     def products(first, second):
