@@ -26,11 +26,13 @@ from tapeflow import (  # noqa: E402
     autodiff,
     config,
     control_flow,
+    data,
     function,
     module,
     ops,
     random_generator,
     tensorflow_alias,
+    train,
     v1,
     variables,
 )

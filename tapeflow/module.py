@@ -107,6 +107,12 @@ class Module:
         with name_scope(name) as path:
             self._name_scope = name_scope(path)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        restoration = self.__dict__.get("_restoration")
+        if restoration is not None:  # a checkpoint holds values for what comes later
+            restoration.attribute_set(self, name, value)
+
     @property
     def name(self) -> str:
         """The name that was given, or that of the class in snake case."""

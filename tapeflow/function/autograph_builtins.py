@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.function import autograph_operators as operators
 from tapeflow.function.autograph_operators import Rows, length_of, rows_of
 from tapeflow.ops import constants, math, sorting, strings
@@ -106,6 +106,11 @@ _STAGED: dict[Any, Callable[..., Any]] = {
 
 def call_builtin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`function(*args, **kwargs)`, in the graph if it is known there and an argument is staged."""
+    if _core.is_tracing():
+        for argument in args:
+            own = getattr(type(argument), "__autograph_call__", None)
+            if own is not None and (found := own(argument, function, args, kwargs)) is not NotImplemented:
+                return found
     in_graph = _STAGED.get(function)
     if in_graph is not None and any(operators.staged(x) or isinstance(x, Rows) for x in args):
         return in_graph(*args, **kwargs)

@@ -299,11 +299,22 @@ def _python_for(
 
 
 class Rows:
-    """What a graph loop runs over: a number of rows, and each of them by a symbolic position."""
+    """What a graph loop runs over: a number of rows, and each of them by a symbolic position.
 
-    def __init__(self, count: Any, row: Callable[[Any], Any]) -> None:
+    Where the number is not known before, `more(position)` tells whether there is a row. `start` is the first position.
+    """
+
+    def __init__(
+        self,
+        count: Any,
+        row: Callable[[Any], Any],
+        start: Any = None,
+        more: Callable[[Any], Any] | None = None,
+        finish: Run | None = None,
+    ) -> None:
         self.count = count
         self.row = row
+        self.start, self.more, self.finish = start, more, finish
 
     def __iter__(self) -> Any:
         raise TypeError(
@@ -316,6 +327,9 @@ def rows_of(iterable: Any) -> Rows | None:
     """The rows of a staged iterable; None for all others."""
     if isinstance(iterable, Rows):
         return iterable
+    own_rows = getattr(type(iterable), "__autograph_rows__", None)
+    if own_rows is not None and _core.is_tracing():
+        return own_rows(iterable)
     if staged(iterable):
         tensor = convert_to_tensor(iterable)
         if tensor.shape.rank == 0:
@@ -344,12 +358,15 @@ def _staged_for(
 ) -> None:
     if isinstance(rows.count, int) and rows.count == 0:
         return
-    position: list[Any] = [convert_to_tensor(0)]
-    count = convert_to_tensor(rows.count)
-    if count.dtype != position[0].dtype:
-        position[0] = convert_to_tensor(0, dtype=count.dtype)
+    position: list[Any] = [convert_to_tensor(0) if rows.start is None else rows.start]
+    if rows.more is None:
+        count = convert_to_tensor(rows.count)
+        if count.dtype != position[0].dtype:
+            position[0] = convert_to_tensor(0, dtype=count.dtype)
 
     def test() -> Any:
+        if rows.more is not None:
+            return rows.more(position[0]) if go_on is None else and_(go_on(), lambda: rows.more(position[0]))
         more = position[0] < count
         return more if go_on is None else and_(more, go_on)
 
@@ -366,6 +383,8 @@ def _staged_for(
         set_state(values[1:])
 
     _staged_loop(test, step, get_all, set_all, ("the position in the loop", *names), options)
+    if rows.finish is not None:
+        rows.finish()
 
 
 def _hooked_for(

@@ -177,9 +177,9 @@ def _structure_key(structure: Any) -> Any:
     if isinstance(structure, list | tuple):
         return (type(structure), tuple([_structure_key(x) for x in structure]))
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
-        return type(structure)
+        return type(structure), getattr(structure, "_trace_key", None)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
-        return structure.value_type
+        return structure.value_type, getattr(structure, "_trace_key", None)
     return None
 
 

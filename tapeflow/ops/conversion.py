@@ -107,7 +107,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
     (True, False)
     """
-    return _core.is_tensor(x) or getattr(x, "is_tensor_like", False) is True or isinstance(x, CompositeTensor)
+    return _core.is_tensor(x) or getattr(x, "is_tensor_like", isinstance(x, CompositeTensor)) is True
 
 
 @public("get_static_value")

@@ -18,7 +18,7 @@ from tapeflow.config import is_op_determinism_enabled
 from tapeflow.namespace import public
 
 _LIMIT = 2**31 - 1
-_DEFAULT_GLOBAL_SEED = 87654321
+DEFAULT_GLOBAL_SEED = 87654321
 BLOCKS_PER_OUTPUT = 256  # how far one output moves a stream on, however few of the numbers it used
 
 
@@ -115,7 +115,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
             op_seed = _seeds.operation_seeds.randint(0, _LIMIT)
         pair = (_seeds.seed % _LIMIT, int(op_seed) % _LIMIT)
     elif op_seed is not None:
-        pair = (_DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
+        pair = (DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
     else:
         if is_op_determinism_enabled():
             raise RuntimeError(
@@ -158,7 +158,7 @@ def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]
     """The same in a graph of TensorFlow 1: an operation has a stream of its own, which begins anew in each session."""
     first, second = graph.seed, seed
     if first is None and second is not None:
-        first = _DEFAULT_GLOBAL_SEED
+        first = DEFAULT_GLOBAL_SEED
     elif first is not None and second is None:
         second = graph.node_count
     _core.swap_stage(None)

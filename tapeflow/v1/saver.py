@@ -1,78 +1,19 @@
-"""`tf.compat.v1.train.Saver`: the values of variables in files: a NumPy archive, `<path>.npz`, for each checkpoint."""
+"""`tf.compat.v1.train.Saver`: the values of variables in checkpoint files, by name."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from tapeflow.namespace import public
-from tapeflow.types.errors import NotFoundError
+from tapeflow.train.checkpoint_state import CheckpointState, checkpoint_exists, write_checkpoint_state
+from tapeflow.train.tensor_bundle import Bundle, delete_bundle, write_bundle
+from tapeflow.types.errors import DataLossError
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
-
-_SUFFIX = ".npz"
-
-
-class CheckpointState:
-    """Which checkpoints a folder holds."""
-
-    def __init__(self, model_checkpoint_path: str, all_model_checkpoint_paths: list[str]) -> None:
-        self.model_checkpoint_path = model_checkpoint_path
-        self.all_model_checkpoint_paths = all_model_checkpoint_paths
-
-
-def _state_file(folder: str, latest_filename: str | None) -> str:
-    return os.path.join(folder, latest_filename or "checkpoint")
-
-
-def _write_whole(path: str, data: bytes) -> None:
-    """Writes beside and renames, so that nobody ever sees half a file."""
-    beside = f"{path}.tmp{os.getpid()}"
-    with open(beside, "wb") as file:
-        file.write(data)
-    os.replace(beside, path)
-
-
-@public("compat.v1.train.get_checkpoint_state")
-def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """Which checkpoints a folder holds, or None.
-
-    >>> tf.compat.v1.train.get_checkpoint_state("/no/such/folder")
-    """
-    try:
-        with open(_state_file(checkpoint_dir, latest_filename), encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError):
-        return None
-    paths = [os.path.join(checkpoint_dir, name) for name in content["all"]]
-    return CheckpointState(paths[-1], paths) if paths else None
-
-
-@public("compat.v1.train.latest_checkpoint")
-def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the last checkpoint in a folder, or None.
-
-    >>> tf.compat.v1.train.latest_checkpoint("/no/such/folder")
-    """
-    state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not checkpoint_exists(state.model_checkpoint_path):
-        return None
-    return state.model_checkpoint_path
-
-
-@public("compat.v1.train.checkpoint_exists")
-def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint at this path.
-
-    >>> tf.compat.v1.train.checkpoint_exists("/no/such/file")
-    False
-    """
-    return os.path.exists(checkpoint_prefix + _SUFFIX)
 
 
 @public("compat.v1.train.Saver")
@@ -151,13 +92,7 @@ class Saver:
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
         names = list(self._variable_by_name)
         values = self._values(sess, names)
-        beside = f"{path}.tmp{os.getpid()}{_SUFFIX}"
-        np.savez(
-            beside,
-            **{f"{i:06d}": value for i, value in enumerate(values)},
-            names=np.array(names, dtype=object).astype("U"),
-        )
-        os.replace(beside, path + _SUFFIX)
+        write_bundle(path, dict(zip(names, values)))
         if write_state:
             self._note(path, latest_filename)
         return path
@@ -182,11 +117,9 @@ class Saver:
             oldest = self.last_checkpoints.pop(0)
             if time.time() > self._next_to_keep:
                 self._next_to_keep += self._keep_seconds
-            elif os.path.exists(oldest + _SUFFIX):
-                os.remove(oldest + _SUFFIX)
-        folder = os.path.dirname(path)
-        content = {"all": [os.path.relpath(p, folder or ".") for p in self.last_checkpoints]}
-        _write_whole(_state_file(folder, latest_filename), json.dumps(content).encode())
+            else:
+                delete_bundle(oldest)
+        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self.last_checkpoints), latest_filename)
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Puts the values of a file into the variables, which need not be initialised before."""
@@ -195,11 +128,13 @@ class Saver:
         save_path = os.fspath(save_path)
         if not checkpoint_exists(save_path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
-        value_by_name = _read(save_path)
+        try:
+            bundle = Bundle(save_path)
+        except DataLossError as error:
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
+        value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
         for name, variable in self._variable_by_name.items():
-            if name not in value_by_name:
-                raise NotFoundError(None, None, f"Key {name} not found in checkpoint {save_path}")
-            value = value_by_name[name]
+            value = np.asarray(value_by_name[name])
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
             if not variable.shape.is_compatible_with(value.shape):
@@ -210,42 +145,8 @@ class Saver:
         for name, variable in self._variable_by_name.items():
             value = value_by_name[name]
             if self._reshape and variable.shape.is_fully_defined():
-                value = value.reshape(variable.shape.as_list())
+                value = np.reshape(value, variable.shape.as_list())
             if sess is None:
                 variable.assign(value)
             else:
                 sess.set_variable(variable, value)
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with np.load(path + _SUFFIX, allow_pickle=False) as archive:
-            return {str(name): archive[f"{i:06d}"] for i, name in enumerate(archive["names"])}
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError) as error:
-        raise ValueError(f"The passed save_path is not a valid checkpoint: {path} ({error})") from None
-
-
-@public("compat.v1.train.list_variables")
-def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """The names and shapes of the variables in a checkpoint.
-
-    >>> import tempfile
-    >>> saver = tf.compat.v1.train.Saver([tf.Variable([1., 2.], name="v")])
-    >>> tf.compat.v1.train.list_variables(saver.save(None, tempfile.mkdtemp() + "/model"))
-    [('v', [2])]
-    """
-    path = latest_checkpoint(ckpt_dir_or_file) or ckpt_dir_or_file
-    return sorted((name, list(value.shape)) for name, value in _read(path).items())
-
-
-@public("compat.v1.train.load_variable")
-def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
-    """The value of one variable in a checkpoint.
-
-    >>> import tempfile
-    >>> saver = tf.compat.v1.train.Saver([tf.Variable([1., 2.], name="v")])
-    >>> tf.compat.v1.train.load_variable(saver.save(None, tempfile.mkdtemp() + "/model"), "v")
-    array([1., 2.], dtype=float32)
-    """
-    path = latest_checkpoint(ckpt_dir_or_file) or ckpt_dir_or_file
-    return _read(path)[name.removesuffix(":0")]

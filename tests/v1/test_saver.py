@@ -19,7 +19,10 @@ def test_a_new_session_goes_on_where_the_old_one_ended(tmp_path):
                 path = saver.save(session, str(tmp_path / "model"), global_step=step)
         assert path == str(tmp_path / "model-4") == tf.train.latest_checkpoint(str(tmp_path))
         assert [p[-1] for p in saver.last_checkpoints] == ["3", "4"]
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "model-3.npz", "model-4.npz"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == [
+            "checkpoint",
+            *(f"model-{i}.{end}" for i in (3, 4) for end in ("data-00000-of-00001", "index")),
+        ]
         state = tf.train.get_checkpoint_state(str(tmp_path))
         assert state.all_model_checkpoint_paths == saver.last_checkpoints
         with tf.Session() as session:
@@ -38,7 +41,7 @@ def test_files_that_do_not_fit(tmp_path):
             tf.train.Saver([v]).restore(session, path)
         with pytest.raises(ValueError, match=r"The passed save_path is not a valid checkpoint"):
             tf.train.Saver().restore(session, str(tmp_path / "none"))
-        (tmp_path / "broken.npz").write_bytes(b"not an archive")
+        (tmp_path / "broken.index").write_bytes(b"not an archive")
         with pytest.raises(ValueError, match=r"not a valid checkpoint"):
             tf.train.Saver().restore(session, str(tmp_path / "broken"))
         u = tf.get_variable("u", initializer=[1.0])

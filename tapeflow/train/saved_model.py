@@ -1,0 +1,221 @@
+"""`tf.saved_model`: an object with its variables and functions in a folder.
+
+The variables are a checkpoint in TensorFlow's files. The object itself is pickled: to load it, its classes must be
+importable, and their functions are traced anew. TensorFlow's own saved models hold graphs instead, which are not read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.function.concrete import ConcreteFunction
+from tapeflow.function.function import Function
+from tapeflow.namespace import public
+from tapeflow.train.checkpoint import Checkpoint
+from tapeflow.train.object_graph import ObjectGraph, is_trackable
+from tapeflow.train.tensor_bundle import Bundle
+from tapeflow.variables import Variable
+
+_OBJECT, _VALUES = "saved_model.pickle", os.path.join("variables", "variables")
+DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
+for _name, _value in (
+    ("ASSETS_DIRECTORY", "assets"),
+    ("ASSETS_KEY", "saved_model_assets"),
+    ("CLASSIFY_INPUTS", "inputs"),
+    ("CLASSIFY_METHOD_NAME", "tensorflow/serving/classify"),
+    ("CLASSIFY_OUTPUT_CLASSES", "classes"),
+    ("CLASSIFY_OUTPUT_SCORES", "scores"),
+    ("DEBUG_DIRECTORY", "debug"),
+    ("DEBUG_INFO_FILENAME_PB", "saved_model_debug_info.pb"),
+    ("DEFAULT_SERVING_SIGNATURE_DEF_KEY", DEFAULT_SERVING_SIGNATURE_DEF_KEY),
+    ("GPU", "gpu"),
+    ("PREDICT_INPUTS", "inputs"),
+    ("PREDICT_METHOD_NAME", "tensorflow/serving/predict"),
+    ("PREDICT_OUTPUTS", "outputs"),
+    ("REGRESS_INPUTS", "inputs"),
+    ("REGRESS_METHOD_NAME", "tensorflow/serving/regress"),
+    ("REGRESS_OUTPUTS", "outputs"),
+    ("SAVED_MODEL_FILENAME_PB", "saved_model.pb"),
+    ("SAVED_MODEL_FILENAME_PBTXT", "saved_model.pbtxt"),
+    ("SAVED_MODEL_SCHEMA_VERSION", 1),
+    ("SERVING", "serve"),
+    ("TPU", "tpu"),
+    ("TRAINING", "train"),
+    ("VARIABLES_DIRECTORY", "variables"),
+    ("VARIABLES_FILENAME", "variables"),
+):
+    public(f"saved_model.{_name}")(_value)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes variables as the keys of their values."""
+
+    def __init__(self, file: Any, key_by_id: dict[int, str]) -> None:
+        super().__init__(file)
+        self._key_by_id = key_by_id
+
+    def persistent_id(self, thing: Any) -> Any:
+        """What is written in place of a variable."""
+        if not isinstance(thing, _core.Variable):
+            return None
+        key = self._key_by_id.get(id(thing))
+        if key is None:
+            raise ValueError(f"saved_model.save: {thing.name} is used, but no attribute of the object leads to it")
+        return key, thing.name.removesuffix(":0"), thing.trainable
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes variables with the values of a checkpoint, each once."""
+
+    def __init__(self, file: Any, bundle: Bundle) -> None:
+        super().__init__(file)
+        self._bundle = bundle
+        self._variable_by_key: dict[str, Variable] = {}
+
+    def persistent_load(self, pid: Any) -> Any:
+        """The variable of which this was written."""
+        key, name, trainable = pid
+        if key not in self._variable_by_key:
+            variable = Variable(self._bundle.value(key), trainable=trainable, name=name)
+            self._variable_by_key[key] = variable
+        return self._variable_by_key[key]
+
+
+def _signature(thing: Any, name: str, function: Any) -> tuple[str, Any]:
+    """Which attribute of the object a signature is, and the specifications of its arguments."""
+    attributes = {attribute: getattr(thing, attribute, None) for attribute in dir(type(thing)) + list(vars(thing))}
+    functions = {a: f for a, f in attributes.items() if isinstance(f, Function)}
+    for attribute, own in functions.items():
+        if function is own or getattr(function, "_traces", None) is own._traces:
+            concrete = own.get_concrete_function() if own.input_signature else None
+            if concrete is None and len(own._traces.concrete) == 1:
+                concrete = own._traces.concrete[0]
+            if concrete is None:
+                raise ValueError(
+                    f"saved_model.save: give the signature {name!r} as a concrete function, or trace it once"
+                )
+            return attribute, concrete.signature.described()
+        if isinstance(function, ConcreteFunction) and any(function is one for one in own._traces.concrete):
+            return attribute, function.signature.described()
+    raise ValueError(
+        f"saved_model.save: the signature {name!r} must be a tf.function that is an attribute of the object"
+    )
+
+
+class SignatureFunction:
+    """A concrete function that gives its results in a dictionary: by their keys, or as `output_0` and so on."""
+
+    def __init__(self, concrete: ConcreteFunction) -> None:
+        self._concrete = concrete
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        result = self._concrete(*args, **kwargs)
+        if isinstance(result, dict):
+            return result
+        results = result if isinstance(result, list | tuple) else [result]
+        return {f"output_{number}": value for number, value in enumerate(results)}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._concrete, name)
+
+
+@public("saved_model.SaveOptions")
+class SaveOptions:
+    """Settings for saving: accepted, and without effect.
+
+    >>> options = tf.saved_model.SaveOptions(save_debug_info=False)
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.__dict__.update(kwargs)
+
+
+@public("saved_model.LoadOptions")
+class LoadOptions(SaveOptions):
+    """Settings for loading: accepted, and without effect.
+
+    >>> options = tf.saved_model.LoadOptions()
+    """
+
+
+@public("saved_model.save")
+def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions | None = None) -> None:
+    """Writes an object into a folder; its classes must be importable where it is loaded.
+
+    >>> module = tf.Module()
+    >>> module.v = tf.Variable([1., 2.])
+    >>> tf.saved_model.save(module, "model")
+    >>> tf.saved_model.load("model").v.numpy()
+    array([1., 2.], dtype=float32)
+    """
+    if not is_trackable(obj):
+        raise ValueError(
+            "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
+            f"export. Got {obj} with type {type(obj)}."
+        )
+    if signatures is not None and not isinstance(signatures, dict):
+        signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+    named = {name: _signature(obj, name, function) for name, function in (signatures or {}).items()}
+    key_by_id = {id(leaf): key for key, leaf in ObjectGraph(Checkpoint(root=obj)).leaf_by_key.items()}
+    content = io.BytesIO()
+    try:
+        _Pickler(content, key_by_id).dump((obj, named))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"saved_model.save: the object cannot be written: {error}. Classes and functions must be importable: "
+            "define them at the top level of a module."
+        ) from error
+    folder = os.fspath(export_dir)
+    Checkpoint(root=obj).write(os.path.join(folder, _VALUES))
+    beside = os.path.join(folder, f"{_OBJECT}.tmp{os.getpid()}")
+    with open(beside, "wb") as file:
+        file.write(content.getvalue())
+    os.replace(beside, os.path.join(folder, _OBJECT))
+
+
+@public("saved_model.load")
+def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
+    """The object that `save` wrote, with its values; `signatures` holds its concrete functions by name.
+
+    Loading runs code that the folder names: load only what you trust.
+
+    >>> module = tf.Module()
+    >>> module.v = tf.Variable([1., 2.])
+    >>> tf.saved_model.save(module, "model")
+    >>> tf.saved_model.load("model").variables[0].numpy()
+    array([1., 2.], dtype=float32)
+    """
+    folder = os.fspath(export_dir)
+    path = os.path.join(folder, _OBJECT)
+    if not os.path.exists(path):
+        problem = (
+            "holds a model of TensorFlow, whose graphs Tapeflow does not read; tf.train.Checkpoint reads its variables"
+            if os.path.exists(os.path.join(folder, "saved_model.pb"))
+            else "does not exist, or holds no model"
+        )
+        raise OSError(
+            f"SavedModel file does not exist at: {folder}{os.sep}{{saved_model.pbtxt|saved_model.pb}}; it {problem}."
+        )
+    with open(path, "rb") as file:
+        obj, named = _Unpickler(file, Bundle(os.path.join(folder, _VALUES))).load()
+    signatures = {}
+    for name, (attribute, (args, kwargs)) in named.items():
+        signatures[name] = SignatureFunction(getattr(obj, attribute).get_concrete_function(*args, **kwargs))
+    obj.signatures = signatures
+    return obj
+
+
+@public("saved_model.contains_saved_model")
+def contains_saved_model(export_dir: Any) -> bool:
+    """Whether a folder holds what `save` wrote.
+
+    >>> tf.saved_model.contains_saved_model("/no/such/folder")
+    False
+    """
+    return os.path.exists(os.path.join(os.fspath(export_dir), _OBJECT))

@@ -1,0 +1,104 @@
+"""Datasets of files: lines, records, comma-separated values."""
+
+import gzip
+import zlib
+
+import pytest
+
+import tapeflow as tf
+
+Dataset = tf.data.Dataset
+
+
+def rows(dataset):
+    return list(dataset.as_numpy_iterator())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"one\ntwo\r\n\nfour")
+    (tmp_path / "b.txt").write_bytes(b"x\n")
+    (tmp_path / "people.csv").write_text('name,age,score\n"ann, b",31,1.5\nbob,,2\n')
+    return tmp_path
+
+
+def test_lines(folder):
+    lines = [b"one", b"two", b"", b"four"]
+    assert rows(tf.data.TextLineDataset("a.txt")) == lines
+    assert rows(tf.data.TextLineDataset(["a.txt", "b.txt"])) == [*lines, b"x"]
+    assert rows(tf.data.TextLineDataset(Dataset.list_files("*.txt", shuffle=False))) == [*lines, b"x"]
+    assert rows(Dataset.list_files("*.txt", shuffle=False).flat_map(tf.data.TextLineDataset)) == [*lines, b"x"]
+    with pytest.raises(tf.errors.NotFoundError, match=r"none\.txt; No such file or directory"):
+        rows(tf.data.TextLineDataset("none.txt"))
+    with pytest.raises(TypeError, match=r"must contain `tf\.string` elements"):
+        tf.data.TextLineDataset(3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="No files matched pattern"):
+        Dataset.list_files("*.nothing")
+
+
+def test_packed_lines(folder):
+    (folder / "a.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    (folder / "a.z").write_bytes(zlib.compress(b"one\ntwo\n"))
+    assert (
+        rows(tf.data.TextLineDataset("a.gz", "GZIP"))
+        == rows(tf.data.TextLineDataset("a.z", "ZLIB"))
+        == [b"one", b"two"]
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unsupported compression_type"):
+        tf.data.TextLineDataset("a.gz", "LZ4")
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
+def test_records(folder, compression):
+    tf.data.experimental.TFRecordWriter("r", compression).write(Dataset.from_tensor_slices(["a", "bb", ""]))
+    assert rows(tf.data.TFRecordDataset("r", compression)) == [b"a", b"bb", b""]
+
+
+def test_damaged_records(folder):
+    tf.data.experimental.TFRecordWriter("r").write(Dataset.from_tensors("a"))
+    content = (folder / "r").read_bytes()
+    assert content.hex() == "01000000000000000175de4161786ee428"  # as TensorFlow writes it
+    other = content[:12] + b"b" + content[13:]
+    for damaged, message in ((content[:-1], "truncated record at 0"), (other, "corrupted record")):
+        (folder / "r").write_bytes(damaged)
+        with pytest.raises(tf.errors.DataLossError, match=message):
+            rows(tf.data.TFRecordDataset("r"))
+
+
+def test_records_of_fixed_length(folder):
+    (folder / "f").write_bytes(b"HHabcdefT")
+    dataset = tf.data.FixedLengthRecordDataset("f", 3, header_bytes=2, footer_bytes=1)
+    assert rows(dataset) == [b"abc", b"def"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Excess bytes"):
+        rows(tf.data.FixedLengthRecordDataset("f", 4))
+
+
+def test_comma_separated_values(folder):
+    dataset = tf.data.experimental.CsvDataset("people.csv", [tf.string, 0, tf.float32], header=True)
+    assert rows(dataset) == [(b"ann, b", 31, 1.5), (b"bob", 0, 2.0)]
+    chosen = tf.data.experimental.CsvDataset("people.csv", [tf.float32], header=True, select_cols=[2])
+    assert rows(chosen) == [(1.5,), (2.0,)]
+    others = tf.data.experimental.CsvDataset("people.csv", [tf.string], header=True, exclude_cols=[1, 2])
+    assert rows(others) == [(b"ann, b",), (b"bob",)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Field 1 is required but missing"):
+        rows(tf.data.experimental.CsvDataset("people.csv", [tf.string, tf.int32, tf.float32], header=True))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expect 2 fields but have more in record"):
+        rows(tf.data.experimental.CsvDataset("people.csv", [tf.string, tf.int32], header=True))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Field 0 in record is not a valid int32: ann, b"):
+        rows(tf.data.experimental.CsvDataset("people.csv", [0, 0, 0.0], header=True))
+
+
+def test_batches_of_columns(folder):
+    make = tf.data.experimental.make_csv_dataset
+    ((features, label),) = make("people.csv", 2, label_name="age", num_epochs=1, shuffle=False)
+    assert list(features) == ["name", "score"]
+    assert label.dtype == tf.int32 and label.numpy().tolist() == [31, 0]
+    assert features["score"].dtype == tf.float32
+    batches = make("people.csv", 2, select_columns=["score"], shuffle_seed=1).take(3)
+    assert sorted({x for batch in batches for x in batch["score"].numpy().tolist()}) == [1.5, 2.0]
+    assert batches.element_spec == {"score": tf.TensorSpec([2], tf.float32)}
+    with pytest.raises(ValueError, match="must be one of the columns"):
+        make("people.csv", 2, label_name="nothing")
+    with_defaults = make("people.csv", 2, column_defaults=["", 7.0, 0.0], num_epochs=1, shuffle=False)
+    assert next(iter(with_defaults))["age"].numpy().tolist() == [31.0, 7.0]
