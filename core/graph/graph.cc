@@ -163,7 +163,7 @@ void Graph::add(Call& call) {
     }
   }
   node.first_output = ValueId(values.size());
-  if (location_source.current) node.location = location_source.current();
+  node.location = here(true);
   if (takes_everything_) {
     if (names_nodes) node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
     wanted_name = nullptr;
