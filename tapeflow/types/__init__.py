@@ -4,6 +4,7 @@ from tapeflow.types import (
     dtypes,
     enums,
     errors,
+    example,
     indexed_slices,
     logging,
     nest,
