@@ -7,9 +7,10 @@ import numpy
 
 from tapeflow import _core, namespace, primitives
 from tapeflow import types as _types
-from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape
+from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape, version
 
-__version__ = "2.21.0"
+__version__ = version.VERSION
+__git_version__, __compiler_version__ = version.GIT_VERSION, version.COMPILER_VERSION
 
 _core.set_skipped_folders(*(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, numpy.__file__)))
 _core.register_dtypes(dtypes.dtype_by_enum)

@@ -12,4 +12,5 @@ from tapeflow.types import (
     tensor_shape,
     tensor_spec,
     text,
+    version,
 )
