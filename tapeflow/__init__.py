@@ -32,6 +32,7 @@ from tapeflow import (  # noqa: E402
     ops,
     random_generator,
     tensorflow_alias,
+    testing,
     v1,
     variables,
 )

@@ -22,7 +22,7 @@ PYTHON_LAYERS = [
     {"control_flow"},
     {"function"},
     {"v1", "data", "train"},
-    {"distribute"},
+    {"distribute", "testing"},
     {"tensorflow_alias"},
     {"__init__"},
     {"__main__"},

@@ -125,10 +125,8 @@ def exists(name: str) -> bool:
 
     value: object = tapeflow
     for part in name.split(".")[1:]:
-        if part not in getattr(value, "__dict__", {}):
-            return False
-        value = vars(value)[part]
-    return True
+        value = getattr(value, part, None)
+    return value is not None
 
 
 def compared() -> tuple[list[str], list[str]]:

@@ -20,6 +20,7 @@ def public_definitions() -> Iterator[tuple[str, Any]]:
     import tapeflow as tf
     from tapeflow import namespace, primitives
 
+    namespace.load_later_definitions()
     paths = [path for path, _ in (*namespace._definitions, *primitives.definitions)]
     for path in sorted(set(paths)):
         value: Any = tf
