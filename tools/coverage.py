@@ -125,8 +125,10 @@ def exists(name: str) -> bool:
 
     value: object = tapeflow
     for part in name.split(".")[1:]:
-        value = getattr(value, part, None)
-    return value is not None
+        if not hasattr(value, part):
+            return False
+        value = getattr(value, part)
+    return True
 
 
 def compared() -> tuple[list[str], list[str]]:
