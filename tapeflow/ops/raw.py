@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core, namespace, primitives
-from tapeflow.ops import arrays, indexing, quantization, sorting, spacing, sparse
+from tapeflow.ops import (
+    arrays,
+    indexing,
+    quantization,
+    raw_arrays,
+    raw_nn,
+    raw_pictures,
+    raw_random,
+    raw_sparse,
+    sorting,
+    spacing,
+    sparse,
+)
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.segments import count_bins
 from tapeflow.types.errors import InvalidArgumentError
@@ -648,6 +660,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Zeta", "x, q", "math.zeta"),
 ]
 
+_FAMILIES = (raw_arrays.ROWS, raw_nn.ROWS, raw_pictures.ROWS, raw_random.ROWS, raw_sparse.ROWS)
 _REQUIRED = inspect.Parameter.empty
 
 
@@ -700,10 +713,15 @@ def find_raw_operation(name: str) -> RawOperation:
     return _operation_by_name[name]
 
 
+def add_rows(rows: list[tuple[str, str, Any]]) -> None:
+    """More operations, from a layer that may use what this one may not."""
+    _ROWS.extend(rows)
+
+
 def definitions() -> list[tuple[str, RawOperation]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
-    for name, arguments, target in _ROWS:
+    for name, arguments, target in (*_ROWS, *(row for rows in _FAMILIES for row in rows)):
         count, adapt = None, None
         if isinstance(target, tuple):
             target, adapt = target
