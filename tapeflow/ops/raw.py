@@ -39,6 +39,10 @@ def _division(x: Any, y: Any) -> Any:
     return primitives.TruncateDiv(x, y) if x.dtype.is_integer else primitives.RealDiv(x, y)
 
 
+def _nearly_equal(x: Any, y: Any, tolerance: float) -> Any:
+    return primitives.Less(primitives.Abs(convert_to_tensor(x) - y), tolerance)
+
+
 def _reverse(tensor: Any, dims: Any) -> Any:
     return primitives.ReverseV2(tensor, np.flatnonzero(np.asarray(dims)).tolist())
 
@@ -222,7 +226,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("All", "input, axis, keep_dims=False", "math.reduce_all"),
     ("Angle", "input, Tout='float32'", "math.angle/1"),
     ("Any", "input, axis, keep_dims=False", "math.reduce_any"),
-    ("ApproximateEqual", "x, y, tolerance=1e-05", "math.approximate_equal"),
+    ("ApproximateEqual", "x, y, tolerance=1e-05", _nearly_equal),
     ("ArgMax", "input, dimension, output_type='int64'", "math.argmax"),
     ("ArgMin", "input, dimension, output_type='int64'", "math.argmin"),
     ("AsString", "input, precision=-1, scientific=False, shortest=False, width=-1, fill=''", "strings.as_string"),

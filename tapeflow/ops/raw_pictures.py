@@ -8,6 +8,7 @@ from typing import Any
 from tapeflow import primitives
 from tapeflow.ops import boxes, color, picture_files, resize
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.projective import project
 from tapeflow.types.dtypes import float32
 
 Suppression4 = namedtuple("NonMaxSuppressionV4", ["selected_indices", "valid_outputs"])
@@ -108,6 +109,16 @@ ROWS: list[tuple[str, str, Any]] = [
     ),
     ("ExtractImagePatches", "images, ksizes, strides, rates, padding", "image.extract_patches"),
     ("ExtractJpegShape", "contents, output_type='int32'", "io.extract_jpeg_shape"),
+    (
+        "ImageProjectiveTransformV2",
+        "images, transforms, output_shape, interpolation, fill_mode='CONSTANT'",
+        lambda images, transforms, shape, *modes: project(images, transforms, shape, 0.0, *modes),
+    ),
+    (
+        "ImageProjectiveTransformV3",
+        "images, transforms, output_shape, fill_value, interpolation, fill_mode='CONSTANT'",
+        project,
+    ),
     ("NonMaxSuppression", "boxes, scores, max_output_size, iou_threshold=0.5", "image.non_max_suppression"),
     ("NonMaxSuppressionV2", "boxes, scores, max_output_size, iou_threshold", "image.non_max_suppression"),
     (
