@@ -157,6 +157,8 @@ def _structure_key(structure: Any) -> Any:
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
         return (type(structure), tuple([_structure_key(x) for x in structure]))
+    if hasattr(structure, "_trace_key"):
+        return structure._trace_key()
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
         return type(structure)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
