@@ -2,6 +2,7 @@
 
 from tapeflow.ops import (
     activations,
+    api_dispatch,
     arrays,
     augment,
     boxes,
@@ -22,6 +23,7 @@ from tapeflow.ops import (
     einsum,
     embeddings,
     example_parsing,
+    extension_type,
     factorizations,
     features,
     files,
