@@ -9,6 +9,7 @@ from tapeflow.v1 import (
     layers,
     learning_rates,
     losses,
+    moving_average,
     older_names,
     optimizer,
     optimizers,
