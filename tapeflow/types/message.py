@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -15,7 +16,7 @@ class DecodeError(ValueError):
 
 
 class Field(NamedTuple):
-    """One field: its number on the wire, and what it holds: "int", "float", "bytes", "string" or a class of messages.
+    """One field: its number on the wire, and what it holds: "int", "float", "double", "bytes", "string" or a class.
 
     `repeated` makes it a list; `mapped` a dictionary from strings. Of the fields with one `choice`, one is set.
     """
@@ -27,7 +28,7 @@ class Field(NamedTuple):
     choice: str | None = None
 
 
-_EMPTY = {"int": 0, "float": 0.0, "bytes": b"", "string": ""}
+_EMPTY = {"int": 0, "float": 0.0, "double": 0.0, "bytes": b"", "string": ""}
 
 
 class MessageList(list[Any]):
@@ -286,7 +287,7 @@ def _checked(kind: str, value: Any) -> Any:
             if not -(1 << 63) <= number < 1 << 63:
                 raise ValueError(f"Value out of range: {number}")
             return number
-        if kind == "float":
+        if kind in ("float", "double"):
             return float(value)
         if kind == "string" and isinstance(value, str):
             return value
@@ -294,7 +295,8 @@ def _checked(kind: str, value: Any) -> Any:
             return bytes(value)
     except (AttributeError, TypeError):
         pass
-    expected = {"int": "int", "float": "int, float", "bytes": "bytes", "string": "bytes, str"}[kind]
+    names = {"int": "int", "float": "int, float", "double": "int, float", "bytes": "bytes", "string": "bytes, str"}
+    expected = names[kind]
     raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: {expected}")
 
 
@@ -303,6 +305,8 @@ def _encode_one(field: Field, value: Any) -> bytes:
         return wire.encode_field(field.number, wire.VARINT, wire.encode_varint(value))
     if field.kind == "float":
         return wire.encode_field(field.number, wire.FOUR_BYTES, wire.encode_floats([value]))
+    if field.kind == "double":
+        return wire.encode_field(field.number, wire.EIGHT_BYTES, struct.pack("<d", value))
     if isinstance(value, Message):
         value = value.SerializeToString()
     return wire.encode_field(field.number, wire.LENGTH, value.encode() if isinstance(value, str) else value)
@@ -313,6 +317,8 @@ def _decode(kind: str, wire_kind: int, value: Any) -> list[Any]:
         return wire.decode_integers(wire_kind, value)
     if kind == "float":
         return wire.decode_floats(wire_kind, value)
+    if kind == "double":
+        return list(struct.unpack(f"<{len(value) // 8}d", value))
     if wire_kind != wire.LENGTH:
         raise wire.WireError("bytes are expected")
     return [value.decode() if kind == "string" else value]
