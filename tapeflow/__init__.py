@@ -38,3 +38,4 @@ from tapeflow import (  # noqa: E402
 )
 
 namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())
+sys.modules["tapeflow.compat"].v2 = sys.modules["tapeflow.compat.v2"] = sys.modules[__name__]

@@ -43,7 +43,7 @@ def _shown(default: Any) -> Any:
     """A default whose text is the same in every run."""
     if default is inspect.Parameter.empty or isinstance(default, bool | int | float | str | tuple | None):
         return default
-    return _Text(getattr(default, "__name__", None) or str(default))
+    return _Text("..." if type(default) is object else getattr(default, "__name__", None) or str(default))
 
 
 class _Text(str):

@@ -87,9 +87,12 @@ void NumericsCheck::stop() {
   if (!listening_) return;
   stop_recorder(this);
   listening_ = false;
-  if (listening != this) return;
-  listening = outer_ && outer_->listening_ ? outer_ : nullptr;
-  listen_again();
+  if (listening == this) {
+    listening = outer_;
+    return listen_again();
+  }
+  for (NumericsCheck* inner = listening; inner; inner = inner->outer_)  // it ends before one that began later
+    if (inner->outer_ == this) inner->outer_ = outer_;
 }
 
 void NumericsCheck::record(const Call& call) {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -129,7 +128,7 @@ class SummaryWriter:
         if self._file is not None or self._folder is None:
             return
         now = time.time()
-        name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}{self._suffix}"
+        name = f"events.out.tfevents.{int(now)}.{os.uname().nodename}.{os.getpid()}.{next(_numbers)}{self._suffix}"
         with file_errors(self._folder):
             os.makedirs(self._folder, exist_ok=True)
             self._file = open(os.path.join(self._folder, name), "ab")  # noqa: SIM115

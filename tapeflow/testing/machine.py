@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import platform
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +80,7 @@ def is_cpu_target_available(target: str) -> bool:
     >>> tf.test.is_cpu_target_available("abacus")
     False
     """
-    return _TARGETS.get(platform.machine().lower()) == target
+    return _TARGETS.get(os.uname().machine.lower()) == target
 
 
 @public("test.disable_with_predicate")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +10,7 @@ from tapeflow.namespace import public
 
 VERSION = "2.21.0"
 GIT_VERSION = f"v{VERSION}-tapeflow"
-COMPILER_VERSION = platform.python_compiler()
+COMPILER_VERSION = sys.version.partition("[")[2].rstrip("]")
 _CONSTANTS = {
     "VERSION": VERSION,
     "GIT_VERSION": GIT_VERSION,
@@ -22,8 +21,9 @@ _CONSTANTS = {
 }
 for _name, _value in _CONSTANTS.items():
     public(f"version.{_name}")(_value)
+public("compat.v1.__version__")(VERSION)
 
-_RELEASED = datetime.date(2026, 1, 16)
+_RELEASED = (2026, 1, 16)
 _horizon = [_RELEASED]
 
 
@@ -34,7 +34,7 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
     >>> tf.compat.forward_compatible(2020, 1, 1)
     True
     """
-    return _horizon[-1] > datetime.date(year, month, day)
+    return _horizon[-1] > (year, month, day)
 
 
 @public("compat.forward_compatibility_horizon", "compat.v1.compat.forward_compatibility_horizon")
@@ -46,7 +46,7 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
     ...     tf.compat.forward_compatible(2020, 1, 1)
     False
     """
-    _horizon.append(datetime.date(year, month, day))
+    _horizon.append((year, month, day))
     try:
         yield
     finally:

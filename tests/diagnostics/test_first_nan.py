@@ -204,3 +204,11 @@ class TestFirstNan:
             tf.math.log(-1.0)
         assert search.found.operation == "Log"
         assert "Detected" in refusal(lambda: tf.math.log(-1.0))
+
+    def test_the_outer_check_may_end_first(self):
+        tf.debugging.enable_check_numerics()
+        with tf.experimental.FirstNan() as search:
+            tf.debugging.disable_check_numerics()
+            tf.math.log(-1.0)
+        assert search.found is not None
+        assert np.isnan(tf.math.log(-1.0).numpy())
