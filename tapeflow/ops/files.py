@@ -13,7 +13,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.file_errors import file_errors, file_name
 from tapeflow.ops.gfile import glob
-from tapeflow.ops.host_call import host_call
+from tapeflow.ops.host_call import host_call, host_effect
 from tapeflow.types.errors import DataLossError, InvalidArgumentError
 
 
@@ -38,24 +38,23 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     return host_call(_read, [_strings(filename)], [("string", [])], reads=True)[0]
 
 
-def _write(filename: Any, contents: Any) -> list[Any]:
+def _write(filename: Any, contents: Any) -> None:
     name = file_name(filename)
     with file_errors(name):
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(name, "wb") as file:
             file.write(contents.numpy())
-    return []
 
 
 @public("io.write_file", "compat.v1.io.write_file", "compat.v1.write_file")
-def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
     """Makes a file of a string; folders that are missing are made too.
 
     >>> tf.io.write_file("notes/first.txt", "a")
     >>> tf.io.gfile.exists("notes/first.txt")
     True
     """
-    host_call(_write, [_strings(filename), _strings(contents)], [], effect=True)
+    return host_effect(_write, [_strings(filename), _strings(contents)])
 
 
 def _match(pattern: Any) -> list[Any]:

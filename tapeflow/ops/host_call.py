@@ -27,3 +27,17 @@ def host_call(
         return run(*inputs)
     dtypes, shapes = [as_dtype(dtype) for dtype, _ in outputs], [TensorShape(shape) for _, shape in outputs]
     return _core.call_python(lambda tensors: run(*tensors), inputs, dtypes, shapes, None, effect)
+
+
+def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
+    """`run(*inputs)`, which changes the world outside and gives nothing; in a graph of TensorFlow 1, the operation."""
+    graph = _core.current_graph()
+    if graph is None or not graph.takes_everything:
+        host_call(lambda *values: run(*values) or [], inputs, [], effect=True)
+        return None
+
+    def run_and_tell(*values: Any) -> list[Any]:
+        run(*values)
+        return [_core.convert_to_tensor(True, None, None, "host_effect")]
+
+    return host_call(run_and_tell, inputs, [("bool", [])], effect=True)[0].op

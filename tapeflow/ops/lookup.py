@@ -13,7 +13,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.file_errors import file_errors, file_name
 from tapeflow.ops.hashing import fingerprint64
-from tapeflow.ops.host_call import host_call
+from tapeflow.ops.host_call import host_call, host_effect
 from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.dtypes import as_dtype, int64, string
 from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
@@ -372,13 +372,13 @@ class _ChangingTable(LookupInterface):
     def _forbid(self, keys: list[Any], what: str) -> None:
         """Raises for keys that may not be used."""
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> None:
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys."""
         keys = self._checked(keys)
         values = convert_to_tensor(values, self._value_dtype)
         inner = self._default.shape.as_list()
 
-        def run(keys: Any, values: Any) -> list[Any]:
+        def run(keys: Any, values: Any) -> None:
             names = _elements(keys)
             self._forbid(names, "insert")
             if values.shape.as_list() != [*keys.shape.as_list(), *inner]:
@@ -390,31 +390,29 @@ class _ChangingTable(LookupInterface):
             rows = np.asarray(values.numpy()).reshape([len(names), *inner])
             with self._lock:
                 self._value_by_key.update((key, np.array(row)) for key, row in zip(names, rows))
-            return []
 
-        host_call(run, [keys, values], [], effect=True)
+        return host_effect(run, [keys, values])
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> None:
+    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys."""
-        self.insert(keys, values, name)
+        return self.insert(keys, values, name)
 
-    def remove(self, keys: Any, name: str | None = None) -> None:
+    def remove(self, keys: Any, name: str | None = None) -> Any:
         """Forgets keys; those that are not there are passed over."""
         keys = self._checked(keys)
 
-        def run(keys: Any) -> list[Any]:
+        def run(keys: Any) -> None:
             names = _elements(keys)
             self._forbid(names, "remove")
             with self._lock:
                 for key in names:
                     self._value_by_key.pop(key, None)
-            return []
 
-        host_call(run, [keys], [], effect=True)
+        return host_effect(run, [keys])
 
-    def erase(self, keys: Any, name: str | None = None) -> None:
+    def erase(self, keys: Any, name: str | None = None) -> Any:
         """Forgets keys."""
-        self.remove(keys, name)
+        return self.remove(keys, name)
 
     def _look_up(self, keys: Any, defaults: Any) -> Any:
         keys = self._checked(keys)

@@ -122,3 +122,17 @@ class TestMutable:
             table.insert(tf.constant([0], tf.int64), tf.constant([1], tf.int64))
         with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be equal"):
             tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, 0)
+
+
+def test_in_a_graph_of_tensorflow_1():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        table, changing = static(), tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        words = v1.placeholder(tf.string, [None])
+        session.run(v1.tables_initializer())
+        assert session.run(table.lookup(words), {words: ["b", "z"]}).tolist() == [2, -1]
+        insert = changing.insert(words, tf.constant([5], tf.int64))
+        found = changing.lookup(words)
+        assert session.run(found, {words: ["q"]}).tolist() == [-1]
+        session.run(insert, {words: ["q"]})
+        assert session.run(found, {words: ["q"]}).tolist() == [5]
