@@ -13,11 +13,10 @@ constinit thread_local NumericsCheck* listening __attribute__((tls_model("initia
 
 // Operations that hand elements on: what is wrong with their results was wrong before.
 constexpr std::string_view kHandOn[] = {
-    "BroadcastTo", "Case",    "Concat",       "ConcatV2",         "ExpandDims",         "Fill",             "Gather",
-    "GatherV2",    "Identity", "Maximum",     "Minimum",          "PartitionedCall",    "PyFunc",           "ReadVariableOp",
-    "Reshape",     "Slice",   "Squeeze",      "Stack",            "StopGradient",       "StridedSlice",     "StridedSliceGrad",
-    "TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListPopBack", "TensorListStack",  "Transpose",
-    "Unpack",      "While",
+    "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum", "Minimum",
+    "PartitionedCall", "ReadVariableOp", "Reshape", "Slice", "Squeeze", "Stack", "StopGradient", "StridedSlice", "StridedSliceGrad",
+    "TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListPopBack", "TensorListStack", "Transpose", "Unpack",
+    "While",
 };
 
 bool hands_on(const Op& op) { return std::find(std::begin(kHandOn), std::end(kHandOn), op.name) != std::end(kHandOn); }
