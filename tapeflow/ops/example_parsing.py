@@ -10,6 +10,7 @@ import numpy as np
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.example_lists import Lists, read_example, refuse
 from tapeflow.ops.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -25,79 +26,12 @@ from tapeflow.ops.features import (
 )
 from tapeflow.ops.host_call import host_call
 from tapeflow.ops.ragged import RaggedTensor
-from tapeflow.types import wire
 from tapeflow.types.dtypes import as_dtype
-from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.example import Example
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import as_shape
 
-Lists = dict[str, tuple[str, list[Any]]]  # by name: the dtype, and the values
-
-_DTYPE_BY_FIELD = {1: "string", 2: "float32", 3: "int64"}
 _LEGACY = {"float32": "float"}
-
-
-def _refuse(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, what)
-
-
-# -------------------------------------------------------------------------------------------------- from bytes to lists
-
-
-def _feature(data: bytes) -> tuple[str, list[Any]] | None:
-    """The values of one feature; None if it holds none of the three lists."""
-    found = None
-    for number, _, body in wire.fields(data):
-        if number not in _DTYPE_BY_FIELD:
-            continue
-        values: list[Any] = []
-        for inner, kind, value in wire.fields(body):
-            if inner == 1:
-                if number == 1:
-                    values.append(value)
-                else:
-                    values.extend((wire.decode_floats if number == 2 else wire.decode_integers)(kind, value))
-        found = _DTYPE_BY_FIELD[number], values
-    return found
-
-
-def _entries(data: bytes) -> list[tuple[str, bytes]]:
-    """The names and bodies of a map."""
-    found = []
-    for number, _, entry in wire.fields(data):
-        if number == 1:
-            parts = {inner: value for inner, _, value in wire.fields(entry)}
-            found.append((parts.get(1, b"").decode(), parts.get(2, b"")))
-    return found
-
-
-def _features(data: bytes) -> Lists:
-    found = ((name, _feature(body)) for name, body in _entries(data))
-    return {name: feature for name, feature in found if feature is not None}
-
-
-def _example(data: bytes) -> Lists:
-    try:
-        return {k: v for number, _, body in wire.fields(data) if number == 1 for k, v in _features(body).items()}
-    except (wire.WireError, UnicodeDecodeError, AttributeError, TypeError):
-        shown = data[:100].decode("latin-1")
-        raise _refuse(f"Could not parse example input, value: '{shown}'") from None
-
-
-def _sequence_example(data: bytes) -> tuple[Lists, dict[str, list[tuple[str, list[Any]] | None]]]:
-    context: Lists = {}
-    lists: dict[str, Any] = {}
-    try:
-        for number, _, body in wire.fields(data):
-            if number == 1:
-                context.update(_features(body))
-            elif number == 2:
-                for name, entry in _entries(body):
-                    lists[name] = [_feature(item) for inner, _, item in wire.fields(entry) if inner == 1]
-    except (wire.WireError, UnicodeDecodeError, AttributeError, TypeError):
-        raise _refuse("Could not parse sequence example input: invalid protocol buffer") from None
-    return context, lists
 
 
 # ------------------------------------------------------------------------------------------------ what is to be made
@@ -106,7 +40,7 @@ def _sequence_example(data: bytes) -> tuple[Lists, dict[str, list[tuple[str, lis
 def _checked_dtype(dtype: Any) -> Any:
     found = as_dtype(dtype)
     if found.name not in ("float32", "int64", "string"):
-        raise _refuse(
+        raise refuse(
             f"parse_example: Value for attr 'Tdense' of {found.name} is not in the list of allowed values: "
             "float, int64, string"
         )
@@ -130,7 +64,7 @@ def _check_features(features: Any) -> dict[str, Any]:
     return {key: features[key] for key in sorted(features)}
 
 
-class _Rows:
+class Rows:
     """Examples, one after the other, from which columns are taken; a single one gives columns without the row."""
 
     def __init__(self, rows: list[Lists], single: bool) -> None:
@@ -145,14 +79,14 @@ class _Rows:
         for row, lists in enumerate(self.rows):
             kind, values = lists.get(key, (dtype.name, None))
             if kind != dtype.name:
-                raise _refuse(
+                raise refuse(
                     f"{self.where(row, key)}.  Data types don't match. Data type: {_LEGACY.get(kind, kind)} "
                     f"but expected type: {_LEGACY.get(dtype.name, dtype.name)}"
                 )
             found.append(values)
         return found
 
-    # ---- one kind of feature each; a list of tensors, in the order of `_specs`
+    # ---- one kind of feature each; a list of tensors, in the order of `column_specs`
 
     def fixed(self, key: str, feature: FixedLenFeature) -> list[Any]:
         dtype, shape = as_dtype(feature.dtype), as_shape(feature.shape).as_list()
@@ -168,15 +102,15 @@ class _Rows:
                 if default is None:
                     name = "" if self.single else "Name: <unknown>, "
                     kind = _LEGACY.get(dtype.name, dtype.name)
-                    raise _refuse(f"{name}Feature: {key} (data type: {kind}) is required but could not be found.")
+                    raise refuse(f"{name}Feature: {key} (data type: {kind}) is required but could not be found.")
                 values = default
             if len(values) != size:
-                raise _refuse(
+                raise refuse(
                     f"{self.where(row, key)}.  Number of {_LEGACY.get(dtype.name, dtype.name)} values != expected.  "
                     f"Values size: {len(values)} but output shape: [{','.join(map(str, shape))}]"
                 )
             found.extend(values)
-        return [_tensor(found, dtype, shape if self.single else [len(self.rows), *shape])]
+        return [tensor_of(found, dtype, shape if self.single else [len(self.rows), *shape])]
 
     def variable(self, key: str, feature: VarLenFeature) -> list[Any]:
         dtype = as_dtype(feature.dtype)
@@ -189,7 +123,7 @@ class _Rows:
         rows = [values or [] for values in self.values(key, dtype)]
         for row, values in enumerate(rows):
             if len(values) % size:
-                raise _refuse(
+                raise refuse(
                     f"{self.where(row, key)}.  Number of values is not a multiple of stride length. Values size: "
                     f"{len(values)} but output shape: [?,{','.join(map(str, shape))}]"
                 )
@@ -199,7 +133,7 @@ class _Rows:
             empty if feature.default_value is None else np.ravel(convert_to_tensor(feature.default_value).numpy())[0]
         )
         padded = [value for values in rows for value in values + [filler] * (longest * size - len(values))]
-        return [_tensor(padded, dtype, [longest, *shape] if self.single else [len(rows), longest, *shape])]
+        return [tensor_of(padded, dtype, [longest, *shape] if self.single else [len(rows), longest, *shape])]
 
     def sparse(self, key: str, feature: SparseFeature) -> list[Any]:
         dtype = as_dtype(feature.dtype)
@@ -212,17 +146,21 @@ class _Rows:
         for row, found in enumerate(rows):
             places_here = [column[row] for column in columns]
             if any(len(p) != len(found) for p in places_here):
-                raise _refuse(f"{self.where(row, key)}.  The numbers of indices and of values differ: {feature}")
+                raise refuse(f"{self.where(row, key)}.  The numbers of indices and of values differ: {feature}")
             for *place, value in zip(*places_here, found):
                 if any(not 0 <= p < size for p, size in zip(place, sizes)):
-                    raise _refuse(f"{self.where(row, key)}.  The index {place} is outside of the size {sizes}")
+                    raise refuse(f"{self.where(row, key)}.  The index {place} is outside of the size {sizes}")
                 places.append([row, *place])
                 values.append(value)
         order = range(len(places)) if feature.already_sorted else sorted(range(len(places)), key=places.__getitem__)
         first = 1 if self.single else 0
         indices = np.asarray([places[i][first:] for i in order], np.int64).reshape(-1, len(sizes) + 1 - first)
         shape = np.asarray([len(rows), *sizes][first:], np.int64)
-        return [convert_to_tensor(indices), _tensor([values[i] for i in order], dtype, [-1]), convert_to_tensor(shape)]
+        return [
+            convert_to_tensor(indices),
+            tensor_of([values[i] for i in order], dtype, [-1]),
+            convert_to_tensor(shape),
+        ]
 
     def ragged(self, key: str, feature: RaggedFeature) -> list[Any]:
         dtype = as_dtype(feature.dtype)
@@ -245,7 +183,8 @@ class _Rows:
         return self.sparse(key, feature) if isinstance(feature, SparseFeature) else self.ragged(key, feature)
 
 
-def _tensor(values: list[Any], dtype: Any, shape: Any) -> Any:
+def tensor_of(values: list[Any], dtype: Any, shape: Any) -> Any:
+    """Values as a tensor; strings stay objects."""
     array = np.asarray(values, dtype=object if dtype.name == "string" else dtype.as_numpy_dtype)
     return convert_to_tensor(array.reshape(shape), dtype)
 
@@ -258,7 +197,7 @@ def _sparse_parts(rows: list[list[Any]], dtype: Any, single: bool) -> list[Any]:
     else:
         indices, shape = [[r, i] for r, row in enumerate(rows) for i in range(len(row))], [len(rows), longest]
     index = np.asarray(indices, np.int64).reshape(-1, len(shape))
-    return [convert_to_tensor(index), _tensor(values, dtype, [-1]), convert_to_tensor(np.asarray(shape, np.int64))]
+    return [convert_to_tensor(index), tensor_of(values, dtype, [-1]), convert_to_tensor(np.asarray(shape, np.int64))]
 
 
 def _lengths(partition: Any, values: Any, count: int) -> list[int]:
@@ -287,7 +226,7 @@ def _ragged_parts(rows: Any, partitions: Any, feature: RaggedFeature, dtype: Any
             levels.append(lengths)
             count = len(lengths)
         nested.append(levels[::-1])
-    flat = _tensor([value for row in rows for value in row], dtype, [-1])
+    flat = tensor_of([value for row in rows for value in row], dtype, [-1])
     splits = []
     if not single:
         outer = [len(levels[0]) if levels else len(row) for levels, row in zip(nested, rows)]
@@ -302,8 +241,8 @@ def _ragged_parts(rows: Any, partitions: Any, feature: RaggedFeature, dtype: Any
 # ------------------------------------------------------------------------------------------- tensors in and tensors out
 
 
-def _specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
-    """The dtypes and shapes of what `_Rows.column` gives."""
+def column_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
+    """The dtypes and shapes of what `Rows.column` gives."""
     dtype = as_dtype(feature.dtype)
     if isinstance(feature, FixedLenFeature):
         return [(dtype, [*batch, *as_shape(feature.shape).as_list()])]
@@ -317,7 +256,8 @@ def _specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
     return [("int64", [None, rank]), (dtype, [None]), ("int64", [rank])]
 
 
-def _assemble(feature: Any, parts: list[Any]) -> Any:
+def assemble(feature: Any, parts: list[Any]) -> Any:
+    """A feature from the tensors it consists of."""
     if isinstance(feature, VarLenFeature | SparseFeature):
         return SparseTensor(*parts)
     if isinstance(feature, RaggedFeature) and len(parts) > 1:
@@ -328,7 +268,8 @@ def _assemble(feature: Any, parts: list[Any]) -> Any:
     return parts[0]
 
 
-def _serialized(value: Any) -> Any:
+def serialized_tensor(value: Any) -> Any:
+    """Examples as a tensor of strings."""
     return convert_to_tensor(value, None if _core.is_tensor(value) else "string")
 
 
@@ -342,18 +283,18 @@ def parse_example(serialized: Any, features: Any, example_names: Any = None, nam
     {'age': [[7], [7]]}
     """
     features = _check_features(features)
-    tensor = _serialized(serialized)
+    tensor = serialized_tensor(serialized)
     if tensor.shape.rank not in (0, 1):
         raise ValueError(f"Input serialized must be a scalar or a vector; got shape {tensor.shape}")
     single = tensor.shape.rank == 0
 
     def run(tensor: Any) -> list[Any]:
-        rows = _Rows([_example(x) for x in np.atleast_1d(np.asarray(tensor.numpy(), dtype=object))], single)
+        rows = Rows([read_example(x) for x in np.atleast_1d(np.asarray(tensor.numpy(), dtype=object))], single)
         return [part for key, feature in features.items() for part in rows.column(key, feature)]
 
-    specs = {key: _specs(feature, tensor.shape.as_list()) for key, feature in features.items()}
+    specs = {key: column_specs(feature, tensor.shape.as_list()) for key, feature in features.items()}
     parts = iter(host_call(run, [tensor], [spec for each in specs.values() for spec in each]))
-    return {key: _assemble(feature, [next(parts) for _ in specs[key]]) for key, feature in features.items()}
+    return {key: assemble(feature, [next(parts) for _ in specs[key]]) for key, feature in features.items()}
 
 
 @public("compat.v1.io.parse_example", "compat.v1.parse_example")
@@ -377,7 +318,7 @@ def parse_single_example(
     >>> tf.io.parse_single_example(example, {"age": tf.io.FixedLenFeature([], tf.int64)})
     {'age': 7}
     """
-    tensor = _serialized(serialized)
+    tensor = serialized_tensor(serialized)
     if tensor.shape.rank not in (0, None):
         raise ValueError(f"Input serialized must be a scalar; got shape {tensor.shape}")
     return parse_example(tensor, features, example_names, name)
@@ -391,134 +332,6 @@ def parse_single_example_v1(serialized: Any, features: Any, name: str | None = N
     {'a': 3}
     """
     return parse_single_example(serialized, features, example_names, name)
-
-
-# ---------------------------------------------------------------------------------------------------------- sequences
-
-
-def _steps(rows: list[Any], key: str, feature: Any, single: bool) -> tuple[list[Any], Any]:
-    """One feature of sequences as tensors, and the length of each sequence."""
-    dtype = as_dtype(feature.dtype)
-    found = []
-    for row in rows:
-        if key not in row and isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
-            raise _refuse(f"Name: <unknown>, Feature list '{key}' is required but could not be found.")
-        steps = []
-        for step in row.get(key, []):
-            kind, values = step or (dtype.name, [])
-            if kind != dtype.name:
-                raise _refuse(f"Key: {key}.  Data types don't match. Expected type: {dtype.name}, got: {kind}")
-            steps.append(values)
-        found.append(steps)
-    lengths = np.asarray([len(steps) for steps in found], np.int64)
-    longest = int(lengths.max()) if len(lengths) else 0
-    if isinstance(feature, FixedLenSequenceFeature):
-        shape = as_shape(feature.shape).as_list()
-        size = int(np.prod(shape))
-        if any(len(step) != size for steps in found for step in steps):
-            raise _refuse(f"Key: {key}.  Number of {dtype.name} values != expected.  output shape: {shape}")
-        filler = b"" if dtype.name == "string" else 0
-        values = [v for steps in found for step in [*steps, *[[filler] * size] * (longest - len(steps))] for v in step]
-        return [_tensor(values, dtype, [longest, *shape] if single else [len(rows), longest, *shape])], lengths
-    if isinstance(feature, RaggedFeature):
-        kind = as_dtype(feature.row_splits_dtype).as_numpy_dtype
-        inner = np.cumsum([0, *(len(step) for steps in found for step in steps)]).astype(kind)
-        parts = [_tensor([v for steps in found for step in steps for v in step], dtype, [-1])]
-        if not single:
-            parts.append(convert_to_tensor(np.cumsum([0, *lengths]).astype(kind)))
-        return [*parts, convert_to_tensor(inner)], lengths
-    widest = max([len(step) for steps in found for step in steps], default=0)
-    places = [[r, t, i] for r, steps in enumerate(found) for t, step in enumerate(steps) for i in range(len(step))]
-    index = np.asarray(places, np.int64).reshape(-1, 3)
-    shape = np.asarray([len(rows), longest, widest], np.int64)
-    values = _tensor([v for steps in found for step in steps for v in step], dtype, [-1])
-    first = 1 if single else 0
-    return [convert_to_tensor(index[:, first:]), values, convert_to_tensor(shape[first:])], lengths
-
-
-def _step_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
-    dtype = as_dtype(feature.dtype)
-    if isinstance(feature, FixedLenSequenceFeature):
-        return [(dtype, [*batch, None, *as_shape(feature.shape).as_list()])]
-    if isinstance(feature, RaggedFeature):
-        return [(dtype, [None]), *[(feature.row_splits_dtype, [None])] * (len(batch) + 1)]
-    return [("int64", [None, len(batch) + 2]), (dtype, [None]), ("int64", [len(batch) + 2])]
-
-
-def _parse_sequences(serialized: Any, context: Any, sequence: Any) -> tuple[Any, Any, Any]:
-    context, sequence = dict(sorted((context or {}).items())), dict(sorted((sequence or {}).items()))
-    if not context and not sequence:
-        raise ValueError("Missing features: context_features and sequence_features are both empty.")
-    for key, feature in sequence.items():
-        if not isinstance(feature, FixedLenSequenceFeature | VarLenFeature | RaggedFeature):
-            raise ValueError(f"Invalid feature {key}:{feature} of a sequence.")
-    tensor = _serialized(serialized)
-    single, batch = tensor.shape.rank == 0, tensor.shape.as_list()
-
-    def run(tensor: Any) -> list[Any]:
-        pairs = [_sequence_example(x) for x in np.atleast_1d(np.asarray(tensor.numpy(), dtype=object))]
-        whole, rows = _Rows([pair[0] for pair in pairs], single), [pair[1] for pair in pairs]
-        parts = [part for key, feature in context.items() for part in whole.column(key, feature)]
-        for key, feature in sequence.items():
-            found, lengths = _steps(rows, key, feature, single)
-            parts += [*found, convert_to_tensor(lengths[0] if single else lengths)]
-        return parts
-
-    whole_specs = {key: _specs(feature, batch) for key, feature in context.items()}
-    step_specs = {key: [*_step_specs(feature, batch), ("int64", batch)] for key, feature in sequence.items()}
-    specs = [spec for each in (*whole_specs.values(), *step_specs.values()) for spec in each]
-    parts = iter(host_call(run, [tensor], specs))
-    whole = {key: _assemble(feature, [next(parts) for _ in whole_specs[key]]) for key, feature in context.items()}
-    steps, lengths = {}, {}
-    for key, feature in sequence.items():
-        *found, length = [next(parts) for _ in step_specs[key]]
-        steps[key] = _assemble(feature, found)
-        if isinstance(feature, FixedLenSequenceFeature):
-            lengths[key] = length
-    return whole, steps, lengths
-
-
-@public("io.parse_sequence_example", "compat.v1.io.parse_sequence_example")
-def parse_sequence_example(
-    serialized: Any,
-    context_features: Any = None,
-    sequence_features: Any = None,
-    example_names: Any = None,
-    name: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Sequences as tensors by name: of the whole, of the steps, and how many steps there are.
-
-    >>> step = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
-    >>> lists = tf.train.FeatureLists(feature_list={"a": tf.train.FeatureList(feature=[step, step])})
-    >>> sequence = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
-    >>> tf.io.parse_sequence_example([sequence], None, {"a": tf.io.FixedLenSequenceFeature([], tf.int64)})
-    ({}, {'a': [[7, 7]]}, {'a': [2]})
-    """
-    return _parse_sequences(serialized, context_features, sequence_features)
-
-
-@public(
-    "io.parse_single_sequence_example",
-    "compat.v1.io.parse_single_sequence_example",
-    "compat.v1.parse_single_sequence_example",
-)
-def parse_single_sequence_example(
-    serialized: Any,
-    context_features: Any = None,
-    sequence_features: Any = None,
-    example_name: Any = None,
-    name: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One sequence as tensors by name: of the whole, and of the steps.
-
-    >>> step = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
-    >>> lists = tf.train.FeatureLists(feature_list={"a": tf.train.FeatureList(feature=[step, step])})
-    >>> sequence = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
-    >>> tf.io.parse_single_sequence_example(sequence, None, {"a": tf.io.FixedLenSequenceFeature([], tf.int64)})
-    ({}, {'a': [7, 7]})
-    """
-    whole, steps, _ = _parse_sequences(serialized, context_features, sequence_features)
-    return whole, steps
 
 
 # --------------------------------------------------------------------------------------------------------------- JSON
@@ -539,7 +352,7 @@ def _from_json(text: bytes) -> bytes:
                 made = example.features.feature[name]
                 getattr(made, field).value.extend(convert(value) for value in body.get("value", []))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise _refuse(f"decode_json_example: Error while parsing JSON: {error}") from None
+        raise refuse(f"decode_json_example: Error while parsing JSON: {error}") from None
     return example.SerializeToString()
 
 
@@ -551,7 +364,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
     >>> tf.io.parse_example(tf.io.decode_json_example(text), {"a": tf.io.FixedLenFeature([], tf.int64)})
     {'a': 1}
     """
-    tensor = _serialized(json_examples)
+    tensor = serialized_tensor(json_examples)
 
     def run(tensor: Any) -> list[Any]:
         values = np.asarray(tensor.numpy(), dtype=object)
