@@ -79,22 +79,30 @@ void NumericsCheck::start() {
   if (outer_) stop_recorder(outer_);
   listening = this;
   listening_ = true;
+  thread_ = std::this_thread::get_id();
   listen_again();
 }
 
-void NumericsCheck::stop() {
-  if (!listening_) return;
+bool NumericsCheck::stop() {
+  if (!listening_) return true;
+  if (thread_ != std::this_thread::get_id()) {
+    found_ = nullptr;
+    return false;
+  }
   stop_recorder(this);
   listening_ = false;
   if (listening == this) {
     listening = outer_;
-    return listen_again();
+    listen_again();
+    return true;
   }
   for (NumericsCheck* inner = listening; inner; inner = inner->outer_)  // it ends before one that began later
     if (inner->outer_ == this) inner->outer_ = outer_;
+  return true;
 }
 
 void NumericsCheck::record(const Call& call) {
+  if (!found_) return;
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);

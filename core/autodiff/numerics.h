@@ -1,6 +1,7 @@
 // Finds the first result that is not finite: a recorder that looks at the elements of every floating result.
 #pragma once
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "autodiff/trace.h"
@@ -36,10 +37,9 @@ class NumericsCheck final : public Recorder {
   using Found = std::function<void(const Finding&)>;
   explicit NumericsCheck(Found found) : found_(std::move(found)) {}  // told of every finding; what it throws ends the operation
   NumericsCheck(const NumericsCheck&) = delete;
-  ~NumericsCheck() { stop(); }
 
   void start();
-  void stop();
+  bool stop();  // on the thread it was started on; on another it can only fall silent: false, and it must stay alive
   static NumericsCheck* current();
   static void listen_again();  // while other recorders are paused
 
@@ -52,6 +52,7 @@ class NumericsCheck final : public Recorder {
   Found found_;
   NumericsCheck* outer_ = nullptr;
   bool listening_ = false;
+  std::thread::id thread_;
 };
 
 }  // namespace tapeflow

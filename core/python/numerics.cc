@@ -44,7 +44,7 @@ PyObject* check_new(PyTypeObject* type, PyObject* args, PyObject*) {
 void check_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   auto* o = reinterpret_cast<CheckObject*>(self);
-  delete o->check;
+  if (o->check && o->check->stop()) delete o->check;
   Py_XDECREF(o->found);
   type->tp_free(self);
   Py_DECREF(type);

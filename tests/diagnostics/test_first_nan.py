@@ -212,3 +212,22 @@ class TestFirstNan:
             tf.math.log(-1.0)
         assert search.found is not None
         assert np.isnan(tf.math.log(-1.0).numpy())
+
+    def test_a_search_that_ends_on_another_thread_falls_silent(self):
+        def elsewhere(search):
+            search.__exit__()
+
+        def program():
+            search = tf.experimental.FirstNan()
+            search.__enter__()
+            thread = threading.Thread(target=elsewhere, args=(search,))
+            thread.start()
+            thread.join()
+            tf.math.log(-1.0)
+            found.append(search.found)
+
+        found = []
+        thread = threading.Thread(target=program)
+        thread.start()
+        thread.join()
+        assert found == [None]
