@@ -7,9 +7,10 @@ import numpy
 
 from tapeflow import _core, namespace, primitives
 from tapeflow import types as _types
-from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape
+from tapeflow.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape, version
 
-__version__ = "2.21.0"
+__version__ = version.VERSION
+__git_version__, __compiler_version__ = version.GIT_VERSION, version.COMPILER_VERSION
 
 _core.set_skipped_folders(*(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, numpy.__file__)))
 _core.register_dtypes(dtypes.dtype_by_enum)
@@ -32,9 +33,11 @@ from tapeflow import (  # noqa: E402
     ops,
     random_generator,
     tensorflow_alias,
+    testing,
     train,
     v1,
     variables,
 )
 
 namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())
+sys.modules["tapeflow.compat"].v2 = sys.modules["tapeflow.compat.v2"] = sys.modules[__name__]

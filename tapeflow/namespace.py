@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -35,6 +36,32 @@ def public(*paths: str) -> Callable[[Definition], Definition]:
         return definition
 
     return register
+
+
+_module_by_later_path: dict[str, str] = {}
+
+
+def public_later(module: str, *paths: str) -> None:
+    """Names paths whose definitions stand in a module that is slow to import: it is imported when one is asked for.
+
+    >>> public_later("tapeflow.testing.test_case", "test.TestCase")
+    """
+    _module_by_later_path.update(dict.fromkeys(paths, module))
+
+
+def load_later_definitions() -> None:
+    """Imports the modules of all paths that wait, for tools that list the surface."""
+    for module in sorted({*_module_by_later_path.values()}):
+        importlib.import_module(module)
+
+
+def _later_definition(module: ModuleType, name: str) -> Any:
+    path = f"{module.__name__}.{name}".partition(".")[2]
+    waiting = _module_by_later_path.get(path)
+    if waiting is None:
+        return None
+    importlib.import_module(waiting)
+    return _installed(registered_definitions()[path])
 
 
 def _show_public_name(function: FunctionType, path: str) -> None:
@@ -165,7 +192,9 @@ def _answer_missing_names(module: ModuleType) -> None:
     if "__getattr__" not in vars(module):
 
         def answer(name: str) -> Any:
-            found = _newer_definition(module, name)
+            found = _later_definition(module, name)
+            if found is None:
+                found = _newer_definition(module, name)
             if found is None:
                 raise missing_name(module, name)
             setattr(module, name, found)

@@ -12,6 +12,7 @@ from tapeflow.namespace import installed_namespaces, public
 
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
+_NEWER = "compat.v2"  # another name of the whole
 
 
 class _AliasLoader:
@@ -50,6 +51,8 @@ _finder = _AliasFinder()
 def _find_module(fullname: str) -> ModuleType | None:
     """The module of Tapeflow that answers to TensorFlow's name, or None."""
     path = fullname[len(_ALIAS) + 1 :]
+    if path == _NEWER or path.startswith(f"{_NEWER}."):
+        path = path[len(_NEWER) + 1 :]
     if not path:
         return sys.modules[_PACKAGE]
     namespace = installed_namespaces().get(path)

@@ -41,6 +41,10 @@ def test_imports():
         from tensorflow.compat import v1 as v1_again
         assert nest is again is tapeflow.nest and flatten is nest.flatten and Module is tapeflow.Module
         assert v1 is v1_again is tapeflow.compat.v1
+        import tensorflow.compat.v2 as v2
+        import tensorflow.compat.v2.nest as nest_of_v2
+        assert v2 is tapeflow.compat.v2 is tapeflow and nest_of_v2 is tapeflow.nest
+        assert v1.newaxis is None and v1.__version__ == tapeflow.__version__
         import tensorflow.config.experimental as experimental
         assert experimental is tapeflow.config.experimental
         import importlib, pickle, sys

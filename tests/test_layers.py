@@ -23,7 +23,7 @@ PYTHON_LAYERS = [
     {"function"},
     {"train"},
     {"v1", "data"},
-    {"distribute"},
+    {"distribute", "testing"},
     {"tensorflow_alias"},
     {"__init__"},
     {"__main__"},

@@ -20,6 +20,7 @@ def public_definitions() -> Iterator[tuple[str, Any]]:
     import tapeflow as tf
     from tapeflow import namespace, primitives
 
+    namespace.load_later_definitions()
     paths = [path for path, _ in (*namespace._definitions, *primitives.definitions)]
     for path in sorted(set(paths)):
         value: Any = tf
@@ -42,7 +43,7 @@ def _shown(default: Any) -> Any:
     """A default whose text is the same in every run."""
     if default is inspect.Parameter.empty or isinstance(default, bool | int | float | str | tuple | None):
         return default
-    return _Text(getattr(default, "__name__", None) or str(default))
+    return _Text("..." if type(default) is object else getattr(default, "__name__", None) or str(default))
 
 
 class _Text(str):

@@ -381,7 +381,7 @@ void Tape::record(const Call& call) {
   Record* r = new (allocate(Record::bytes(call.in.size(), call.out.size(), kept, dims))) Record;
   r->op = &op;
   r->params = call.params;
-  if (location_source.current) r->location = location_source.current();
+  r->location = here();
   r->first_output = next_value_;
   r->inputs = uint16_t(call.in.size());
   r->outputs = uint16_t(call.out.size());
@@ -535,6 +535,7 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
       if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values)) context.totals[size_t(i)] = &so_far.values;
     }
   }
+  RunFor sake(r.op, r.location, true);
   if (thread_state().stage && waits(context))
     defer_rule(context);
   else

@@ -7,13 +7,26 @@
 namespace tapeflow {
 namespace {
 constexpr size_t kPartLimit = 1 << 13;
-}
+constinit thread_local const Origin* origin __attribute__((tls_model("initial-exec"))) = nullptr;
+}  // namespace
 
 LocationSource location_source;
 
+const Origin* current_origin() { return origin; }
+
+RunFor::RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(origin) { origin = &origin_; }
+RunFor::~RunFor() { origin = outer_; }
+
+Location here(bool of_forward) {
+  if (!location_source.current) return {};
+  if (!origin || !origin->location.code || (origin->backward && !of_forward)) return location_source.current();
+  location_source.retain(origin->location.code);
+  return origin->location;
+}
+
 void Place::set_here() {
   forget();
-  if (location_source.current) at_ = location_source.current();
+  at_ = here();
 }
 void Place::forget() {
   if (at_.code) location_source.release(at_.code);
@@ -42,7 +55,7 @@ Note& Trace::add(Event event, Moment moment, const Op* op, size_t records) {
   Part& part = part_[0];
   Note& n = part.notes.emplace_back();
   n.op = op;
-  if (location_source.current) n.location = location_source.current();
+  n.location = here();
   n.records = uint32_t(records);
   n.first_input = uint32_t(part.inputs.size());
   n.event = event;

@@ -17,8 +17,32 @@ struct Location {
 struct LocationSource {
   Location (*current)() = nullptr;  // retains the code object
   void (*release)(void* code) = nullptr;
+  void (*retain)(void* code) = nullptr;
 };
 extern LocationSource location_source;
+
+// The operation for whose sake others run: a node of a graph that is run, or a record whose rule is.
+struct Origin {
+  const Op* op;
+  Location location;
+  bool backward;
+};
+const Origin* current_origin();  // of this thread, or null
+
+class RunFor {
+ public:
+  RunFor(const Op* op, const Location& at, bool backward);
+  ~RunFor();
+  RunFor(const RunFor&) = delete;
+
+ private:
+  Origin origin_;
+  const Origin* outer_;
+};
+
+// The line of the program that the operation now running stands in: in a graph, the one that was traced; for what a rule
+// runs, the one that asked for gradients, or (`of_forward`) the one whose gradient it is.
+Location here(bool of_forward = false);
 
 // A location that is let go of with its holder.
 class Place {

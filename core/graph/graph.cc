@@ -199,7 +199,7 @@ void Graph::add(Call& call) {
     }
   }
   node.first_output = ValueId(values.size());
-  if (location_source.current) node.location = location_source.current();
+  node.location = here(true);
   if (takes_everything_) {
     wanted_name = nullptr;
     if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;

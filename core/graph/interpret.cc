@@ -199,6 +199,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
       if (last[v] == int(i)) at[v] = Tensor();
     if (!stage && is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
+    RunFor sake(node.op, node.location, false);
     if (!stage || !run_deferred(call)) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");

@@ -115,6 +115,7 @@ void add_tape_types(PyObject* module);
 void add_op_functions(PyObject* module);
 void add_shape_type(PyObject* module);
 void add_location(PyObject* module);
+void add_numerics_type(PyObject* module);
 void add_graph_types(PyObject* module);
 void add_composition_type(PyObject* module);
 void add_function_type(PyObject* module);

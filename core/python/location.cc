@@ -73,6 +73,7 @@ Location current_location() {
 #endif
 
 void release_code(void* code) { Py_DECREF(static_cast<PyObject*>(code)); }
+void retain_code(void* code) { Py_INCREF(static_cast<PyObject*>(code)); }
 
 PyObject* set_record_locations(PyObject*, PyObject* on) {
   int yes = PyObject_IsTrue(on);
@@ -101,7 +102,7 @@ PyMethodDef functions[] = {
 
 void add_location(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
-  location_source = {current_location, release_code};
+  location_source = {current_location, release_code, retain_code};
 }
 
 }  // namespace tapeflow::python

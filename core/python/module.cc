@@ -134,6 +134,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_tape_types(module.get());
     add_op_functions(module.get());
     add_location(module.get());
+    add_numerics_type(module.get());
     add_graph_types(module.get());
     add_composition_type(module.get());
     add_function_type(module.get());

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "autodiff/forward.h"
+#include "autodiff/numerics.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
@@ -827,7 +828,10 @@ PyObject* stop_new(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 PyObject* stop_enter(PyObject* self, PyObject*) {
   auto* o = reinterpret_cast<StopObject*>(self);
-  if (!o->pause) o->pause = o->everything ? new PauseRecording : new PauseRecording(PauseRecording::tapes());
+  if (!o->pause) {
+    o->pause = o->everything ? new PauseRecording : new PauseRecording(PauseRecording::tapes());
+    if (!o->everything) NumericsCheck::listen_again();
+  }
   return Py_NewRef(self);
 }
 PyObject* stop_exit(PyObject* self, PyObject* const*, Py_ssize_t) {

@@ -11,5 +11,6 @@ from tapeflow.autodiff import (
     graph_gradients,
     hessians,
     numerical_gradient,
+    raw_gradients,
     recompute,
 )

@@ -571,4 +571,4 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     return primitives.ScatterNd(primitives.ExpandDims(x, 1), np.arange(length).astype(order.dtype), [length])
 
 
-public("newaxis")(newaxis)
+public("newaxis", "compat.v1.newaxis")(newaxis)

@@ -156,7 +156,7 @@ def densify(slices: IndexedSlices) -> Any:
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 
-def _convert_other(value: Any, dtype: Any) -> Any:
+def convert_other(value: Any, dtype: Any) -> Any:
     """What the core asks about objects it does not know."""
     if isinstance(value, IndexedSlices):
         return densify(value)
@@ -171,4 +171,4 @@ def _convert_other(value: Any, dtype: Any) -> Any:
     return NotImplemented
 
 
-_core.register_objects({"convert_other": _convert_other})
+_core.register_objects({"convert_other": convert_other})

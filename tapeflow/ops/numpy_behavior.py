@@ -61,7 +61,8 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conve
     """
     if prefer_float32 or dtype_conversion_mode != "legacy":
         raise NotImplementedError(
-            "experimental_enable_numpy_behavior: only prefer_float32=False and dtype_conversion_mode='legacy' exist; "
+            "experimental_enable_numpy_behavior: only prefer_float32=False and dtype_conversion_mode='legacy' exist, "
+            "for other modes need tensors of a weak dtype, which are not there; "
             f"got {prefer_float32} and {dtype_conversion_mode!r}"
         )
     functions: dict[str, Any] = registered_definitions()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,22 +12,52 @@ from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.message import Field, Message
 from tapeflow.types.tensor_shape import as_shape
 
 
-class TensorProto:
-    """A dtype (TensorFlow's number of it), a shape and the elements: bytes, or strings in `string_val`."""
+class ShapeProto(Message):
+    """The dimensions of a tensor."""
 
-    def __init__(self, dtype: int, dims: list[int], tensor_content: bytes, string_val: list[bytes]) -> None:
-        self.dtype, self.dims, self.tensor_content, self.string_val = dtype, dims, tensor_content, string_val
+    class Dim(Message):
+        """One dimension."""
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorProto) and vars(self) == vars(other)
+        FIELDS: ClassVar[dict[str, Field]] = {"size": Field(1, "int")}
 
-    __hash__ = None  # type: ignore[assignment]
+    FIELDS: ClassVar[dict[str, Field]] = {"dim": Field(2, Dim, repeated=True)}
 
-    def __repr__(self) -> str:
-        return f"TensorProto(dtype={as_dtype(self.dtype).name}, shape={self.dims}, {len(self.tensor_content)} bytes)"
+
+class TensorProto(Message):
+    """A dtype (TensorFlow's number of it), a shape and the elements: bytes, or lists by kind of dtype."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "dtype": Field(1, "int"),
+        "tensor_shape": Field(2, ShapeProto),
+        "tensor_content": Field(4, "bytes"),
+        "half_val": Field(13, "int", repeated=True),
+        "float_val": Field(5, "float", repeated=True),
+        "int_val": Field(7, "int", repeated=True),
+        "string_val": Field(8, "bytes", repeated=True),
+        "int64_val": Field(10, "int", repeated=True),
+        "bool_val": Field(11, "int", repeated=True),
+    }
+
+    @property
+    def dims(self) -> list[int]:
+        """The sizes."""
+        return [dim.size for dim in self.tensor_shape.dim]
+
+
+def proto_of(tensor: Any) -> TensorProto:
+    """A tensor with its elements as bytes; strings stand in a list."""
+    array = np.asarray(tensor.numpy())
+    shape = ShapeProto(dim=[ShapeProto.Dim(size=size) for size in array.shape])
+    number = tensor.dtype.as_datatype_enum
+    if tensor.dtype.name == "string":
+        return TensorProto(dtype=number, tensor_shape=shape, string_val=array.reshape(-1).tolist())
+    if sys.byteorder == "big":
+        array = array.byteswap()
+    return TensorProto(dtype=number, tensor_shape=shape, tensor_content=array.tobytes())
 
 
 @public("make_tensor_proto", "compat.v1.make_tensor_proto")
@@ -51,9 +82,7 @@ def make_tensor_proto(
         if verify_shape and list(array.shape) != dims:
             raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, but got {array.shape}.")
         array = np.broadcast_to(array, dims) if array.size == 1 or allow_broadcast else array.reshape(dims)
-    if tensor.dtype.name == "string":
-        return TensorProto(tensor.dtype.as_datatype_enum, list(array.shape), b"", array.reshape(-1).tolist())
-    return TensorProto(tensor.dtype.as_datatype_enum, list(array.shape), array.tobytes(), [])
+    return proto_of(_core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto"))
 
 
 @public("make_ndarray", "compat.v1.make_ndarray")
@@ -66,9 +95,20 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray:
     if not isinstance(tensor, TensorProto):
         raise TypeError(f"make_ndarray: `tensor` must be a TensorProto; got {type(tensor).__name__}")
     dtype = as_dtype(tensor.dtype)
+    if tensor.tensor_content:
+        return np.frombuffer(tensor.tensor_content, dtype.as_numpy_dtype).reshape(tensor.dims).copy()
     if dtype.name == "string":
-        return np.asarray(tensor.string_val, dtype=object).reshape(tensor.dims)
-    return np.frombuffer(tensor.tensor_content, dtype.as_numpy_dtype).reshape(tensor.dims).copy()
+        values: Any = np.asarray([*tensor.string_val], dtype=object)
+    elif dtype.name in ("float16", "bfloat16"):
+        values = np.asarray(tensor.half_val, np.uint16).view(dtype.as_numpy_dtype)
+    else:
+        lists = (tensor.float_val, tensor.int_val, tensor.int64_val, tensor.bool_val)
+        values = np.asarray(next((x for x in lists if x), []), dtype.as_numpy_dtype)
+    size = int(np.prod(tensor.dims))
+    if len(values) < size:  # the last element stands for those that follow
+        last = values[-1:] if len(values) else np.asarray([b""] if dtype.name == "string" else [0], values.dtype)
+        values = np.concatenate([values, np.repeat(last, size - len(values))])
+    return values.reshape(tensor.dims)
 
 
 @public("timestamp")

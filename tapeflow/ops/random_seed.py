@@ -141,13 +141,18 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
     if graph is not None and graph.takes_everything:
         return _draw_in_graph(graph, seed, blocks)
     first, second = get_seed(seed)
+    return draw_from(operation, first, second, blocks, kept=first is None or seed is not None)
+
+
+def draw_from(operation: Any, first: int | None, second: int | None, blocks: int, kept: bool = True) -> tuple[Any, Any]:
+    """The same with both seeds given; the stream goes on at the next call if it is `kept`."""
     with _seeds.lock:
         if first is None:
             operation = None
         stream = _seeds.stream_by_operation.get((operation, first, second))
         if stream is None:
             stream = _new_stream(first, second)
-            if first is None or seed is not None:
+            if kept:
                 _seeds.stream_by_operation[operation, first, second] = stream
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)

@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core, namespace, primitives
-from tapeflow.ops import arrays, indexing, quantization, sorting, spacing, sparse
+from tapeflow.ops import (
+    arrays,
+    indexing,
+    quantization,
+    raw_arrays,
+    raw_nn,
+    raw_pictures,
+    raw_random,
+    raw_sparse,
+    sorting,
+    spacing,
+    sparse,
+)
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.segments import count_bins
 from tapeflow.types.errors import InvalidArgumentError
@@ -25,6 +37,10 @@ EntropyAndGradient = namedtuple("SoftmaxCrossEntropyWithLogits", ["loss", "backp
 def _division(x: Any, y: Any) -> Any:
     x = convert_to_tensor(x)
     return primitives.TruncateDiv(x, y) if x.dtype.is_integer else primitives.RealDiv(x, y)
+
+
+def _nearly_equal(x: Any, y: Any, tolerance: float) -> Any:
+    return primitives.Less(primitives.Abs(convert_to_tensor(x) - y), tolerance)
 
 
 def _reverse(tensor: Any, dims: Any) -> Any:
@@ -210,7 +226,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("All", "input, axis, keep_dims=False", "math.reduce_all"),
     ("Angle", "input, Tout='float32'", "math.angle/1"),
     ("Any", "input, axis, keep_dims=False", "math.reduce_any"),
-    ("ApproximateEqual", "x, y, tolerance=1e-05", "math.approximate_equal"),
+    ("ApproximateEqual", "x, y, tolerance=1e-05", _nearly_equal),
     ("ArgMax", "input, dimension, output_type='int64'", "math.argmax"),
     ("ArgMin", "input, dimension, output_type='int64'", "math.argmin"),
     ("AsString", "input, precision=-1, scientific=False, shortest=False, width=-1, fill=''", "strings.as_string"),
@@ -648,6 +664,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Zeta", "x, q", "math.zeta"),
 ]
 
+_FAMILIES = (raw_arrays.ROWS, raw_nn.ROWS, raw_pictures.ROWS, raw_random.ROWS, raw_sparse.ROWS)
 _REQUIRED = inspect.Parameter.empty
 
 
@@ -700,10 +717,15 @@ def find_raw_operation(name: str) -> RawOperation:
     return _operation_by_name[name]
 
 
+def add_rows(rows: list[tuple[str, str, Any]]) -> None:
+    """More operations, from a layer that may use what this one may not."""
+    _ROWS.extend(rows)
+
+
 def definitions() -> list[tuple[str, RawOperation]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
-    for name, arguments, target in _ROWS:
+    for name, arguments, target in (*_ROWS, *(row for rows in _FAMILIES for row in rows)):
         count, adapt = None, None
         if isinstance(target, tuple):
             target, adapt = target

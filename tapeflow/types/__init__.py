@@ -4,6 +4,7 @@ from tapeflow.types import (
     dtypes,
     enums,
     errors,
+    example,
     indexed_slices,
     logging,
     nest,
@@ -11,4 +12,5 @@ from tapeflow.types import (
     tensor_shape,
     tensor_spec,
     text,
+    version,
 )

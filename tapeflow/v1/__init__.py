@@ -11,7 +11,7 @@ from tapeflow.v1 import (
     losses,
     metrics,
     monitored_session,
-    moving_averages,
+    moving_average,
     older_names,
     optimizer,
     optimizers,

@@ -108,7 +108,7 @@ def test_png_goes_there_and_back(channels, dtype):
 
 @pytest.mark.parametrize("broken", [b"", b"not a png", b"\x89PNG\r\n\x1a\n", b"\x89PNG\r\n\x1a\n\0\0\0\xffIHDR"])
 def test_broken_png_is_an_error(broken):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid PNG data"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Invalid PNG data|Unknown image file format"):
         tf.image.decode_png(broken)
 
 

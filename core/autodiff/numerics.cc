@@ -1,0 +1,125 @@
+// Counting elements that are not finite, and listening for them.
+#include "autodiff/numerics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+namespace tapeflow {
+namespace {
+
+constinit thread_local NumericsCheck* listening __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Operations that hand elements on: what is wrong with their results was wrong before.
+constexpr std::string_view kHandOn[] = {
+    "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum", "Minimum",
+    "PartitionedCall", "ReadVariableOp", "Reshape", "Slice", "Squeeze", "Stack", "StopGradient", "StridedSlice", "StridedSliceGrad",
+    "TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListPopBack", "TensorListStack", "Transpose", "Unpack",
+    "While",
+};
+
+bool hands_on(const Op& op) { return std::find(std::begin(kHandOn), std::end(kHandOn), op.name) != std::end(kHandOn); }
+
+// Statistics beside the result: empty sums and the like are usual in them.
+bool beside(const Op& op, size_t output) { return output > 0 && std::string_view(op.name).starts_with("FusedBatchNorm"); }
+
+template <class Bits> bool all_finite(const void* data, int64_t n, Bits exponent) {
+  const char* at = static_cast<const char*>(data);
+  bool finite = true;
+  for (int64_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, at + i * int64_t(sizeof(Bits)), sizeof(Bits));
+    finite &= (bits & exponent) != exponent;
+  }
+  return finite;
+}
+
+bool all_finite(const Tensor& t) {
+  switch (t.dtype()) {
+    case DType::float32: return all_finite<uint32_t>(t.raw(), t.size(), 0x7f800000u);
+    case DType::float64: return all_finite<uint64_t>(t.raw(), t.size(), 0x7ff0000000000000u);
+    case DType::bfloat16: return all_finite<uint16_t>(t.raw(), t.size(), 0x7f80u);
+    case DType::float16: return all_finite<uint16_t>(t.raw(), t.size(), 0x7c00u);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+NonFinite count_non_finite(const Tensor& t) {
+  NonFinite count;
+  if (!floating.has(t.dtype()) || t.symbolic() || all_finite(t)) return count;
+  visit<floating.bits>(t.dtype(), [&](auto* type) {
+    using T = Pointee<decltype(type)>;
+    const T* x = t.data<T>();
+    for (int64_t i = 0; i < t.size(); ++i) {
+      auto value = Compute<T>(x[i]);
+      if (std::isnan(value)) ++count.nans;
+      else if (std::isinf(value)) ++(value < 0 ? count.negative_infinities : count.positive_infinities);
+    }
+  });
+  return count;
+}
+
+NumericsCheck* NumericsCheck::current() { return listening; }
+
+void NumericsCheck::listen_again() {
+  if (!listening) return;
+  auto& recorders = thread_state().recorders;
+  for (const Recorder* r : recorders)
+    if (r == listening) return;
+  recorders.push_back(listening);
+  for (size_t i = recorders.size() - 1; i > 0; --i) std::swap(recorders[i], recorders[i - 1]);
+}
+
+void NumericsCheck::start() {
+  if (listening_) return;
+  outer_ = listening;
+  if (outer_) stop_recorder(outer_);
+  listening = this;
+  listening_ = true;
+  thread_ = std::this_thread::get_id();
+  listen_again();
+}
+
+bool NumericsCheck::stop() {
+  if (!listening_) return true;
+  if (thread_ != std::this_thread::get_id()) {
+    found_ = nullptr;
+    return false;
+  }
+  stop_recorder(this);
+  listening_ = false;
+  if (listening == this) {
+    listening = outer_;
+    listen_again();
+    return true;
+  }
+  for (NumericsCheck* inner = listening; inner; inner = inner->outer_)  // it ends before one that began later
+    if (inner->outer_ == this) inner->outer_ = outer_;
+  return true;
+}
+
+void NumericsCheck::record(const Call& call) {
+  if (!found_) return;
+  for (size_t i = 0; i < call.out.size(); ++i) {
+    const Tensor& y = call.out[i];
+    NonFinite count = count_non_finite(y);
+    if (!count.any() || hands_on(call.op) || beside(call.op, i)) continue;
+    const Origin* origin = current_origin();
+    Finding finding{&call.op, origin && origin->backward ? origin->op : nullptr, origin && !origin->backward, i, call.out.size(),
+                    {y.dtype(), y.shape()}, count, {}, here(true)};
+    struct Release {
+      void* code;
+      ~Release() {
+        if (code) location_source.release(code);
+      }
+    } release{finding.location.code};
+    for (const Tensor& x : call.in) finding.inputs.push_back({{x.dtype(), x.shape()}, count_non_finite(x)});
+    PauseRecording unheard;
+    found_(finding);
+  }
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,58 @@
+// Finds the first result that is not finite: a recorder that looks at the elements of every floating result.
+#pragma once
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "autodiff/trace.h"
+
+namespace tapeflow {
+
+// How many elements of a tensor are not finite, and of which kind.
+struct NonFinite {
+  int64_t negative_infinities = 0, positive_infinities = 0, nans = 0;
+  bool any() const { return negative_infinities | positive_infinities | nans; }
+};
+NonFinite count_non_finite(const Tensor&);  // nothing for tensors that are symbolic or not floating
+
+// An operation that made some.
+struct Finding {
+  const Op* op;
+  const Op* gradient_of;  // the operation whose rule it was run for, or null
+  bool in_graph;
+  size_t output, outputs;
+  Spec spec;
+  NonFinite count;
+  struct Input {
+    Spec spec;
+    NonFinite count;
+  };
+  std::vector<Input> inputs;
+  Location location;
+};
+
+// At most one listens on a thread. It stands before all tapes, so that what it refuses is not recorded.
+class NumericsCheck final : public Recorder {
+ public:
+  using Found = std::function<void(const Finding&)>;
+  explicit NumericsCheck(Found found) : found_(std::move(found)) {}  // told of every finding; what it throws ends the operation
+  NumericsCheck(const NumericsCheck&) = delete;
+
+  void start();
+  bool stop();  // on the thread it was started on; on another it can only fall silent: false, and it must stay alive
+  static NumericsCheck* current();
+  static void listen_again();  // while other recorders are paused
+
+  void record(const Call&) override;
+  void read(VariableBody&, const Tensor&) override {}
+  bool follows(const Tensor&) const override { return false; }
+  bool only_notes() const override { return true; }
+
+ private:
+  Found found_;
+  NumericsCheck* outer_ = nullptr;
+  bool listening_ = false;
+  std::thread::id thread_;
+};
+
+}  // namespace tapeflow

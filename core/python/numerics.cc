@@ -1,0 +1,81 @@
+// NumericsCheck(found): hears of every operation on this thread and tells `found` of each that made infinities or NaNs.
+#include "autodiff/numerics.h"
+
+#include "python/common.h"
+
+namespace tapeflow::python {
+namespace {
+
+struct CheckObject {
+  PyObject_HEAD
+  NumericsCheck* check;
+  PyObject* found;
+};
+NumericsCheck& check_of(PyObject* self) { return *reinterpret_cast<CheckObject*>(self)->check; }
+
+// (dtype, shape, (negative infinities, positive infinities, NaNs))
+Ref describe(const Spec& spec, const NonFinite& n) {
+  Ref shape = checked(wrap_shape(spec.shape)), dtype = checked(wrap_dtype(spec.dtype));
+  return checked(Py_BuildValue("(OO(LLL))", dtype.get(), shape.get(), (long long)n.negative_infinities,
+                               (long long)n.positive_infinities, (long long)n.nans));
+}
+
+void tell(PyObject* found, const Finding& f) {
+  Ref inputs = checked(PyList_New(0));
+  for (const Finding::Input& in : f.inputs)
+    if (PyList_Append(inputs.get(), describe(in.spec, in.count).get()) < 0) throw_python_error();
+  PyObject* code = f.location.code ? static_cast<PyObject*>(f.location.code) : Py_None;
+  Ref output = describe(f.spec, f.count);
+  checked(PyObject_CallFunction(found, "(ssziiiOOOi)", f.op->name, f.op->public_name(), f.gradient_of ? f.gradient_of->name : nullptr,
+                                int(f.in_graph), int(f.output), int(f.outputs), output.get(), inputs.get(), code,
+                                f.location.instruction));
+}
+
+PyObject* check_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* found;
+  if (!PyArg_ParseTuple(args, "O:NumericsCheck", &found)) return nullptr;
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  auto* o = reinterpret_cast<CheckObject*>(self);
+  o->found = Py_NewRef(found);
+  o->check = new NumericsCheck([o](const Finding& f) { tell(o->found, f); });
+  return self;
+}
+void check_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  auto* o = reinterpret_cast<CheckObject*>(self);
+  if (o->check && o->check->stop()) delete o->check;
+  Py_XDECREF(o->found);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* check_start(PyObject* self, PyObject*) {
+  check_of(self).start();
+  Py_RETURN_NONE;
+}
+PyObject* check_stop(PyObject* self, PyObject*) {
+  check_of(self).stop();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"start", check_start, METH_NOARGS, "Listens on this thread, in place of another that does."},
+    {"stop", check_stop, METH_NOARGS, "Listens no more."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(check_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(check_dealloc)},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+PyType_Spec spec = {"tapeflow._core.NumericsCheck", sizeof(CheckObject), 0, Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+void add_numerics_type(PyObject* module) {
+  Ref type = checked(PyType_FromSpec(&spec));
+  if (PyModule_AddObjectRef(module, "NumericsCheck", type.get()) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

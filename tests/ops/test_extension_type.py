@@ -1,0 +1,258 @@
+"""Extension types: fields, specs, functions, control flow, gradients, and public functions that know them."""
+
+import inspect
+import typing
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+class Masked(tf.experimental.ExtensionType):
+    values: tf.Tensor
+    mask: tf.Tensor
+    name: str = "m"
+
+    def __validate__(self):
+        self.values.shape.assert_is_compatible_with(self.mask.shape)
+
+    def total(self):
+        return tf.reduce_sum(tf.where(self.mask, self.values, 0.0))
+
+
+class Wide(tf.experimental.ExtensionType):
+    either: tf.Tensor | Masked
+    several: tuple[tf.Tensor, ...] = ()
+    named: typing.Mapping[str, tf.Tensor] = {}
+    number: typing.Optional[int] = None  # noqa: UP045
+    shaped: tf.TensorSpec([None], tf.float32) = (1.0,)
+
+
+@pytest.fixture
+def masked():
+    return Masked([1.0, 2.0], [True, False])
+
+
+class TestFields:
+    def test_values_become_tensors(self, masked):
+        assert isinstance(masked.values, tf.Tensor)
+        assert masked.mask.dtype == tf.bool
+        assert masked.name == "m"
+        assert repr(masked).startswith("Masked(values=<tf.Tensor: shape=(2,), dtype=float32")
+        assert repr(masked).endswith("name='m')")
+
+    def test_signature(self):
+        assert list(inspect.signature(Masked).parameters) == ["values", "mask", "name"]
+
+    def test_refusals(self, masked):
+        with pytest.raises(TypeError, match="name: expected 'str', got 'int'"):
+            Masked([1.0], [True], name=3)
+        with pytest.raises(TypeError, match="missing a required argument: 'mask'"):
+            Masked([1.0])
+        with pytest.raises(ValueError, match=r"\(2,\) and \(1,\)"):
+            Masked([1.0, 2.0], [True])
+        with pytest.raises(AttributeError, match="Cannot mutate attribute `values` outside the custom constructor"):
+            masked.values = 3
+        with pytest.raises(AttributeError, match="Cannot mutate"):
+            del masked.values
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(masked)
+        with pytest.raises(TypeError, match="Unsupported type annotation"):
+
+            class Bad(tf.experimental.ExtensionType):
+                x: set
+
+    def test_nested_kinds(self, masked):
+        wide = Wide(masked, ([1.0], 2.0), {"x": 3.0}, 4, [5.0, 6.0])
+        assert wide.either is masked
+        assert [float(t[0]) if t.shape.rank else float(t) for t in wide.several] == [1.0, 2.0]
+        assert float(wide.named["x"]) == 3.0
+        with pytest.raises(TypeError, match="does not support changes"):
+            wide.named["y"] = 1
+        assert Wide(1.0).either.dtype == tf.float32
+        assert Wide(1.0).shaped.numpy().tolist() == [1.0]
+        for arguments, what in (({"number": "a"}, "number: expected"), ({"shaped": 1.0}, "compatible with TensorSpec")):
+            with pytest.raises(TypeError, match=what):
+                Wide(1.0, **arguments)
+
+    def test_own_constructor_and_inheritance(self):
+        class Sum(tf.experimental.ExtensionType):
+            v: tf.Tensor
+
+            def __init__(self, a, b):
+                self.v = a + b
+
+        class Named(Sum):
+            label: str
+
+            def __init__(self, a, b):
+                super().__init__(a, b)
+                self.label = "sum"
+
+        assert float(Sum(1.0, 2.0).v) == 3.0
+        named = Named(tf.constant(1.0), 2.0)
+        assert (float(named.v), named.label) == (3.0, "sum")
+
+        class Forgetful(tf.experimental.ExtensionType):
+            v: tf.Tensor
+
+            def __init__(self):
+                pass
+
+        with pytest.raises(AttributeError, match="did not set the field 'v'"):
+            Forgetful()
+
+    def test_equality(self, masked):
+        assert bool(masked == Masked([1.0, 2.0], [True, False]))
+        assert not bool(masked == Masked([1.0, 2.0], [True, True]))
+        assert bool(masked != Masked([1.0, 2.0], [True, True]))
+        assert (masked == 3) is False
+
+
+class TestSpec:
+    def test_of_a_value(self, masked):
+        spec = tf.type_spec_from_value(masked)
+        assert spec == Masked.Spec(tf.TensorSpec([2]), tf.TensorSpec([2], tf.bool), name="m")
+        assert repr(spec) == (
+            "Masked.Spec(values=TensorSpec(shape=(2,), dtype=tf.float32, name=None), "
+            "mask=TensorSpec(shape=(2,), dtype=tf.bool, name=None), name='m')"
+        )
+        assert spec.values.shape == [2]
+        assert isinstance(spec, tf.experimental.ExtensionTypeSpec)
+        assert hash(spec) == hash(tf.type_spec_from_value(masked))
+
+    def test_compatibility(self, masked):
+        any_length = Masked.Spec(tf.TensorSpec([None]), tf.TensorSpec([None], tf.bool))
+        assert any_length.is_compatible_with(masked)
+        assert not any_length.is_compatible_with(Masked([1.0], [True], name="other"))
+        common = tf.type_spec_from_value(masked).most_specific_common_supertype([any_length])
+        assert common == any_length
+
+    def test_nest(self, masked):
+        flat = tf.nest.flatten(masked, expand_composites=True)
+        assert len(flat) == 2
+        again = tf.nest.pack_sequence_as(masked, list(flat), expand_composites=True)
+        assert bool(again == masked)
+        assert tf.nest.flatten(masked) == [masked] or tf.nest.flatten(masked)[0] is masked
+
+    def test_batches(self):
+        class Point(tf.experimental.BatchableExtensionType):
+            x: tf.Tensor
+
+        spec = Point.Spec(tf.TensorSpec([3]))
+        assert spec._batch(2).x.shape == [2, 3]
+        assert spec._batch(2)._unbatch() == spec
+
+
+class TestPrograms:
+    def test_function(self, masked):
+        traces = []
+
+        @tf.function
+        def double(m):
+            traces.append(m)
+            return Masked(m.values * 2.0, m.mask, m.name)
+
+        assert double(masked).values.numpy().tolist() == [2.0, 4.0]
+        double(Masked([3.0, 4.0], [True, True]))
+        assert len(traces) == 1
+        double(Masked([3.0, 4.0], [True, True], name="other"))
+        assert len(traces) == 2
+
+    def test_input_signature(self):
+        spec = Masked.Spec(tf.TensorSpec([None]), tf.TensorSpec([None], tf.bool))
+
+        @tf.function(input_signature=[spec])
+        def total(m):
+            return m.total()
+
+        assert float(total(Masked([1.0, 2.0, 4.0], [True, False, True]))) == 5.0
+
+    def test_loop_and_branch(self, masked):
+        @tf.function
+        def run(m, n):
+            for _ in tf.range(n):
+                m = Masked(m.values + 1.0, m.mask)
+            return tf.cond(n > 2, lambda: m, lambda: Masked(-m.values, m.mask))
+
+        assert run(masked, tf.constant(3)).values.numpy().tolist() == [4.0, 5.0]
+        assert run(masked, tf.constant(1)).values.numpy().tolist() == [-2.0, -3.0]
+
+    def test_gradients(self):
+        x = tf.Variable([1.0, 2.0])
+
+        @tf.function
+        def loss(m):
+            return m.total() ** 2
+
+        with tf.GradientTape() as tape:
+            y = loss(Masked(x * 3.0, [True, False]))
+        assert tape.gradient(y, x).numpy().tolist() == [18.0, 0.0]
+
+
+class TestDispatch:
+    def test_unary_and_binary(self, masked):
+        @tf.experimental.dispatch_for_unary_elementwise_apis(Masked)
+        def unary(api, x):
+            return Masked(api(x.values), x.mask)
+
+        @tf.experimental.dispatch_for_binary_elementwise_apis(Masked, tf.Tensor | Masked | float)
+        def binary(api, x, y):
+            return Masked(api(x.values, y.values if isinstance(y, Masked) else y), x.mask)
+
+        try:
+            assert tf.math.negative(masked).values.numpy().tolist() == [-1.0, -2.0]
+            assert tf.cast(masked, tf.int32).values.dtype == tf.int32
+            assert tf.nn.leaky_relu(masked, alpha=0.1).values.numpy().tolist() == [1.0, 2.0]
+            assert tf.add(masked, masked).values.numpy().tolist() == [2.0, 4.0]
+            assert tf.math.multiply(masked, y=3.0).values.numpy().tolist() == [3.0, 6.0]
+            assert tf.abs(-1.0).numpy() == 1.0
+            assert tf.abs is tf.math.abs
+            assert tf.function(lambda m: tf.sin(m))(masked).values.shape == [2]
+        finally:
+            tf.experimental.unregister_dispatch_for(unary)
+            tf.experimental.unregister_dispatch_for(binary)
+        with pytest.raises((TypeError, ValueError)):
+            tf.math.negative(masked)
+
+    def test_names_are_as_before_afterwards(self):
+        before = tf.abs
+
+        @tf.experimental.dispatch_for_unary_elementwise_apis(Masked)
+        def unary(api, x):
+            return x
+
+        assert tf.abs is not before
+        tf.experimental.unregister_dispatch_for(unary)
+        assert tf.abs is before
+        assert tf.math.abs is before
+
+    def test_api_by_annotations_and_operators(self, masked):
+        @tf.experimental.dispatch_for_api(tf.stack)
+        def stack(values: list[Masked], axis=0):
+            return Masked(tf.stack([v.values for v in values], axis), tf.stack([v.mask for v in values], axis))
+
+        @tf.experimental.dispatch_for_api(tf.math.add, {"x": tf.Tensor, "y": Masked})
+        def add(x, y, name=None):
+            return Masked(x + y.values, y.mask)
+
+        try:
+            assert tf.stack([masked, masked]).values.shape == [2, 2]
+            assert tf.stack([1.0, 2.0]).shape == [2]
+            assert (tf.constant(1.0) + masked).values.numpy().tolist() == [2.0, 3.0]
+            with pytest.raises(TypeError):
+                masked + masked
+        finally:
+            tf.experimental.unregister_dispatch_for(stack)
+            tf.experimental.unregister_dispatch_for(add)
+
+    def test_refusals(self, masked):
+        with pytest.raises(ValueError, match="no parameter 'nothing'"):
+            tf.experimental.dispatch_for_api(tf.math.log, {"nothing": Masked})(lambda x: x)
+        with pytest.raises(ValueError, match="does not support dispatch"):
+            tf.experimental.dispatch_for_api(np.sin, {"x": Masked})
+        with pytest.raises(ValueError, match="was not registered"):
+            tf.experimental.unregister_dispatch_for(len)
+        with pytest.raises(TypeError):
+            tf.constant(1.0) + masked

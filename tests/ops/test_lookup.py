@@ -1,0 +1,138 @@
+"""Tables: eager, in graphs, ragged and sparse keys, and the numbers that TensorFlow gives unknown words."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+def static(keys=("a", "b"), values=(1, 2), default=-1):
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(list(keys), list(values)), default)
+
+
+class TestStatic:
+    def test_lookup(self):
+        table = static()
+        assert table.lookup(tf.constant([["a"], ["z"]])).numpy().tolist() == [[1], [-1]]
+        assert table[tf.constant("b")].numpy() == 2
+        assert table.size().numpy() == 2
+        assert (table.key_dtype, table.value_dtype) == (tf.string, tf.int32)
+
+    def test_ragged_and_sparse(self):
+        table = static()
+        assert table.lookup(tf.ragged.constant([["a"], [], ["b", "q"]])).to_list() == [[1], [], [2, -1]]
+        found = table.lookup(tf.sparse.from_dense([["a", "b"]]))
+        assert found.values.numpy().tolist() == [1, 2]
+
+    def test_in_a_graph(self):
+        table = static((10, 20), ("x", "y"), "?")
+
+        @tf.function
+        def find(keys):
+            return table.lookup(keys)
+
+        assert find(tf.constant([20, 5])).numpy().tolist() == [b"y", b"?"]
+
+    def test_export(self):
+        keys, values = static().export()
+        assert dict(zip(keys.numpy().tolist(), values.numpy().tolist())) == {b"a": 1, b"b": 2}
+
+    def test_refusals(self):
+        with pytest.raises(TypeError, match="Dtype of argument `keys` must be"):
+            static().lookup(tf.constant([1]))
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"different value for same key\. Key a has 1 and"):
+            static(("a", "a"), (1, 2))
+        assert static(("a", "a"), (1, 1)).size().numpy() == 1
+
+
+class TestTextFile:
+    def test_lines_and_columns(self, tmp_path):
+        path = tmp_path / "words"
+        path.write_text("x 1\ny 2\n")
+        line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        words = tf.lookup.TextFileInitializer(str(path), tf.string, 0, tf.int64, 1, delimiter=" ")
+        assert tf.lookup.StaticHashTable(words, -1).lookup(tf.constant(["y", "x"])).numpy().tolist() == [2, 1]
+        lines = tf.lookup.TextFileInitializer(str(path), tf.string, line, tf.int64, number, value_index_offset=5)
+        assert tf.lookup.StaticHashTable(lines, -1).lookup(tf.constant("y 2")).numpy() == 6
+        back = tf.lookup.TextFileInitializer(str(path), tf.int64, number, tf.string, line)
+        assert tf.lookup.StaticHashTable(back, "").lookup(tf.constant([1], tf.int64)).numpy() == [b"y 2"]
+
+    def test_refusals(self, tmp_path):
+        path = tmp_path / "words"
+        path.write_text("x\n")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid number of columns"):
+            tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(str(path), tf.string, 0, tf.int64, 1), -1)
+        with pytest.raises(ValueError, match="LINE_NUMBER"):
+            tf.lookup.TextFileInitializer(str(path), tf.string, -2, tf.string, -1)
+        with pytest.raises(tf.errors.NotFoundError):
+            tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer("nothing", tf.string, -2, tf.int64, -1), -1)
+
+
+class TestVocabulary:
+    def test_unknown_words_get_tensorflows_numbers(self):
+        words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+        table = tf.lookup.StaticVocabularyTable(words, 3)
+        assert table.lookup(tf.constant(["a", "q", "w", "e"])).numpy().tolist() == [0, 4, 4, 3]
+        assert table.size().numpy() == 5
+
+    def test_integers(self):
+        words = tf.lookup.KeyValueTensorInitializer(tf.constant([10, 20], tf.int64), tf.constant([0, 1], tf.int64))
+        table = tf.lookup.StaticVocabularyTable(words, 3)
+        assert table.lookup(tf.constant([10, 3, 4, 5], tf.int64)).numpy().tolist() == [0, 2, 4, 3]
+
+    def test_without_a_vocabulary(self):
+        table = tf.lookup.StaticVocabularyTable(None, 3, lookup_key_dtype=tf.string)
+        assert table.lookup(tf.constant(["a", "q"])).numpy().tolist() == [0, 2]
+
+
+class TestMutable:
+    def test_life(self):
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        table.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64))
+        table.remove(tf.constant(["a", "x"]))
+        assert table.size().numpy() == 1
+        keys = tf.constant(["b", "c"])
+        assert table.lookup(keys).numpy().tolist() == [2, -1]
+        assert table.lookup(keys, tf.constant([5, 6], tf.int64)).numpy().tolist() == [2, 6]
+        assert [x.numpy().tolist() for x in table.export()] == [[b"b"], [2]]
+
+    def test_values_that_are_vectors(self):
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0])
+        table.insert(tf.constant(["a"]), [[1.0, 2.0]])
+        np.testing.assert_array_equal(table.lookup(tf.constant(["a", "x"])).numpy(), [[1, 2], [0, 0]])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape"):
+            table.insert(tf.constant(["a"]), [1.0])
+
+    def test_in_a_graph(self):
+        table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
+
+        @tf.function
+        def count(key):
+            table.insert(key, table.lookup(key) + 1)
+            return table.size()
+
+        for key in (5, 5, 7):
+            size = count(tf.constant([key], tf.int64))
+        assert size.numpy() == 2
+        assert table.lookup(tf.constant([5, 7], tf.int64)).numpy().tolist() == [2, 1]
+
+    def test_reserved_keys(self):
+        table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="empty_key as a table key is not allowed"):
+            table.insert(tf.constant([0], tf.int64), tf.constant([1], tf.int64))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be equal"):
+            tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, 0)
+
+
+def test_in_a_graph_of_tensorflow_1():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        table, changing = static(), tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        words = v1.placeholder(tf.string, [None])
+        session.run(v1.tables_initializer())
+        assert session.run(table.lookup(words), {words: ["b", "z"]}).tolist() == [2, -1]
+        insert = changing.insert(words, tf.constant([5], tf.int64))
+        found = changing.lookup(words)
+        assert session.run(found, {words: ["q"]}).tolist() == [-1]
+        session.run(insert, {words: ["q"]})
+        assert session.run(found, {words: ["q"]}).tolist() == [5]
