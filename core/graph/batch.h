@@ -1,0 +1,27 @@
+// Batching: a graph that was traced for one row, run for many rows at once. A batched tensor has the rows in front, as
+// one more dimension. Every operation has a rule that says which operations do its work for all rows; what has none runs
+// once per row, inside the core. What does not depend on batched inputs is computed once for all rows.
+#pragma once
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+// Values of a run for many rows, and which of them have the rows in front.
+struct BatchedValues {
+  std::vector<Tensor> tensors;
+  std::vector<bool> batched;
+};
+
+// Runs a graph through the door: concretely, or into another graph, if that is the stage. Recorders hear of every node.
+BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t rows);
+
+// The same tensor for every row.
+Tensor for_all_rows(const Tensor&, int64_t rows);
+
+// The outputs of such a run, all with the rows in front.
+std::vector<Tensor> rows_of(const BatchedValues&, int64_t rows);
+
+// Lets go of an error whose text is kept outside of the core (ErrorKind::python); set by the Python layer.
+extern void (*forget_error)();
+
+}  // namespace tapeflow

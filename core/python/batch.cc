@@ -1,0 +1,37 @@
+// Running a graph for many rows at once, as Python sees it.
+#include "graph/batch.h"
+
+#include "python/graph.h"
+
+namespace tapeflow::python {
+namespace {
+
+// call_batched(graph, inputs, batched, rows): the outputs for all rows, each with the rows in front. `batched` says which
+// of the inputs have the rows in front.
+PyObject* call_batched(PyObject*, PyObject* args) {
+  PyObject *graph, *inputs, *batched;
+  long long rows;
+  if (!PyArg_ParseTuple(args, "OO!O!L:call_batched", &graph, &PyList_Type, &inputs, &PyList_Type, &batched, &rows)) return nullptr;
+  return guarded([&] {
+    BatchedValues given;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) {
+      given.tensors.push_back(operand(PyList_GET_ITEM(inputs, i)));
+      given.batched.push_back(PyList_GET_ITEM(batched, i) == Py_True);
+    }
+    return wrap_list(rows_of(run_batched(*checked_graph(graph), given, rows), rows));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"call_batched", call_batched, METH_VARARGS, "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_batching(PyObject* module) {
+  forget_error = PyErr_Clear;
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python
