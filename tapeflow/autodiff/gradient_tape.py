@@ -144,10 +144,7 @@ class GradientTape(_core.GradientTape):
         self._refuse_loop(experimental_use_pfor, "batch_jacobian")
         _refuse_structure(target, "batch_jacobian")
         _refuse_structure(source, "batch_jacobian")
-        rank, first = target.shape.rank, target.shape[0] if target.shape.rank else None
-        source_rank, source_first = source.shape.rank, source.shape[0] if source.shape.rank else None
-        known = None not in (first, source_first)
-        if (rank or 2) < 2 or (source_rank or 2) < 2 or rank == 0 or source_rank == 0 or (known and first != source_first):
+        if not _share_batch(target.shape, source.shape):
             raise ValueError(
                 "batch_jacobian: `target` and `source` must have a rank of at least 2 and the same first dimension; "
                 f"got shapes {target.shape} and {source.shape}. Need first dimension of target shape and source shape "
@@ -169,6 +166,15 @@ class GradientTape(_core.GradientTape):
 def _refuse_structure(value: Any, who: str) -> None:
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         raise TypeError(f"GradientTape.{who}: one tensor or variable must be given; got a {type(value).__name__}")
+
+
+def _share_batch(target: Any, source: Any) -> bool:
+    """Whether two shapes have a first dimension that is the same, and something behind it, as far as is known."""
+    if 0 in (target.rank, source.rank) or 1 in (target.rank, source.rank):
+        return False
+    if None in (target.rank, source.rank) or None in (target[0], source[0]):
+        return True
+    return target[0] == source[0]
 
 
 def _wants_zeros(unconnected_gradients: Any) -> bool:
