@@ -217,6 +217,11 @@ bool differs_by_row(const Node& node) {
   return false;
 }
 
+// A custom gradient gives its first inputs; if nobody listens, that is all it does.
+bool shows_inputs(const Op& op) {
+  return std::string_view(op.name) == "CustomGradient" && thread_state().recorders.empty() && !thread_state().stage;
+}
+
 class BatchedRun {
  public:
   BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows) : graph_(graph), rows_(rows), at_(graph.values.size()), batched_(graph.values.size()) {
@@ -267,6 +272,10 @@ class BatchedRun {
         take(node.params[p].tensor().body()->symbol().value);
       }
     bool any = std::count(batched.begin(), batched.end(), true) > 0;
+    if (any && shows_inputs(*node.op)) {
+      for (uint32_t k = 0; k < node.outputs; ++k) give(node, k, in[k], batched[k]);
+      return;
+    }
     if (node.op == &assign_op()) return assign(node, in, any);
     if (node.op == &advance_op() && !any) return draw(node, in);
     if (!any && !differs_by_row(node)) return run_once(node, in, places);
@@ -398,6 +407,31 @@ SmallVector<Tensor, 4> find_rows_of_tangents(const Call& call, std::span<const T
 }();
 
 }  // namespace
+
+std::vector<Obstacle> find_obstacles(const Graph& graph, std::span<const bool> batched_inputs) {
+  std::vector<uint8_t> batched(graph.values.size());
+  for (size_t i = 0; i < batched_inputs.size(); ++i) batched[graph.inputs[i]] = batched_inputs[i];
+  std::vector<Obstacle> found;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!node.op) continue;
+    bool any = false;
+    for_each_operand(node, [&](ValueId v) { any |= batched[v]; });
+    std::string_view name = node.op->name;
+    bool draws = name.starts_with("Philox") || name.starts_with("StatelessRandom") || name.starts_with("StatelessTruncated");
+    if (node.op == &assign_op()) {
+      if (any) found.push_back({int(i), Obstacle::Kind::assignment});
+      continue;
+    }
+    bool shows = shows_inputs(*node.op);
+    if ((any || differs_by_row(node)) && !draws && !shows && !find_batch_rule(*node.op) && !is_program(*node.op))
+      found.push_back({int(i), Obstacle::Kind::row_by_row});
+    bool own = node.op == &advance_op() ? any : any || differs_by_row(node);  // the state after all rows is one
+    for (uint32_t k = 0; k < node.outputs; ++k)
+      batched[node.first_output + k] = (own && name != "Shape") || (node.op == &advance_op() && k < 2);
+  }
+  return found;
+}
 
 BatchedValues run_batched(const Graph& graph, const BatchedValues& inputs, int64_t rows) { return BatchedRun(graph, inputs, rows).run(); }
 

@@ -21,6 +21,13 @@ Tensor for_all_rows(const Tensor&, int64_t rows);
 // The outputs of such a run, all with the rows in front.
 std::vector<Tensor> rows_of(const BatchedValues&, int64_t rows);
 
+// What stands against doing a node for all rows at once: it runs once per row, or gives a variable another value by every row.
+struct Obstacle {
+  int node;
+  enum class Kind : uint8_t { row_by_row, assignment } kind;
+};
+std::vector<Obstacle> find_obstacles(const Graph&, std::span<const bool> batched_inputs);
+
 // Lets go of an error whose text is kept outside of the core (ErrorKind::python); set by the Python layer.
 extern void (*forget_error)();
 

@@ -22,7 +22,25 @@ PyObject* call_batched(PyObject*, PyObject* args) {
   });
 }
 
+// batching_obstacles(graph, batched): the nodes that run once per row, and those that assign what differs by row, each as its
+// number and whether it is an assignment.
+PyObject* batching_obstacles(PyObject*, PyObject* args) {
+  PyObject *graph, *batched;
+  if (!PyArg_ParseTuple(args, "OO!:batching_obstacles", &graph, &PyList_Type, &batched)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    SmallVector<bool, 8> flags;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(batched); ++i) flags.push_back(PyList_GET_ITEM(batched, i) == Py_True);
+    Ref list = checked(PyList_New(0));
+    for (const Obstacle& o : find_obstacles(*checked_graph(graph), flags)) {
+      Ref pair = checked(Py_BuildValue("(iO)", o.node, o.kind == Obstacle::Kind::assignment ? Py_True : Py_False));
+      if (PyList_Append(list.get(), pair.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"batching_obstacles", batching_obstacles, METH_VARARGS, nullptr},
     {"call_batched", call_batched, METH_VARARGS, "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
     {nullptr, nullptr, 0, nullptr},
 };
