@@ -86,6 +86,14 @@ class Graph final : public Stage {
   std::unordered_map<int, std::vector<int>> controls;
   std::vector<int> control_scope;  // of the nodes that are made now
   void enter_controls(std::vector<int> nodes);
+  // Operations that stand behind nodes when this graph is differentiated as a whole, by node: each takes the node's outputs,
+  // its inputs and more values of the graph, gives the outputs, and has another rule.
+  struct Override {
+    const Op* op;
+    Params params;
+    std::vector<ValueId> more;
+  };
+  std::unordered_map<int, Override> overrides;
   // The value of a variable after the node `update` has run.
   Tensor read_after(VariableBody&, int update);
   const ValueId* find_read(const VariableBody&) const;

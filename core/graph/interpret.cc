@@ -131,6 +131,21 @@ void apply_update(VariableBody& v, const Tensor& t, Update update) {
   v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
 }
 
+// The outputs of a node, passed through the operation that overrides its rule.
+static void override_rule(const Graph::Override& override_, const Node& node, std::span<const Tensor> in,
+                          std::span<const Tensor> at, Call& call) {
+  auto value = [&](ValueId v) {
+    for (size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k] == v) return in[k];
+    return v >= node.first_output && v < node.first_output + node.outputs ? call.out[v - node.first_output] : at[v];
+  };
+  SmallVector<Tensor, 8> all;
+  for (const Tensor& t : call.out) all.push_back(t);
+  for (const Tensor& t : in) all.push_back(t);
+  for (ValueId v : override_.more) all.push_back(value(v));
+  call.out = run_all(*override_.op, all, override_.params);
+}
+
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs) {
   return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
 }
@@ -152,6 +167,8 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
     if (!node.op || !(needs.nodes[i] || (effects && node.op->effect))) continue;
     needs.nodes[i] = 1;
     for_each_operand(node, [&](ValueId v) { use(v, i); });
+    if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end())
+      for (ValueId v : it->second.more) use(v, i);
   }
   return needs;
 }
@@ -203,6 +220,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     if (!stage || !run_deferred(call)) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
+    if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);

@@ -714,6 +714,15 @@ const Op& traced_custom_op() {
   return op;
 }
 
+std::shared_ptr<TracedRule> traced_rule_from(int outputs, int inputs, PyObject* graph, PyObject* kinds) {
+  auto rule = std::make_shared<TracedRule>();
+  rule->graph = checked_graph(graph);
+  rule->outputs = outputs;
+  rule->inputs = inputs;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+  return rule;
+}
+
 // record_traced(outputs, inputs, captures, graph, kinds): the same for a rule that was traced into a graph.
 PyObject* record_traced(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *captures, *graph, *kinds;
@@ -721,11 +730,7 @@ PyObject* record_traced(PyObject*, PyObject* args) {
                         &PyList_Type, &kinds))
     return nullptr;
   return guarded([&] {
-    auto rule = std::make_shared<TracedRule>();
-    rule->graph = checked_graph(graph);
-    rule->outputs = int(PyList_GET_SIZE(outputs));
-    rule->inputs = int(PyList_GET_SIZE(inputs));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+    auto rule = traced_rule_from(int(PyList_GET_SIZE(outputs)), int(PyList_GET_SIZE(inputs)), graph, kinds);
     SmallVector<Tensor, 8> in;
     for (PyObject* list : {outputs, inputs, captures})
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) in.push_back(operand(PyList_GET_ITEM(list, i)));
@@ -781,6 +786,29 @@ PyObject* record_operation(PyObject*, PyObject* args) {
   });
 }
 
+// override_gradient(graph, node, rule, traced): another rule for a node, for those who differentiate the graph as a whole. `rule`
+// goes from the list of dy to that of dx; `traced` is None, or what it captures, its graph, and the kinds of the dx.
+PyObject* override_gradient(PyObject*, PyObject* args) {
+  PyObject *graph_object, *rule, *traced;
+  int number;
+  if (!PyArg_ParseTuple(args, "OiOO:override_gradient", &graph_object, &number, &rule, &traced)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *checked_graph(graph_object);
+    const Node& node = graph.nodes[size_t(number)];
+    Graph::Override entry{&staged_custom_op(), {Param(shared(rule)), Param(shared(Py_None)), Param(int64_t(node.outputs))}, {}};
+    if (traced != Py_None) {
+      PyObject *captures, *rule_graph, *kinds;
+      if (!PyArg_ParseTuple(traced, "O!OO!", &PyList_Type, &captures, &rule_graph, &PyList_Type, &kinds)) throw_python_error();
+      auto own = traced_rule_from(int(node.outputs), int(node.inputs.size()), rule_graph, kinds);
+      entry.op = &traced_custom_op();
+      entry.params = {Param(std::static_pointer_cast<void>(own))};
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(captures); ++i) entry.more.push_back(graph.id_of(operand(PyList_GET_ITEM(captures, i))));
+    }
+    graph.overrides.insert_or_assign(number, std::move(entry));
+    Py_RETURN_NONE;
+  });
+}
+
 // A context in which no tape on this thread records (forward mode goes on), or nothing at all: StopRecording(True).
 struct StopObject {
   PyObject_HEAD
@@ -827,6 +855,7 @@ PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_reco
 
 PyMethodDef functions[] = {
     {"record_traced", record_traced, METH_VARARGS, nullptr},
+    {"override_gradient", override_gradient, METH_VARARGS, nullptr},
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},
     {"is_recording", tells_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
     {nullptr, nullptr, 0, nullptr},
