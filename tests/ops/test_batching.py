@@ -93,7 +93,9 @@ def each_row(name: str, calls: list[Call], places: list[Any]) -> list[list[np.nd
     rows = []
     for call in calls:
         tensors = {place: tf.constant(at(call, place)) for place in places}
-        rows.append([np.asarray(y) for y in tf.nest.flatten(function(*with_tensors(calls[0], tensors), **calls[0].kwargs))])
+        rows.append(
+            [np.asarray(y) for y in tf.nest.flatten(function(*with_tensors(calls[0], tensors), **calls[0].kwargs))]
+        )
     return [list(column) for column in zip(*rows)]
 
 
