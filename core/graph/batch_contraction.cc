@@ -8,6 +8,7 @@ namespace {
 
 // ---- matrix products
 
+constexpr int kOutputType = 6;  // the parameter after four flags about the operands and two about sparseness
 struct Product {
   bool transpose_a, transpose_b;
 };
@@ -17,7 +18,7 @@ bool plain(const BatchCall& c, Product* p) {
   const Params& f = c.params;
   bool adjoint = f.flag(2) || f.flag(3), conjugates = adjoint && complexes.has(c.in[0].dtype());
   *p = {f.flag(0) || f.flag(2), f.flag(1) || f.flag(3)};
-  return !conjugates && c.in[0].dtype() == c.in[1].dtype() && (f.size() <= 8 || f[8].is_none() || f.dtype(8) == c.in[0].dtype());
+  return !conjugates && c.in[0].dtype() == c.in[1].dtype() && (f.size() <= kOutputType || f[kOutputType].is_none() || f.dtype(kOutputType) == c.in[0].dtype());
 }
 
 // One matrix times a vector per row, or a matrix per row times one matrix: one product for all rows.

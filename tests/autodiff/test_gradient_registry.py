@@ -127,5 +127,5 @@ def test_a_name_that_nobody_registered_is_an_error_when_it_is_needed():
             return tf.square(x)
 
     assert float(f(tf.constant(3.0))) == 9.0
-    with pytest.raises(LookupError, match="No gradient defined for operation .*no entry for: NobodyRegisteredThis"):
+    with pytest.raises(LookupError, match=r"No gradient defined for operation .*no entry for: NobodyRegisteredThis"):
         slope(f, 2.0)

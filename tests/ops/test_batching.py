@@ -16,21 +16,12 @@ from tapeflow.primitives import facts_by_name
 ROWS = 3
 DTYPES = ("float64", "complex128", "int32", "bool", "uint64", "int64", "float32")
 
-# What these give for one row has a shape that depends on the row's values.
-SHAPE_FOLLOWS_VALUES = {
-    "DistinctElements",
-    "DynamicPartition",
-    "NonMaxSuppressionV5",
-    "NonMaxSuppressionWithOverlaps",
-    "Range",
-    "SegmentMax",
-    "SegmentMin",
-    "SegmentProd",
-    "SegmentSum",
-    "StitchRows",
-    "Where",
-    "CTCBeamSearchDecoder",
-}
+SHAPE_FOLLOWS_VALUES = {"DistinctElements"}  # of every sample: no two rows go together
+
+
+def chooser(seed: int) -> Any:
+    random = np.random.default_rng(seed)
+    return lambda options: options[random.integers(len(options))]
 
 
 def samples_of(name: str, seed: int) -> list[list[Call]]:
@@ -41,9 +32,7 @@ def samples_of(name: str, seed: int) -> list[list[Call]]:
         for dtype in dtypes:
             rows = []
             for row in range(ROWS):
-                choices = np.random.default_rng(100 * seed + number)
-                maker = Maker(1000 * seed + row, dtype, lambda options: options[choices.integers(len(options))])
-                rows.append(builder(maker))
+                rows.append(builder(Maker(1000 * seed + row, dtype, chooser(100 * seed + number))))
             result.append(rows)
     return result
 
