@@ -358,7 +358,7 @@ class BatchedRun {
 // ---- forward mode in many directions
 
 SmallVector<Tensor, 4> find_rows_of_tangents(const Call& call, std::span<const Tensor> x_dot, int64_t rows, TangentRule rule) {
-  Graph graph(static_cast<Graph*>(thread_state().stage), !thread_state().stage && is_recording());
+  Graph graph(static_cast<Graph*>(thread_state().stage), is_recording());
   graph.names_nodes = false;
   BatchedValues given;
   SmallVector<bool, 8> flows;

@@ -77,6 +77,9 @@ class Graph final : public Stage {
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
   bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
+  // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which those
+  // recorders hear of when the graph runs.
+  std::vector<const Recorder*> listening;
   bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode

@@ -199,7 +199,7 @@ std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
   if (known && rows.count == 0) return empty_jacobian(tape, request);
   Walk walk;
   bool few = known && rows.count < kRowsWorthTracing;
-  if (few || !trace_walk(tape, request, !staged && is_recording(), walk)) {
+  if (few || !trace_walk(tape, request, is_recording(), walk)) {
     if (!known) fail(ErrorKind::value, "GradientTape.jacobian: the shape of the target must be known here, since a rule on the way back cannot be traced");
     return walk_for_every_row(tape, request);
   }

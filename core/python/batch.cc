@@ -22,6 +22,20 @@ PyObject* call_batched(PyObject*, PyObject* args) {
   });
 }
 
+// keep_followed(graph, yes): whether what is done to values that the open recorders follow becomes nodes.
+PyObject* keep_followed(PyObject*, PyObject* args) {
+  PyObject* object;
+  int yes;
+  if (!PyArg_ParseTuple(args, "Op:keep_followed", &object, &yes)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *checked_graph(object);
+    graph.listening.clear();
+    for (const Recorder* r : thread_state().recorders)
+      if (yes) graph.listening.push_back(r);
+    Py_RETURN_NONE;
+  });
+}
+
 // batching_obstacles(graph, batched): the nodes that run once per row, and those that assign what differs by row, each as its
 // number and whether it is an assignment.
 PyObject* batching_obstacles(PyObject*, PyObject* args) {
@@ -40,6 +54,7 @@ PyObject* batching_obstacles(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
+    {"keep_followed", keep_followed, METH_VARARGS, nullptr},
     {"batching_obstacles", batching_obstacles, METH_VARARGS, nullptr},
     {"call_batched", call_batched, METH_VARARGS, "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
     {nullptr, nullptr, 0, nullptr},

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.control_flow.maps import staged_map
-from tapeflow.control_flow.tracing import trace_body
+from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.diagnostics.source_line import source_line
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
@@ -40,7 +40,11 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         result = fn(nest.pack_sequence_as(elems, list(row)))
         return result, [None if x is None else convert_to_tensor(x) for x in nest.flatten(result)]
 
-    graph, (result, leaves) = trace_body(apply, _core.current_graph(), specs)
+    graph = FuncGraph(_core.current_graph())
+    _core.keep_followed(graph, True)
+    with building(graph):
+        result, leaves = apply(*[graph.add_input(dtype, shape) for dtype, shape in specs])
+    _core.keep_followed(graph, False)
     outputs = [x for x in leaves if x is not None]
     graph.set_outputs(outputs)
     batched += [False] * len(graph.captures)

@@ -112,6 +112,14 @@ def test_forward_mode_goes_through():
     np.testing.assert_allclose(tangent(tf.vectorized_map), tangent(by_loop), rtol=1e-5)
 
 
+def test_tensors_around_the_function_have_gradients():
+    scale = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(scale)
+        y = tf.vectorized_map(lambda r: tf.sin(scale) * r + scale, X)
+    np.testing.assert_allclose(tape.gradient(y, scale), np.cos(scale) * np.sum(X, 0) + 4.0, rtol=1e-5)
+
+
 def test_structures():
     Pair = namedtuple("Pair", ["a", "b"])
     found = tf.vectorized_map(
