@@ -166,6 +166,21 @@ const Op& batched_effect_op = [] () -> const Op& {
   return define_inner(std::move(op));
 }();
 
+bool is_custom_gradient(const Op& op) { return std::string_view(op.name) == "CustomGradient"; }
+
+// The same for custom gradients, which give their first inputs: in forward mode the tangents of those.
+const Op& batched_custom_op = [] () -> const Op& {
+  Op op = batched_op;
+  op.jvp = [](RuleContext& c) {
+    const RowPlan& plan = plan_of(c.params);
+    for (size_t k = 0; k < plan.specs.size(); ++k) {
+      const Tensor& x_dot = c.x_dot(int(k));
+      if (x_dot) c.set(int(k), plan.batched[k] ? x_dot : for_all_rows(x_dot, plan.rows));
+    }
+  };
+  return define_inner(std::move(op));
+}();
+
 // ---- random numbers: every row draws its own, as it would in a loop
 
 const Op& advance_op() {
@@ -219,7 +234,7 @@ bool differs_by_row(const Node& node) {
 
 // A custom gradient gives its first inputs; if nobody listens, that is all it does.
 bool shows_inputs(const Op& op) {
-  return std::string_view(op.name) == "CustomGradient" && thread_state().recorders.empty() && !thread_state().stage;
+  return is_custom_gradient(op) && thread_state().recorders.empty() && !thread_state().stage;
 }
 
 class BatchedRun {
@@ -331,7 +346,8 @@ class BatchedRun {
       own.mutable_at(p) = given.kind == Param::Kind::tensor ? Param(int64_t(given.argument_kind())) : given;
     }
     bool kept = node.op->effect || std::string_view(node.op->name) == "Composition";  // what calls Python is not planned
-    SmallVector<Tensor, 2> out = run_all(kept ? batched_effect_op : batched_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), own));
+    const Op& batched_form = kept ? batched_effect_op : is_custom_gradient(*node.op) ? batched_custom_op : batched_op;
+    SmallVector<Tensor, 2> out = run_all(batched_form, in, Params::joined(Param(std::shared_ptr<void>(plan)), own));
     for (size_t k = 0; k < out.size(); ++k) give(node, k, out[k], true);
   }
 

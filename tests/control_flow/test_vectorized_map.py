@@ -103,13 +103,29 @@ def test_gradients_are_those_of_the_loop(name):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_forward_mode_goes_through():
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "python function"])
+def test_forward_mode_and_second_order_are_those_of_the_loop(name):
+    function = FUNCTIONS[name]
+
     def tangent(map_rows):
         with tf.autodiff.ForwardAccumulator(X, tf.sin(X)) as accumulator:
-            y = map_rows(lambda r: tf.tanh(tf.linalg.matvec(W, r)) / tf.norm(r), X)
+            y = map_rows(function, X)
         return accumulator.jvp(y)
 
-    np.testing.assert_allclose(tangent(tf.vectorized_map), tangent(by_loop), rtol=1e-5)
+    def bend(map_rows):
+        with tf.GradientTape() as outer:
+            outer.watch(X)
+            with tf.GradientTape() as inner:
+                inner.watch(X)
+                y = tf.reduce_sum(map_rows(function, X) ** 2)
+            dx = tf.convert_to_tensor(inner.gradient(y, X))
+        return tf.convert_to_tensor(outer.gradient(dx, X))
+
+    def together(function, x):
+        return tf.vectorized_map(function, x, warn=False)
+
+    np.testing.assert_allclose(tangent(together), tangent(by_loop), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(bend(together), bend(by_loop), rtol=1e-3, atol=1e-4)
 
 
 def test_tensors_around_the_function_have_gradients():
