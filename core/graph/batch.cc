@@ -39,6 +39,7 @@ struct RowPlan {
   SmallVector<bool, 8> batched;  // per input, and then per parameter that is an input
   SmallVector<int, 2> places;    // of the parameters that are inputs
   SmallVector<Spec, 2> specs;    // of a row of each output
+  bool by_branch = false;        // branches whose rows may run in any order
 };
 const RowPlan& plan_of(const Params& params) { return *static_cast<const RowPlan*>(params[0].object.get()); }
 
@@ -114,6 +115,43 @@ bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> 
   return true;
 }
 
+// A branch by row: each branch runs for the rows that take it, and the results come back into the order of the rows.
+std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::span<const Tensor> in) {
+  std::vector<std::shared_ptr<Graph>> branches = graphs_of(Node{plan.op, own, {}, 0, 0, {}, {}});
+  Ints chosen = read_ints(in[0].dtype() == DType::boolean ? cast(in[0], DType::int32) : in[0]);
+  std::vector<Ints> rows_by_branch(branches.size());
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    int64_t branch = chosen[size_t(row)], last = int64_t(branches.size()) - 1;
+    rows_by_branch[size_t(branch < 0 || branch > last ? last : branch)].push_back(row);
+  }
+  std::vector<SmallVector<Tensor, 8>> parts(plan.specs.size());
+  Ints places;  // of the rows among the results
+  places.resize(size_t(plan.rows));
+  int64_t done = 0;
+  for (size_t b = 0; b < branches.size(); ++b) {
+    const Ints& rows = rows_by_branch[b];
+    if (rows.empty()) continue;
+    int64_t count = int64_t(rows.size());
+    BatchedValues given;
+    for (size_t i = 1; i < in.size(); ++i) {
+      bool some = plan.batched[i] && count < plan.rows;
+      given.tensors.push_back(some ? gather(in[i], int_tensor(rows), 0, 0) : in[i]);
+      given.batched.push_back(plan.batched[i]);
+    }
+    std::vector<Tensor> out = rows_of(run_batched(*branches[b], given, count), count);
+    for (size_t j = 0; j < out.size(); ++j) {
+      Shape one = out[j].shape().slice(1, out[j].rank());
+      if (!parts[j].empty() && !(parts[j][0].shape().slice(1, parts[j][0].rank()) == one))
+        fail_unequal(*plan.op, parts[j][0].shape().slice(1, parts[j][0].rank()), one);
+      parts[j].push_back(out[j]);
+    }
+    for (int64_t row : rows) places[size_t(row)] = done++;
+  }
+  std::vector<Tensor> result;
+  for (auto& p : parts) result.push_back(p.size() == 1 ? p[0] : gather(concat(p, 0), int_tensor(places), 0, 0));
+  return result;
+}
+
 std::vector<Tensor> run_rows(const Params& params, std::span<const Tensor> in) {
   const RowPlan& plan = plan_of(params);
   Params own = params.without_first();
@@ -132,6 +170,7 @@ std::vector<Tensor> run_rows(const Params& params, std::span<const Tensor> in) {
       return result;
     }
   }
+  if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
   std::vector<Tensor> result;
   if (any && plan.places.empty() && is_program(*plan.op) && thread_state().recorders.empty() && trace_rows(plan, own, in, plan.rows, result))
     return result;
@@ -333,6 +372,7 @@ class BatchedRun {
     plan->op = node.op;
     plan->inputs = node.inputs.size();
     plan->rows = rows_;
+    plan->by_branch = std::string_view(node.op->name) == "Case" && !differs_by_row(node);
     for (bool b : batched) plan->batched.push_back(b);
     for (int p : places) plan->places.push_back(p);
     for (uint32_t k = 0; k < node.outputs; ++k) {
