@@ -1,11 +1,11 @@
-// Running graphs for many rows at once: the walk over the nodes, and what runs row by row.
+// Running graphs for many rows at once: the walk over the nodes, and the random numbers that rows draw.
 #include "graph/batch.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "autodiff/deferred.h"
-#include "autodiff/forward.h"
+#include "graph/batch_rows.h"
 #include "graph/batch_rules.h"
 #include "graph/control_ops.h"
 #include "graph/run.h"
@@ -15,6 +15,12 @@ namespace tapeflow {
 void (*forget_error)() = [] {};
 
 Tensor for_all_rows(const Tensor& t, int64_t rows) {
+  if (t.size() < 0) {  // the only row of a stack, taken many times
+    Ints first;
+    first.resize(size_t(rows));
+    std::fill(first.begin(), first.end(), 0);
+    return gather(stack(std::span(&t, 1), 0), int_tensor(first), 0, 0);
+  }
   Shape one = with_rows_in_front(1, t.shape()), all = with_rows_in_front(rows, t.shape());
   return broadcast_to(reshape(t, one), all);
 }
@@ -27,198 +33,6 @@ std::vector<Tensor> rows_of(const BatchedValues& values, int64_t rows) {
 }
 
 namespace {
-
-// ---- the operation Batched: another operation, for all rows. Inputs are those of the other operation and then its
-// parameters that were symbolic; parameters are the plan, and then the operation's own. It is used where a rule cannot
-// be applied while tracing, and where there is none.
-
-struct RowPlan {
-  const Op* op;
-  size_t inputs;
-  int64_t rows;
-  SmallVector<bool, 8> batched;  // per input, and then per parameter that is an input
-  SmallVector<int, 2> places;    // of the parameters that are inputs
-  SmallVector<Spec, 2> specs;    // of a row of each output
-  bool by_branch = false;        // branches whose rows may run in any order
-};
-const RowPlan& plan_of(const Params& params) { return *static_cast<const RowPlan*>(params[0].object.get()); }
-
-[[noreturn]] void fail_unequal(const Op& op, const Shape& a, const Shape& b) {
-  fail(ErrorKind::invalid_argument, "vectorized_map: the results of all rows must have one shape; ", op.public_name(), " gives ", a,
-       " for one row and ", b, " for another. Bring them to one shape (tf.pad), or use tf.map_fn with a RaggedTensorSpec as "
-       "fn_output_signature.");
-}
-
-// The parameters with symbolic ones replaced by what is known of them now; `at(k)` gives the k-th.
-template <class At> Params params_with(const RowPlan& plan, const Params& own, At at) {
-  if (plan.places.empty()) return own;
-  Params told = Params::sized(own.size());
-  for (int p = 0; p < int(own.size()); ++p) told.mutable_at(p) = own[p];
-  for (size_t k = 0; k < plan.places.size(); ++k) {
-    int place = plan.places[k];
-    told.mutable_at(place) = resolved_param(own[place], at(k));
-  }
-  return told;
-}
-
-// Once for every row; the results stacked.
-std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows) {
-  std::vector<SmallVector<Tensor, 2>> parts;
-  for (size_t i = 0; i < in.size(); ++i) parts.push_back(plan.batched[i] ? unstack(in[i], 0) : SmallVector<Tensor, 2>());
-  auto part = [&](size_t i, int64_t row) -> const Tensor& { return plan.batched[i] ? parts[i][size_t(row)] : in[i]; };
-  std::vector<SmallVector<Tensor, 8>> results(plan.specs.size());
-  for (int64_t row = 0; row < rows; ++row) {
-    SmallVector<Tensor, 4> one;
-    for (size_t i = 0; i < plan.inputs; ++i) one.push_back(part(i, row));
-    Params params = params_with(plan, own, [&](size_t k) { return part(plan.inputs + k, row); });
-    SmallVector<Tensor, 2> out = run_all(*plan.op, one, params);
-    for (size_t j = 0; j < results.size(); ++j) {
-      if (!results[j].empty() && !(results[j][0].shape() == out[j].shape())) fail_unequal(*plan.op, results[j][0].shape(), out[j].shape());
-      results[j].push_back(out[j]);
-    }
-  }
-  std::vector<Tensor> stacked;
-  for (size_t j = 0; j < results.size(); ++j) stacked.push_back(stack(results[j], 0));
-  return stacked;
-}
-
-// Operations whose kernel runs other operations: it can be traced, as far as it looks at no values of rows.
-bool is_program(const Op& op) {
-  std::string_view name = op.name;
-  return name == "Deferred" || name == "DeferredTangent" || is_control_op(op);
-}
-
-bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows, std::vector<Tensor>& result) {
-  Graph graph;
-  BatchedValues given;
-  {
-    EnterStage stage(&graph);
-    PauseRecording unheard;
-    SmallVector<Tensor, 4> one;
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (plan.batched[i]) {
-        given.tensors.push_back(in[i]);
-        given.batched.push_back(true);
-      }
-      one.push_back(plan.batched[i] ? graph.add_input({in[i].dtype(), in[i].shape().slice(1, in[i].rank())}) : in[i]);
-    }
-    Call call(*plan.op, one, own);
-    try {
-      plan.op->kernel(call);
-    } catch (const Error&) {
-      forget_error();
-      return false;  // it looks at values; if something else is wrong, a row says so
-    }
-    for (const Tensor& t : call.out) graph.outputs.push_back(graph.id_of(t));
-  }
-  result = rows_of(run_batched(graph, given, rows), rows);
-  return true;
-}
-
-// A branch by row: each branch runs for the rows that take it, and the results come back into the order of the rows.
-std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::span<const Tensor> in) {
-  std::vector<std::shared_ptr<Graph>> branches = graphs_of(Node{plan.op, own, {}, 0, 0, {}, {}});
-  Ints chosen = read_ints(in[0].dtype() == DType::boolean ? cast(in[0], DType::int32) : in[0]);
-  std::vector<Ints> rows_by_branch(branches.size());
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    int64_t branch = chosen[size_t(row)], last = int64_t(branches.size()) - 1;
-    rows_by_branch[size_t(branch < 0 || branch > last ? last : branch)].push_back(row);
-  }
-  std::vector<SmallVector<Tensor, 8>> parts(plan.specs.size());
-  Ints places;  // of the rows among the results
-  places.resize(size_t(plan.rows));
-  int64_t done = 0;
-  for (size_t b = 0; b < branches.size(); ++b) {
-    const Ints& rows = rows_by_branch[b];
-    if (rows.empty()) continue;
-    int64_t count = int64_t(rows.size());
-    BatchedValues given;
-    for (size_t i = 1; i < in.size(); ++i) {
-      bool some = plan.batched[i] && count < plan.rows;
-      given.tensors.push_back(some ? gather(in[i], int_tensor(rows), 0, 0) : in[i]);
-      given.batched.push_back(plan.batched[i]);
-    }
-    std::vector<Tensor> out = rows_of(run_batched(*branches[b], given, count), count);
-    for (size_t j = 0; j < out.size(); ++j) {
-      Shape one = out[j].shape().slice(1, out[j].rank());
-      if (!parts[j].empty() && !(parts[j][0].shape().slice(1, parts[j][0].rank()) == one))
-        fail_unequal(*plan.op, parts[j][0].shape().slice(1, parts[j][0].rank()), one);
-      parts[j].push_back(out[j]);
-    }
-    for (int64_t row : rows) places[size_t(row)] = done++;
-  }
-  std::vector<Tensor> result;
-  for (auto& p : parts) result.push_back(p.size() == 1 ? p[0] : gather(concat(p, 0), int_tensor(places), 0, 0));
-  return result;
-}
-
-std::vector<Tensor> run_rows(const Params& params, std::span<const Tensor> in) {
-  const RowPlan& plan = plan_of(params);
-  Params own = params.without_first();
-  bool any = false, params_alike = true;
-  for (size_t i = 0; i < in.size(); ++i) {
-    any |= plan.batched[i];
-    if (i >= plan.inputs) params_alike &= !plan.batched[i];
-  }
-  BatchRule rule = any && params_alike ? find_batch_rule(*plan.op) : nullptr;
-  if (rule) {
-    Params told = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
-    BatchCall call{*plan.op, told, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs), plan.rows};
-    if (rule(call)) {
-      std::vector<Tensor> result;
-      for (const Tensor& t : call.out) result.push_back(call.same_for_all ? for_all_rows(t, plan.rows) : t);
-      return result;
-    }
-  }
-  if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
-  std::vector<Tensor> result;
-  if (any && plan.places.empty() && is_program(*plan.op) && thread_state().recorders.empty() && trace_rows(plan, own, in, plan.rows, result))
-    return result;
-  return run_each_row(plan, own, in, plan.rows);
-}
-
-const Op& batched_op = define_inner(Op{
-    .name = "Batched",
-    .arguments = {tensors("values", any_dtype)},
-    .infer_staged =
-        [](Call& call) {
-          const RowPlan& plan = plan_of(call.params);
-          for (const Spec& s : plan.specs)
-            call.returns(s.dtype, s.shape.known_rank() ? with_rows_in_front(plan.rows, s.shape) : Shape::unknown());
-        },
-    .kernel =
-        [](Call& call) {
-          PauseRecording unheard;
-          for (Tensor& t : run_rows(call.params, call.in)) call.out.push_back(std::move(t));
-        },
-    .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, [&](std::span<const Tensor> in) { return run_rows(c.params, in); }); },
-    .keep = keep_everything,
-    .stateful = true,
-    .rule_needs_values = true,
-});
-
-// The same for operations with an effect, which a graph keeps though nobody uses their outputs.
-const Op& batched_effect_op = [] () -> const Op& {
-  Op op = batched_op;
-  op.effect = true;
-  return define_inner(std::move(op));
-}();
-
-bool is_custom_gradient(const Op& op) { return std::string_view(op.name) == "CustomGradient"; }
-
-// The same for custom gradients, which give their first inputs: in forward mode the tangents of those.
-const Op& batched_custom_op = [] () -> const Op& {
-  Op op = batched_op;
-  op.jvp = [](RuleContext& c) {
-    const RowPlan& plan = plan_of(c.params);
-    for (size_t k = 0; k < plan.specs.size(); ++k) {
-      const Tensor& x_dot = c.x_dot(int(k));
-      if (x_dot) c.set(int(k), plan.batched[k] ? x_dot : for_all_rows(x_dot, plan.rows));
-    }
-  };
-  return define_inner(std::move(op));
-}();
 
 // ---- random numbers: every row draws its own, as it would in a loop
 
@@ -293,6 +107,7 @@ class BatchedRun {
       const Node& node = graph_.nodes[i];
       if (!needs.nodes[i]) continue;
       run_node(node);
+      if (auto it = graph_.overrides.find(int(i)); it != graph_.overrides.end()) run_node(override_node(node, it->second));
       for (ValueId v : node.inputs)
         if (needs.last_use[v] == int(i)) at_[v] = Tensor();
     }
@@ -305,6 +120,15 @@ class BatchedRun {
   }
 
  private:
+  // What stands behind a node whose rule is overridden, as a node with the same outputs.
+  static Node override_node(const Node& node, const Graph::Override& override_) {
+    Node behind{override_.op, override_.params, {}, node.first_output, node.outputs, {}, {}};
+    for (uint32_t k = 0; k < node.outputs; ++k) behind.inputs.push_back(node.first_output + k);
+    for (ValueId v : node.inputs) behind.inputs.push_back(v);
+    for (ValueId v : override_.more) behind.inputs.push_back(v);
+    return behind;
+  }
+
   void give(const Node& node, size_t k, Tensor t, bool batched) {
     at_[node.first_output + k] = std::move(t);
     batched_[node.first_output + k] = batched;
@@ -385,9 +209,7 @@ class BatchedRun {
       // An input stands for it; what kind of argument it is stays.
       own.mutable_at(p) = given.kind == Param::Kind::tensor ? Param(int64_t(given.argument_kind())) : given;
     }
-    bool kept = node.op->effect || std::string_view(node.op->name) == "Composition";  // what calls Python is not planned
-    const Op& batched_form = kept ? batched_effect_op : is_custom_gradient(*node.op) ? batched_custom_op : batched_op;
-    SmallVector<Tensor, 2> out = run_all(batched_form, in, Params::joined(Param(std::shared_ptr<void>(plan)), own));
+    SmallVector<Tensor, 2> out = run_by_row(std::move(plan), in, own);
     for (size_t k = 0; k < out.size(); ++k) give(node, k, out[k], true);
   }
 
@@ -410,57 +232,6 @@ class BatchedRun {
   std::vector<Tensor> at_;
   std::vector<uint8_t> batched_;
 };
-
-// ---- forward mode in many directions
-
-SmallVector<Tensor, 4> find_rows_of_tangents(const Call& call, std::span<const Tensor> x_dot, int64_t rows, TangentRule rule) {
-  Graph graph(static_cast<Graph*>(thread_state().stage), is_recording());
-  graph.names_nodes = false;
-  BatchedValues given;
-  SmallVector<bool, 8> flows;
-  bool traced = true;
-  {
-    EnterStage stage(&graph);
-    PauseRecording unheard;
-    SmallVector<Tensor, 4> one;
-    for (const Tensor& t : x_dot) {
-      one.push_back(t ? graph.add_input({t.dtype(), t.shape().slice(1, t.rank())}) : Tensor());
-      if (t) given.tensors.push_back(t), given.batched.push_back(true);
-    }
-    try {
-      for (const Tensor& t : rule(call, one)) {
-        flows.push_back(bool(t));
-        if (t) graph.outputs.push_back(graph.id_of(t));
-      }
-    } catch (const Error&) {
-      forget_error();
-      traced = false;
-    }
-  }
-  SmallVector<Tensor, 4> result;
-  if (traced) {
-    for (const Tensor& t : graph.captures) given.tensors.push_back(t), given.batched.push_back(false);
-    std::vector<Tensor> found = rows_of(run_batched(graph, given, rows), rows);
-    size_t next = 0;
-    for (bool yes : flows) result.push_back(yes ? found[next++] : Tensor());
-    return result;
-  }
-  std::vector<SmallVector<Tensor, 8>> parts(call.out.size());
-  for (int64_t row = 0; row < rows; ++row) {
-    SmallVector<Tensor, 4> one;
-    for (const Tensor& t : x_dot) one.push_back(t ? unstack(t, 0)[size_t(row)] : Tensor());
-    SmallVector<Tensor, 4> y_dot = rule(call, one);
-    for (size_t j = 0; j < parts.size(); ++j)
-      if (y_dot[j]) parts[j].push_back(y_dot[j]);
-  }
-  for (auto& p : parts) result.push_back(p.empty() ? Tensor() : stack(p, 0));
-  return result;
-}
-
-[[maybe_unused]] const bool serves_forward_mode = [] {
-  tangents_for_rows = find_rows_of_tangents;
-  return true;
-}();
 
 }  // namespace
 

@@ -120,6 +120,18 @@ def test_gradients_in_the_graph_take_the_override_and_tapes_in_it_do_not():
         assert slope(tf.square, 2.0) == [4.0]
 
 
+def test_overrides_inside_a_vectorized_map():
+    @tf.function
+    def f(x):
+        def row(r):
+            with overriding({"Square": "HundredFold"}):
+                return tf.square(r)
+
+        return tf.vectorized_map(row, tf.stack([x, 2.0 * x]))
+
+    assert slope(f, 2.0) == [300.0]
+
+
 def test_a_name_that_nobody_registered_is_an_error_when_it_is_needed():
     @tf.function
     def f(x):
