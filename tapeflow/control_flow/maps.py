@@ -77,6 +77,8 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
         _check_dtypes(outputs, _expected_dtypes(elems, signature))
     graph.capture_held_constants()
     graph.set_outputs(outputs)
+    for variable in graph.changing:
+        graph.read_itself(variable)
     captures = graph.captures
     for variable in graph.captured_variables:
         convert_to_tensor(variable)
