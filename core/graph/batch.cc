@@ -75,14 +75,13 @@ const Op& advance_rows_op = define_inner(Op{
 
 // ---- the walk
 
-// Whether running it again does or gives something else: it draws, writes, or calls Python for an effect.
+// It draws, writes, or calls Python for an effect.
 bool differs_by_row(const Node& node) {
   if (!node.op) return false;
   if (node.op == &advance_op() || node.op == &assign_op()) return true;
   if (!is_control_op(*node.op)) return node.op->effect;
-  for (const auto& graph : graphs_of(node))
-    if (std::any_of(graph->nodes.begin(), graph->nodes.end(), differs_by_row)) return true;
-  return false;
+  std::vector<std::shared_ptr<Graph>> graphs = graphs_of(node);
+  return std::any_of(graphs.begin(), graphs.end(), [](const auto& graph) { return differs_by_row(*graph); });
 }
 
 // A custom gradient gives its first inputs; if nobody listens, that is all it does.
@@ -234,6 +233,10 @@ class BatchedRun {
 };
 
 }  // namespace
+
+bool differs_by_row(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) { return differs_by_row(node); });
+}
 
 std::vector<Obstacle> find_obstacles(const Graph& graph, std::span<const bool> batched_inputs) {
   std::vector<uint8_t> batched(graph.values.size());

@@ -21,6 +21,13 @@ Tensor for_all_rows(const Tensor&, int64_t rows);
 // The outputs of such a run, all with the rows in front.
 std::vector<Tensor> rows_of(const BatchedValues&, int64_t rows);
 
+// The same as one operation, which counts the rows when it runs. Inputs that are `sliced` have the rows in front, or 1, if they are
+// the same for all. The graph may not draw random numbers or have effects.
+SmallVector<Tensor, 2> call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
+
+// Whether running the graph for another row does or gives something else though the inputs are the same.
+bool differs_by_row(const Graph&);
+
 // What stands against doing a node for all rows at once: it runs once per row, or gives a variable another value by every row.
 struct Obstacle {
   int node;

@@ -28,34 +28,37 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     [3., 3.]
     """
     flat = _checked_elements(elems)
-    counts = [x.shape[0] if x.shape.rank else None for x in flat]
-    if None in counts:
+    if any(x.shape.rank is None for x in flat):
         return staged_map(fn, elems, None, "vectorized_map")
-    rows = max(counts)
-    batched = [count == rows for count in counts]
-    slices = [x if whole else x[0] for x, whole in zip(flat, batched)]
-    specs = [(x.dtype, x.shape[1:]) for x in flat]
-
-    def apply(*row: Any) -> Any:
-        result = fn(nest.pack_sequence_as(elems, list(row)))
-        return result, [None if x is None else convert_to_tensor(x) for x in nest.flatten(result)]
-
-    graph = FuncGraph(_core.current_graph())
-    _core.keep_followed(graph, True)
-    with building(graph):
-        result, leaves = apply(*[graph.add_input(dtype, shape) for dtype, shape in specs])
-    _core.keep_followed(graph, False)
+    graph, result, leaves = _traced(fn, elems, flat)
     outputs = [x for x in leaves if x is not None]
     graph.set_outputs(outputs)
-    batched += [False] * len(graph.captures)
+    counts = [x.shape[0] for x in flat]
+    if None in counts and _core.differs_by_row(graph):
+        return staged_map(fn, elems, None, "vectorized_map")
+    rows = -1 if None in counts else max(counts)
+    sliced = [count == rows or rows < 0 for count in counts]
+    batched = sliced + [False] * len(graph.captures)
     _report(graph, batched, fallback_to_while_loop, warn)
     for variable in graph.captured_variables:
         convert_to_tensor(variable)  # the tapes around hear of the reading
     if rows == 0:
         found = iter([zeros([0, *x.shape], x.dtype) for x in outputs])
     else:
+        slices = [x if yes else x[0] for x, yes in zip(flat, sliced)]
         found = iter(_core.call_batched(graph, [*slices, *graph.captures], batched, rows))
     return nest.pack_sequence_as(result, [None if x is None else next(found) for x in leaves])
+
+
+def _traced(fn: Callable[[Any], Any], elems: Any, flat: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """The graph of `fn` for one slice, what it returned, and the tensors in that."""
+    graph = FuncGraph(_core.current_graph())
+    _core.keep_followed(graph, True)
+    with building(graph):
+        result = fn(nest.pack_sequence_as(elems, [graph.add_input(x.dtype, x.shape[1:]) for x in flat]))
+        leaves = [None if x is None else convert_to_tensor(x) for x in nest.flatten(result)]
+    _core.keep_followed(graph, False)
+    return graph, result, leaves
 
 
 def _checked_elements(elems: Any) -> list[Any]:

@@ -156,6 +156,26 @@ def test_a_first_dimension_of_one_is_for_all():
     assert tf.vectorized_map(lambda e: e * 2.0, one).shape == [1, 3]
 
 
+def test_the_number_of_slices_is_counted_when_the_function_runs():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None, 3])])
+    def mapped(a, b):
+        return tf.vectorized_map(lambda e: tf.sin(e[0]) * tf.reduce_sum(e[1]), (a, b))
+
+    for a, b in ((X, X), (X[:1], X), (X, X[:1]), (X[:1], X[:1])):
+        np.testing.assert_allclose(mapped(a, b), np.sin(a) * np.sum(b, 1, keepdims=True), rtol=1e-5)
+    assert mapped(X[:0], X[:0]).shape == [0, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be equal, or 1; got 4 and 2"):
+        mapped(X, X[:2])
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = mapped(X, X[:1])
+    np.testing.assert_allclose(tape.gradient(y, X)[1:], np.cos(X)[1:] * 2.5, rtol=1e-5)
+    draw = tf.function(
+        lambda x: tf.vectorized_map(lambda r: tf.random.normal([]), x), input_signature=[tf.TensorSpec([None])]
+    )
+    assert len(np.unique(draw(tf.zeros([9])))) == 9
+
+
 def test_no_slices():
     assert tf.vectorized_map(lambda r: r[:2] * 2.0, tf.zeros([0, 3])).shape == [0, 2]
 
