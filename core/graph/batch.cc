@@ -186,7 +186,7 @@ class BatchedRun {
       settle(node, in, none, places, &params);
     }
     Call call(*node.op, in.subspan(0, node.inputs.size()), params);
-    if (!thread_state().stage || !run_deferred(call)) dispatch(call);
+    if (!thread_state().stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
     for (size_t k = 0; k < call.out.size(); ++k) give(node, k, call.out[k], false);
   }
 

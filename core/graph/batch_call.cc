@@ -4,7 +4,9 @@
 
 #include "autodiff/deferred.h"
 #include "graph/batch.h"
+#include "graph/batch_rows.h"
 #include "graph/batch_rules.h"
+#include "graph/jacobian.h"
 
 namespace tapeflow {
 namespace {
@@ -75,6 +77,14 @@ const Op& batched_call_op = define_inner(Op{
 });
 
 }  // namespace
+
+bool expand_rows(Call& call) {
+  if (!std::all_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.size() >= 0; })) return false;
+  if (&call.op != &batched_call_op) return expand_row_plan(call) || expand_jacobian(call);
+  if (count_rows(plan_of(call.params), call.in) == 0) return false;
+  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
 
 SmallVector<Tensor, 2> call_batched(std::shared_ptr<Graph> graph, std::span<const Tensor> in, std::span<const bool> sliced) {
   auto plan = std::make_shared<CallPlan>();

@@ -1,6 +1,7 @@
 // Running an operation row by row, branches for the rows that take them, and programs as one traced graph.
 #include "graph/batch_rows.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "autodiff/deferred.h"
@@ -62,7 +63,8 @@ std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::sp
 }
 
 bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows, std::vector<Tensor>& result) {
-  Graph graph;
+  Graph graph(static_cast<Graph*>(thread_state().stage), is_recording());
+  graph.names_nodes = false;
   BatchedValues given;
   {
     EnterStage stage(&graph);
@@ -84,6 +86,7 @@ bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> 
     }
     for (const Tensor& t : call.out) graph.outputs.push_back(graph.id_of(t));
   }
+  for (const Tensor& t : graph.captures) given.tensors.push_back(t), given.batched.push_back(false);
   result = rows_of(run_batched(graph, given, rows), rows);
   return true;
 }
@@ -125,28 +128,28 @@ std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::sp
   return result;
 }
 
+// By the rule of the operation; false if there is none for this call.
+bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor> in, std::vector<Tensor>& result) {
+  const bool *first = plan.batched.begin(), *params_from = first + plan.inputs, *end = plan.batched.end();
+  bool any = std::count(first, params_from, true) > 0, params_alike = std::count(params_from, end, true) == 0;
+  BatchRule rule = any && params_alike ? find_batch_rule(*plan.op) : nullptr;
+  if (!rule) return false;
+  Params told = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
+  if (told.has_tensor()) return false;
+  BatchCall call{*plan.op, told, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs), plan.rows};
+  if (!rule(call)) return false;
+  for (const Tensor& t : call.out) result.push_back(call.same_for_all ? for_all_rows(t, plan.rows) : t);
+  return true;
+}
+
 std::vector<Tensor> run_rows(const Params& params, std::span<const Tensor> in) {
   const RowPlan& plan = plan_of(params);
   Params own = params.without_first();
-  bool any = false, params_alike = true;
-  for (size_t i = 0; i < in.size(); ++i) {
-    any |= plan.batched[i];
-    if (i >= plan.inputs) params_alike &= !plan.batched[i];
-  }
-  BatchRule rule = any && params_alike ? find_batch_rule(*plan.op) : nullptr;
-  if (rule) {
-    Params told = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
-    BatchCall call{*plan.op, told, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs), plan.rows};
-    if (rule(call)) {
-      std::vector<Tensor> result;
-      for (const Tensor& t : call.out) result.push_back(call.same_for_all ? for_all_rows(t, plan.rows) : t);
-      return result;
-    }
-  }
-  if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
   std::vector<Tensor> result;
-  if (any && plan.places.empty() && is_program(*plan.op) && thread_state().recorders.empty() && trace_rows(plan, own, in, plan.rows, result))
-    return result;
+  if (run_by_rule(plan, own, in, result)) return result;
+  bool any = std::count(plan.batched.begin(), plan.batched.end(), true) > 0;
+  if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
+  if (any && plan.places.empty() && is_program(*plan.op) && trace_rows(plan, own, in, plan.rows, result)) return result;
   return run_each_row(plan, own, in, plan.rows);
 }
 
@@ -193,10 +196,24 @@ const Op& batched_custom_op = [] () -> const Op& {
 
 }  // namespace
 
+bool expand_row_plan(Call& call) {
+  if (&call.op != &batched_op && &call.op != &batched_effect_op && &call.op != &batched_custom_op) return false;
+  const RowPlan& plan = plan_of(call.params);
+  Params own = call.params.without_first();
+  std::vector<Tensor> result;
+  bool waited = plan.places.empty() && is_program(*plan.op) && !is_control_op(*plan.op);
+  if (!run_by_rule(plan, own, call.in, result) && !(waited && trace_rows(plan, own, call.in, plan.rows, result))) return false;
+  for (Tensor& t : result) call.out.push_back(std::move(t));
+  return true;
+}
+
 SmallVector<Tensor, 2> run_by_row(std::shared_ptr<RowPlan> plan, std::span<const Tensor> in, const Params& own) {
   bool kept = plan->op->effect || std::string_view(plan->op->name) == "Composition";  // what calls Python is not planned
   const Op& form = kept ? batched_effect_op : is_custom_gradient(*plan->op) ? batched_custom_op : batched_op;
-  return run_all(form, in, Params::joined(Param(std::static_pointer_cast<void>(std::move(plan))), own));
+  Params params = Params::joined(Param(std::static_pointer_cast<void>(std::move(plan))), own);
+  Call call(form, in, params);
+  if (!thread_state().stage || !expand_rows(call)) dispatch(call);
+  return std::move(call.out);
 }
 
 }  // namespace tapeflow

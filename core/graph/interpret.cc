@@ -3,6 +3,7 @@
 
 #include "autodiff/deferred.h"
 #include "base/parallel.h"
+#include "graph/batch.h"
 #include "graph/run.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
@@ -217,7 +218,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
     Call call(*node.op, in, params);
-    if (!stage || !run_deferred(call)) dispatch(call);
+    if (!stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
     if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);

@@ -53,11 +53,19 @@ Rows rows_of_target(const Shape& target, bool by_example) {
   return {examples, examples ? target.elements() / examples : 0};
 }
 
-int64_t chunk_of(const Graph& graph, int64_t wanted, int64_t rows) {
+// What is captured, the values of the way forward, stands for values of the way back whose size was not known while tracing.
+int64_t chunk_of(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, int64_t wanted, int64_t rows) {
   if (wanted > 0) return std::min(wanted, rows);
-  int64_t largest = 1;
-  for (const Value& v : graph.values)
-    if (v.node != Value::kConstant && v.tensor.size() > 0) largest = std::max(largest, int64_t(v.tensor.bytes()));
+  int64_t largest = std::max<int64_t>(1, int64_t(like.bytes()));
+  bool known = true;
+  for (const Value& v : graph.values) {
+    if (v.node == Value::kConstant) continue;
+    known &= v.tensor.size() >= 0;
+    if (v.tensor.size() >= 0) largest = std::max(largest, int64_t(v.tensor.bytes()));
+  }
+  if (!known)
+    for (const Tensor& t : captures)
+      if (t.size() >= 0) largest = std::max(largest, int64_t(t.bytes()));
   return std::clamp<int64_t>(kChunkBytes / largest, 1, std::max<int64_t>(1, rows));
 }
 
@@ -90,7 +98,7 @@ Tensor shaped(const Tensor& stacked, const Shape& target, bool by_example) {
 
 std::vector<Tensor> run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example, int64_t wanted_chunk) {
   Rows rows = rows_of_target(like.shape(), by_example);
-  int64_t chunk = chunk_of(graph, wanted_chunk, rows.count);
+  int64_t chunk = chunk_of(graph, like, captures, wanted_chunk, rows.count);
   std::vector<SmallVector<Tensor, 8>> parts(graph.outputs.size());
   for (int64_t first = 0; first < rows.count; first += chunk) {
     int64_t count = std::min(chunk, rows.count - first);
@@ -193,6 +201,15 @@ std::vector<Tensor> empty_jacobian(Tape& tape, const JacobianRequest& request) {
 
 }  // namespace
 
+bool expand_jacobian(Call& call) {
+  if (&call.op != &rows_op) return false;
+  const RowsPlan& plan = plan_of(call.params);
+  int64_t rows = rows_of_target(call.in[0].shape(), plan.by_example).count;
+  if (rows == 0 || chunk_of(*plan.graph, call.in[0], call.in.subspan(1), plan.chunk, rows) < rows) return false;
+  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
 std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
   bool staged = thread_state().stage, known = request.like.size() >= 0;
   Rows rows = known ? rows_of_target(request.like.shape(), request.by_example) : Rows{1, -1};
@@ -204,7 +221,7 @@ std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
     return walk_for_every_row(tape, request);
   }
   const Graph& graph = *walk.graph;
-  bool at_once = !staged || (known && chunk_of(graph, request.chunk, rows.count) == rows.count);
+  bool at_once = !staged || (known && chunk_of(graph, request.like, graph.captures, request.chunk, rows.count) == rows.count);
   if (at_once) return spread_over(walk.reached, run_walk(graph, request.like, graph.captures, request.by_example, request.chunk));
   SmallVector<Tensor, 8> in{request.like};
   for (const Tensor& t : graph.captures) in.push_back(t);

@@ -18,4 +18,8 @@ constexpr int64_t kChunkBytes = 4 << 20;
 // (by example: of which the first dimension is left out); empty where there is no path.
 std::vector<Tensor> find_jacobian(Tape&, const JacobianRequest&);
 
+// If a call is a Jacobian that waited for the shape of its target, which is known now, and one chunk is enough, puts its operations
+// in its place: sets call.out.
+bool expand_jacobian(Call&);
+
 }  // namespace tapeflow

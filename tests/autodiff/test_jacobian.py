@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow.control_flow.tracing import trace_body
 
 
 def jacobian(function, x, **options):
@@ -257,3 +258,16 @@ def test_jacobian_through_control_flow_in_a_function():
     expected = row_by_row(function, x)
     np.testing.assert_allclose(jacobian(function, x), expected, rtol=1e-5)
     np.testing.assert_allclose(tf.function(lambda v: jacobian(function, v))(x), expected, rtol=1e-5)
+
+
+def test_a_jacobian_that_waited_for_shapes_becomes_nodes_when_they_are_known():
+    @tf.function(input_signature=[tf.TensorSpec([None, 5])])
+    def function(x):
+        return jacobian(lambda v: tf.tanh(v @ MATRIX), x)
+
+    def nodes(rows):
+        graph, _ = trace_body(function, None, [(tf.float32, tf.TensorShape([rows, 5]))])
+        return {graph.node(i)[0] for i in range(graph.node_count)}
+
+    assert "JacobianRows" in nodes(None)
+    assert not nodes(2) & {"JacobianRows", "Batched", "Deferred"}
