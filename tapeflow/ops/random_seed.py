@@ -149,6 +149,8 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
             stream = _new_stream(first, second)
             if first is None or seed is not None:
                 _seeds.stream_by_operation[operation, first, second] = stream
+        if graph is not None:  # it lives as long as the graph, which asks for the variables that it changes
+            graph.__dict__.setdefault("streams", []).append(stream)
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)
     return key, counter

@@ -1,15 +1,26 @@
 """`tf.map_fn` in a graph: every slice sees what the slices before it have changed."""
 
 import numpy as np
+import pytest
 
 import tapeflow as tf
 
 
-def test_every_slice_draws_its_own_numbers():
+@pytest.mark.parametrize("seed", [7, None])
+def test_every_slice_draws_its_own_numbers(seed):
     def drawn(x):
         return tf.map_fn(lambda r: tf.random.normal([]), x)
 
-    for function in (tf.function(drawn), tf.function(drawn, input_signature=[tf.TensorSpec([None, 3])])):
+    @tf.function
+    def looped(x):
+        numbers = tf.TensorArray(tf.float32, 4)
+        for i in tf.range(4):
+            numbers = numbers.write(i, tf.random.normal([]))
+        return numbers.stack()
+
+    tf.random.set_seed(seed)
+    open_ended = tf.function(drawn, input_signature=[tf.TensorSpec([None, 3])])
+    for function in (tf.function(drawn), open_ended, looped):
         assert len(np.unique([function(tf.ones([4, 3])), function(tf.ones([4, 3]))])) == 8
 
 
