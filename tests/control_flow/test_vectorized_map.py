@@ -207,6 +207,8 @@ def test_every_slice_draws_its_own_numbers():
     tf.random.set_seed(7)
     np.testing.assert_array_equal(tf.vectorized_map(lambda r: tf.random.normal([2]), X), together)
     assert not np.array_equal(again, together)
+    assert len(np.unique(together)) == 8
+    tf.random.set_seed(None)
 
 
 GENERATOR = tf.random.Generator.from_seed(3)
