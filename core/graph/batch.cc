@@ -106,7 +106,8 @@ class BatchedRun {
       const Node& node = graph_.nodes[i];
       if (!needs.nodes[i]) continue;
       run_node(node);
-      if (auto it = graph_.overrides.find(int(i)); it != graph_.overrides.end()) run_node(override_node(node, it->second));
+      if (!graph_.overrides.empty())
+        if (auto it = graph_.overrides.find(int(i)); it != graph_.overrides.end()) run_node(override_node(node, it->second));
       for (ValueId v : node.inputs)
         if (needs.last_use[v] == int(i)) at_[v] = Tensor();
     }

@@ -168,8 +168,9 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
     if (!node.op || !(needs.nodes[i] || (effects && node.op->effect))) continue;
     needs.nodes[i] = 1;
     for_each_operand(node, [&](ValueId v) { use(v, i); });
-    if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end())
-      for (ValueId v : it->second.more) use(v, i);
+    if (!graph.overrides.empty())
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end())
+        for (ValueId v : it->second.more) use(v, i);
   }
   return needs;
 }
@@ -221,7 +222,8 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     if (!stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
-    if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);
+    if (!graph.overrides.empty())
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);
