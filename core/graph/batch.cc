@@ -91,7 +91,8 @@ bool shows_inputs(const Op& op) {
 
 class BatchedRun {
  public:
-  BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows) : graph_(graph), rows_(rows), at_(graph.values.size()), batched_(graph.values.size()) {
+  BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows)
+      : graph_(graph), rows_(rows), at_(graph.values.size()), batched_(graph.values.size()) {
     for (size_t i = 0; i < graph.values.size(); ++i)
       if (graph.values[i].node == Value::kConstant) at_[i] = graph.values[i].tensor;
     for (size_t i = 0; i < inputs.tensors.size(); ++i) {

@@ -18,7 +18,9 @@ bool plain(const BatchCall& c, Product* p) {
   const Params& f = c.params;
   bool adjoint = f.flag(2) || f.flag(3), conjugates = adjoint && complexes.has(c.in[0].dtype());
   *p = {f.flag(0) || f.flag(2), f.flag(1) || f.flag(3)};
-  return !conjugates && c.in[0].dtype() == c.in[1].dtype() && (f.size() <= kOutputType || f[kOutputType].is_none() || f.dtype(kOutputType) == c.in[0].dtype());
+  DType given = c.in[0].dtype();
+  bool widens = int(f.size()) > kOutputType && !f[kOutputType].is_none() && f.dtype(kOutputType) != given;
+  return !conjugates && !widens && given == c.in[1].dtype();
 }
 
 // One matrix times a vector per row, or a matrix per row times one matrix: one product for all rows.
@@ -49,15 +51,7 @@ bool as_one_product(BatchCall& c) {
 bool multiplying(BatchCall& c) {
   if (as_one_product(c)) return true;
   int most = std::max(c.row_rank(0), c.row_rank(1));
-  auto aligned = [&](size_t i) {
-    int rank = c.row_rank(i);
-    if (!c.batched[i] || rank == most) return c.in[i];
-    Shape wide{c.rows};
-    for (int k = rank; k < most; ++k) wide.append(1);
-    for (int64_t d : c.row_shape(i)) wide.append(d);
-    return reshape(c.in[i], wide);
-  };
-  c.run_same({aligned(0), aligned(1)}, c.params);
+  c.run_same({c.with_rank(0, most), c.with_rank(1, most)}, c.params);
   return true;
 }
 

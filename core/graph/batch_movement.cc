@@ -57,10 +57,7 @@ bool ensuring_shape(BatchCall& c) {
 
 bool spreading(BatchCall& c) {
   const Ints& wanted = c.params.ints(0);
-  Shape row = c.row_shape(0), wide{c.rows};
-  for (int i = row.rank(); i < int(wanted.size()); ++i) wide.append(1);
-  for (int64_t d : row) wide.append(d);
-  c.run_same({reshape(c.in[0], wide)}, {Param(in_front(c.rows, wanted))});
+  c.run_same({c.with_rank(0, int(wanted.size()))}, {Param(in_front(c.rows, wanted))});
   return true;
 }
 

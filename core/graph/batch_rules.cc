@@ -19,6 +19,14 @@ SmallVector<Tensor, 4> BatchCall::all_with_rows() const {
   return result;
 }
 
+Tensor BatchCall::with_rank(size_t i, int rank) const {
+  if (!batched[i] || row_rank(i) == rank) return in[i];
+  Shape wide{rows};
+  for (int k = row_rank(i); k < rank; ++k) wide.append(1);
+  for (int64_t d : row_shape(i)) wide.append(d);
+  return reshape(in[i], wide);
+}
+
 Params BatchCall::with_param(int i, Param value) const {
   Params changed = Params::sized(params.size());
   for (int k = 0; k < int(params.size()); ++k) changed.mutable_at(k) = k == i ? value : params[k];
@@ -50,17 +58,7 @@ bool broadcasting(BatchCall& c) {
   int most = 0;
   for (size_t i = 0; i < c.in.size(); ++i) most = std::max(most, c.row_rank(i));
   SmallVector<Tensor, 4> in;
-  for (size_t i = 0; i < c.in.size(); ++i) {
-    int rank = c.row_rank(i);
-    if (!c.batched[i] || rank == most) {
-      in.push_back(c.in[i]);
-      continue;
-    }
-    Shape wide{c.rows};
-    for (int k = rank; k < most; ++k) wide.append(1);
-    for (int64_t d : c.row_shape(i)) wide.append(d);
-    in.push_back(reshape(c.in[i], wide));
-  }
+  for (size_t i = 0; i < c.in.size(); ++i) in.push_back(c.with_rank(i, most));
   c.run_same(in, c.params);
   return true;
 }

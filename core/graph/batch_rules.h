@@ -19,9 +19,11 @@ struct BatchCall {
   // Input i with the rows in front, whether or not it depends on them.
   Tensor with_rows(size_t i) const;
   SmallVector<Tensor, 4> all_with_rows() const;
+  // Input i as it is, if it is the same for all rows; otherwise with ones behind the rows, so that a row has this rank.
+  Tensor with_rank(size_t i, int rank) const;
   // The operation itself, on other inputs and with other parameters.
   void run_same(std::span<const Tensor> inputs, const Params& changed) { out = run_all(op, inputs, changed); }
-  void run_same(std::initializer_list<Tensor> inputs, const Params& changed) { out = run_all(op, std::span(inputs.begin(), inputs.size()), changed); }
+  void run_same(std::initializer_list<Tensor> inputs, const Params& changed) { run_same(std::span(inputs.begin(), inputs.size()), changed); }
   // The parameters with one of them replaced.
   Params with_param(int i, Param value) const;
 };
