@@ -102,15 +102,15 @@ class BatchedRun {
   }
 
   BatchedValues run() {
-    Needs needs = find_needs(graph_, graph_.outputs, true, {}, at_);
+    needs_ = find_needs(graph_, graph_.outputs, true, {}, at_);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (!needs.nodes[i]) continue;
+      if (!needs_.nodes[i]) continue;
       run_node(node);
       if (!graph_.overrides.empty())
         if (auto it = graph_.overrides.find(int(i)); it != graph_.overrides.end()) run_node(override_node(node, it->second));
       for (ValueId v : node.inputs)
-        if (needs.last_use[v] == int(i)) at_[v] = Tensor();
+        if (needs_.last_use[v] == int(i)) at_[v] = Tensor();
     }
     BatchedValues result;
     for (ValueId v : graph_.outputs) {
@@ -201,9 +201,12 @@ class BatchedRun {
     for (bool b : batched) plan->batched.push_back(b);
     for (int p : places) plan->places.push_back(p);
     for (uint32_t k = 0; k < node.outputs; ++k) {
+      if (needs_.last_use[node.first_output + k] < 0) continue;
       const Tensor& row = graph_.values[node.first_output + k].tensor;
+      plan->used.push_back(k);
       plan->specs.push_back({row.dtype(), row.shape()});
     }
+    SmallVector<size_t, 2> used = plan->used;
     Params own = Params::sized(node.params.size());
     for (int p = 0; p < int(own.size()); ++p) {
       const Param& given = node.params[p];
@@ -211,7 +214,7 @@ class BatchedRun {
       own.mutable_at(p) = given.kind == Param::Kind::tensor ? Param(int64_t(given.argument_kind())) : given;
     }
     SmallVector<Tensor, 2> out = run_by_row(std::move(plan), in, own);
-    for (size_t k = 0; k < out.size(); ++k) give(node, k, out[k], true);
+    for (size_t j = 0; j < out.size(); ++j) give(node, used[j], out[j], true);
   }
 
   void assign(const Node& node, std::span<const Tensor> in, bool any) {
@@ -230,6 +233,7 @@ class BatchedRun {
 
   const Graph& graph_;
   int64_t rows_;
+  Needs needs_;
   std::vector<Tensor> at_;
   std::vector<uint8_t> batched_;
 };

@@ -53,8 +53,9 @@ std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::sp
     Params params = params_with(plan, own, [&](size_t k) { return part(plan.inputs + k, row); });
     SmallVector<Tensor, 2> out = run_all(*plan.op, one, params);
     for (size_t j = 0; j < results.size(); ++j) {
-      if (!results[j].empty() && !(results[j][0].shape() == out[j].shape())) fail_unequal(*plan.op, results[j][0].shape(), out[j].shape());
-      results[j].push_back(out[j]);
+      const Tensor& t = out[plan.used[j]];
+      if (!results[j].empty() && !(results[j][0].shape() == t.shape())) fail_unequal(*plan.op, results[j][0].shape(), t.shape());
+      results[j].push_back(t);
     }
   }
   std::vector<Tensor> stacked;
@@ -84,7 +85,7 @@ bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> 
       forget_error();
       return false;  // it looks at values; if something else is wrong, a row says so
     }
-    for (const Tensor& t : call.out) graph.outputs.push_back(graph.id_of(t));
+    for (size_t k : plan.used) graph.outputs.push_back(graph.id_of(call.out[k]));
   }
   for (const Tensor& t : graph.captures) given.tensors.push_back(t), given.batched.push_back(false);
   result = rows_of(run_batched(graph, given, rows), rows);
@@ -109,17 +110,18 @@ std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::sp
     if (rows.empty()) continue;
     int64_t count = int64_t(rows.size());
     BatchedValues given;
-    for (size_t i = 1; i < in.size(); ++i) {
+    for (size_t i = 1; i <= branches[b]->inputs.size(); ++i) {
       bool some = plan.batched[i] && count < plan.rows;
       given.tensors.push_back(some ? gather(in[i], int_tensor(rows), 0, 0) : in[i]);
       given.batched.push_back(plan.batched[i]);
     }
     std::vector<Tensor> out = rows_of(run_batched(*branches[b], given, count), count);
-    for (size_t j = 0; j < out.size(); ++j) {
-      Shape one = out[j].shape().slice(1, out[j].rank());
+    for (size_t j = 0; j < parts.size(); ++j) {
+      const Tensor& t = out[plan.used[j]];
+      Shape one = t.shape().slice(1, t.rank());
       if (!parts[j].empty() && !(parts[j][0].shape().slice(1, parts[j][0].rank()) == one))
         fail_unequal(*plan.op, parts[j][0].shape().slice(1, parts[j][0].rank()), one);
-      parts[j].push_back(out[j]);
+      parts[j].push_back(t);
     }
     for (int64_t row : rows) places[size_t(row)] = done++;
   }
@@ -138,7 +140,7 @@ bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor>
   if (told.has_tensor()) return false;
   BatchCall call{*plan.op, told, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs), plan.rows};
   if (!rule(call)) return false;
-  for (const Tensor& t : call.out) result.push_back(call.same_for_all ? for_all_rows(t, plan.rows) : t);
+  for (size_t k : plan.used) result.push_back(call.same_for_all ? for_all_rows(call.out[k], plan.rows) : call.out[k]);
   return true;
 }
 
@@ -186,9 +188,10 @@ const Op& batched_custom_op = [] () -> const Op& {
   Op op = batched_op;
   op.jvp = [](RuleContext& c) {
     const RowPlan& plan = plan_of(c.params);
-    for (size_t k = 0; k < plan.specs.size(); ++k) {
+    for (size_t j = 0; j < plan.used.size(); ++j) {
+      size_t k = plan.used[j];
       const Tensor& x_dot = c.x_dot(int(k));
-      if (x_dot) c.set(int(k), plan.batched[k] ? x_dot : for_all_rows(x_dot, plan.rows));
+      if (x_dot) c.set(int(j), plan.batched[k] ? x_dot : for_all_rows(x_dot, plan.rows));
     }
   };
   return define_inner(std::move(op));

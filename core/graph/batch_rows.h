@@ -12,10 +12,12 @@ struct RowPlan {
   int64_t rows;
   SmallVector<bool, 8> batched;  // per input, and then per parameter that is an input
   SmallVector<int, 2> places;    // of the parameters that are inputs
-  SmallVector<Spec, 2> specs;    // of a row of each output
+  SmallVector<size_t, 2> used;   // the outputs that somebody uses; the others are not given
+  SmallVector<Spec, 2> specs;    // of a row of each of them
   bool by_branch = false;        // branches whose rows may run in any order
 };
 
+// The outputs that are used, for all rows.
 SmallVector<Tensor, 2> run_by_row(std::shared_ptr<RowPlan>, std::span<const Tensor> in, const Params& own);
 
 // If a call is Batched, and has a rule that can be applied now, applies it: sets call.out.

@@ -169,8 +169,10 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
     needs.nodes[i] = 1;
     for_each_operand(node, [&](ValueId v) { use(v, i); });
     if (!graph.overrides.empty())
-      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end())
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) {
         for (ValueId v : it->second.more) use(v, i);
+        for (uint32_t k = 0; k < node.outputs; ++k) use(node.first_output + k, i);
+      }
   }
   return needs;
 }

@@ -227,6 +227,11 @@ def test_results_of_different_shapes():
     )
 
 
+def test_only_results_that_are_used_must_have_one_shape():
+    places = tf.vectorized_map(lambda r: tf.unique(r)[1], tf.constant([[5, 5], [1, 2]]), warn=False)
+    np.testing.assert_array_equal(places, [[0, 0], [0, 1]])
+
+
 def test_assignments():
     v = tf.Variable(1.0)
     with pytest.raises(
