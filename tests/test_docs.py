@@ -12,6 +12,11 @@ def test_the_tape_in_100_lines_runs():
     exec(compile(block, "tape_in_100_lines.md", "exec"), {})
 
 
+def test_the_program_about_many_rows_runs():
+    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "many_rows.md").read_text(), re.DOTALL)
+    exec(compile(block, "many_rows.md", "exec"), {})
+
+
 def test_the_readmes_first_program_runs(capsys):
     block = re.findall(r"```python\n(.*?)```", (DOCS.parent / "README.md").read_text(), re.DOTALL)[0]
     exec(compile(block, "README.md", "exec"), {})

@@ -122,7 +122,13 @@ SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> 
   return y_dot;
 }
 
+SmallVector<Tensor, 4> find_tangents(const Call& call, std::span<const Tensor> x_dot) {
+  return !call.op.rule_of_its_own && waits(call) ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
+}
+
 }  // namespace
+
+SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const Tensor> x_dot, int64_t rows, TangentRule) = nullptr;
 
 ForwardAccumulator::~ForwardAccumulator() { stop(); }
 
@@ -182,8 +188,7 @@ void ForwardAccumulator::record(const Call& call) {
   while (mine < recorders.size() && recorders[mine] != this) ++mine;
   PauseRecording inner(mine);
 
-  bool deferred = !op.rule_of_its_own && waits(call);
-  SmallVector<Tensor, 4> y_dot = deferred ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
+  SmallVector<Tensor, 4> y_dot = rows_ < 0 ? find_tangents(call, x_dot) : tangents_for_rows(call, x_dot, rows_, find_tangents);
   for (size_t j = 0; j < call.out.size(); ++j)
     if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }

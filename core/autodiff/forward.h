@@ -6,9 +6,17 @@
 
 namespace tapeflow {
 
+// The tangents of an operation's outputs from those of its inputs, for one direction; and for many directions at once,
+// which graph/batch_directions.cc knows.
+using TangentRule = SmallVector<Tensor, 4> (*)(const Call&, std::span<const Tensor> x_dot);
+extern SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const Tensor> x_dot, int64_t rows, TangentRule);
+
 class ForwardAccumulator final : public Recorder, public Watcher {
  public:
   ForwardAccumulator() : Watcher(Kind::accumulator) {}
+  // Tangents have this many rows in front, one for each direction, from now on.
+  void follow_directions(int64_t rows) { rows_ = rows; }
+  int64_t directions() const { return rows_; }  // negative: one, without a dimension of its own
   ~ForwardAccumulator();
 
   void start();
@@ -27,6 +35,7 @@ class ForwardAccumulator final : public Recorder, public Watcher {
 
  private:
   std::vector<Tensor> tangents_;  // by value index
+  int64_t rows_ = -1;
   bool recording_ = false;
 };
 

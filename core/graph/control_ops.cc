@@ -95,7 +95,9 @@ void check_can_run_again(const RuleContext& c, const char* who) {
 
 // The node that made the history, which a gradient now asks for, is told so.
 void ask_node(const RuleContext& c) {
-  Symbol place = c.kept_outputs[size_t(c.outputs() - 1)].body()->symbol();
+  const Tensor& history = c.kept_outputs[size_t(c.outputs() - 1)];
+  if (!history.symbolic()) return;
+  Symbol place = history.body()->symbol();
   auto& graph = *static_cast<Graph*>(place.graph);
   Node& node = graph.nodes[size_t(graph.values[place.value].node)];
   Ints asked;

@@ -19,8 +19,12 @@ Graph::~Graph() {
 
 bool Graph::takes(const Call& call) const {
   if (takes_everything_ || call.op.stateful || call.op.effect || call.params.has_tensor()) return true;
-  for (const Tensor& t : call.in)
+  for (const Tensor& t : call.in) {
     if (t.symbolic()) return true;
+    if (call.op.gradient == Gradient::none) continue;
+    for (const Recorder* r : listening)
+      if (r->follows(t)) return true;
+  }
   return false;
 }
 

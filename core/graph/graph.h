@@ -77,6 +77,9 @@ class Graph final : public Stage {
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
   std::vector<VariableBody*> changing;
   bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
+  // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which those
+  // recorders hear of when the graph runs.
+  std::vector<const Recorder*> listening;
   bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
@@ -86,6 +89,14 @@ class Graph final : public Stage {
   std::unordered_map<int, std::vector<int>> controls;
   std::vector<int> control_scope;  // of the nodes that are made now
   void enter_controls(std::vector<int> nodes);
+  // Operations that stand behind nodes when this graph is differentiated as a whole, by node: each takes the node's outputs,
+  // its inputs and more values of the graph, gives the outputs, and has another rule.
+  struct Override {
+    const Op* op;
+    Params params;
+    std::vector<ValueId> more;
+  };
+  std::unordered_map<int, Override> overrides;
   // The value of a variable after the node `update` has run.
   Tensor read_after(VariableBody&, int update);
   const ValueId* find_read(const VariableBody&) const;

@@ -3,7 +3,9 @@
 
 #include "autodiff/deferred.h"
 #include "base/parallel.h"
+#include "graph/batch.h"
 #include "graph/control_ops.h"
+#include "graph/run.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
@@ -86,8 +88,9 @@ const Op& assign_variable_op = define_inner(Op{
     .effect = true,
 });
 
-// A parameter that was a tensor while tracing: its elements, if they are there now.
-Param resolved(const Param& p, Tensor t) {
+}  // namespace
+
+Param resolved_param(const Param& p, Tensor t) {
   if (t.symbolic()) {
     Param open(std::move(t), p.argument_kind());
     auto* stage = static_cast<const Graph*>(thread_state().stage);
@@ -103,8 +106,6 @@ Param resolved(const Param& p, Tensor t) {
     default: return Param(read_ints(t));
   }
 }
-
-}  // namespace
 
 bool& replaying() {
   static thread_local bool yes = false;
@@ -132,8 +133,49 @@ void apply_update(VariableBody& v, const Tensor& t, Update update) {
   v.value = update == Update::add ? add(v.value, t) : subtract(v.value, t);
 }
 
+// The outputs of a node, passed through the operation that overrides its rule.
+static void override_rule(const Graph::Override& override_, const Node& node, std::span<const Tensor> in,
+                          std::span<const Tensor> at, Call& call) {
+  auto value = [&](ValueId v) {
+    for (size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k] == v) return in[k];
+    return v >= node.first_output && v < node.first_output + node.outputs ? call.out[v - node.first_output] : at[v];
+  };
+  SmallVector<Tensor, 8> all;
+  for (const Tensor& t : call.out) all.push_back(t);
+  for (const Tensor& t : in) all.push_back(t);
+  for (ValueId v : override_.more) all.push_back(value(v));
+  call.out = run_all(*override_.op, all, override_.params);
+}
+
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs) {
   return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
+}
+
+Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes, std::span<const Tensor> at) {
+  size_t count = graph.nodes.size();
+  Needs needs{std::vector<uint8_t>(count, 0), std::vector<int>(graph.values.size(), -1)};
+  auto use = [&](ValueId v, size_t by) {
+    if (needs.last_use[v] < 0) needs.last_use[v] = int(by);
+    if (!at[v] && graph.values[v].node >= 0) needs.nodes[size_t(graph.values[v].node)] = 1;
+  };
+  for (ValueId v : wanted) use(v, count);
+  for (int node : nodes) needs.nodes[size_t(node)] = 1;
+  for (size_t i = count; i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    if (needs.nodes[i] && !graph.controls.empty())
+      if (auto it = graph.controls.find(int(i)); it != graph.controls.end())
+        for (int before : it->second) needs.nodes[size_t(before)] = 1;
+    if (!node.op || !(needs.nodes[i] || (effects && node.op->effect))) continue;
+    needs.nodes[i] = 1;
+    for_each_operand(node, [&](ValueId v) { use(v, i); });
+    if (!graph.overrides.empty())
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) {
+        for (ValueId v : it->second.more) use(v, i);
+        for (uint32_t k = 0; k < node.outputs; ++k) use(node.first_output + k, i);
+      }
+  }
+  return needs;
 }
 
 std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(ValueId, const Tensor&)> see) {
@@ -142,32 +184,14 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (graph.values[i].node == Value::kConstant) at[i] = graph.values[i].tensor;
   for (size_t i = 0; i < excerpt.given.size(); ++i) at[excerpt.given[i]] = excerpt.tensors[i];
-  // What is needed, and by which node last.
-  std::vector<int> last(graph.values.size(), -1);
-  std::vector<uint8_t> needed(count, 0);
-  auto use = [&](ValueId v, size_t by) {
-    if (last[v] < 0) last[v] = int(by);
-    if (!at[v] && graph.values[v].node >= 0) needed[size_t(graph.values[v].node)] = 1;
-  };
-  for (ValueId v : excerpt.wanted) use(v, count);
-  for (int node : excerpt.nodes) needed[size_t(node)] = 1;
-  for (size_t i = count; i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    if (needed[i] && !graph.controls.empty())
-      if (auto it = graph.controls.find(int(i)); it != graph.controls.end())
-        for (int before : it->second) needed[size_t(before)] = 1;
-    if (!node.op || !(needed[i] || (excerpt.effects && node.op->effect))) continue;
-    needed[i] = 1;
-    for_each_operand(node, [&](ValueId v) { use(v, i); });
-  }
-
+  Needs needs = find_needs(graph, excerpt.wanted, excerpt.effects, excerpt.nodes, at);
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (at[i]) see(ValueId(i), at[i]);
   auto* stage = static_cast<Graph*>(thread_state().stage);
   SmallVector<Tensor, 4> in;
   for (size_t i = 0; i < count; ++i) {
     const Node& node = graph.nodes[i];
-    if (!needed[i]) continue;
+    if (!needs.nodes[i]) continue;
     if (node.op == &read_op) {
       VariableBody& variable = variable_in(node.params[0]);
       if (!variable.value && !thread_state().stage) fail_uninitialized(variable);
@@ -192,17 +216,19 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
       params = Params::sized(node.params.size());
       for (int p = 0; p < int(params.size()); ++p) {
         const Param& given = node.params[p];
-        params.mutable_at(p) = given.kind == Param::Kind::tensor ? resolved(given, at[given.tensor().body()->symbol().value]) : given;
+        params.mutable_at(p) = given.kind == Param::Kind::tensor ? resolved_param(given, at[given.tensor().body()->symbol().value]) : given;
       }
     }
     for (ValueId v : node.inputs)
-      if (last[v] == int(i)) at[v] = Tensor();
+      if (needs.last_use[v] == int(i)) at[v] = Tensor();
     if (!stage && is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
-    if (!stage || !run_deferred(call)) dispatch(call);
+    if (!stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
+    if (!graph.overrides.empty())
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);

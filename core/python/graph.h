@@ -6,5 +6,6 @@
 namespace tapeflow::python {
 
 const std::shared_ptr<Graph>& checked_graph(PyObject*);  // throws if it is not a graph
+void add_batching(PyObject* module);  // see batch.cc
 
 }  // namespace tapeflow::python

@@ -4,7 +4,7 @@
 #include "kernels/blas.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
-#include "python/common.h"
+#include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
@@ -136,6 +136,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_location(module.get());
     add_numerics_type(module.get());
     add_graph_types(module.get());
+    add_batching(module.get());
     add_composition_type(module.get());
     add_function_type(module.get());
     return module.release();

@@ -7,6 +7,7 @@
 
 #include "autodiff/forward.h"
 #include "autodiff/numerics.h"
+#include "graph/jacobian.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
@@ -184,7 +185,6 @@ bool wants_zeros(PyObject* unconnected) {
        "; it must be 'none', 'zero' or a tf.UnconnectedGradients.");
 }
 
-constexpr int64_t kRowsWorthTracing = 4;
 constexpr const char* kUsedUp =
     "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). Make the tape with "
     "persistent=True to ask it more than once.";
@@ -271,39 +271,17 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   });
 }
 
-// The walk back as a graph from the cotangent to the gradients, so that many cotangents need it only once. `reached` says
-// which sources have one. Null if a rule written in Python does not like symbolic tensors.
-std::shared_ptr<Graph> trace_back(Tape& tape, ValueIndex target, const Spec& spec, std::span<const ValueIndex> sources,
-                                  std::span<const Shape> shapes, std::vector<bool>& reached) {
-  auto graph = std::make_shared<Graph>();
-  EnterStage stage(graph.get());
-  PauseRecording unheard;
-  Tensor dy = graph->add_input(spec);
-  try {
-    std::vector<Cotangent> flow = tape.gradient(std::span(&target, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
-    for (size_t s = 0; s < flow.size(); ++s) {
-      reached.push_back(bool(flow[s]));
-      if (flow[s]) graph->outputs.push_back(graph->id_of(densified(flow[s], shapes[s])));
-    }
-  } catch (const Error&) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  return graph;
-}
-
-// _jacobian_rows(target, sources, batched): for each element of the target (of one example of it, if batched) the
-// gradient by each source, stacked: along a new first dimension, or a new second one if batched. None where there is
-// no path. Sources are a flat list.
-PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
+// _jacobian(target, sources, by_example, chunk): the Jacobian of the target (of each example of it) by each source of a flat
+// list; None where there is no path.
+PyObject* tape_jacobian(PyObject* self, PyObject* args) {
   PyObject *target, *source_list;
-  int batched;
-  if (!PyArg_ParseTuple(args, "OO!p:_jacobian_rows", &target, &PyList_Type, &source_list, &batched)) return nullptr;
+  int by_example;
+  long long chunk;
+  if (!PyArg_ParseTuple(args, "OO!pL:_jacobian", &target, &PyList_Type, &source_list, &by_example, &chunk)) return nullptr;
   return guarded([&]() -> PyObject* {
     Tape& tape = tape_of(self);
     if (tape.used_up()) fail(ErrorKind::runtime, kUsedUp);
     Ref t = resolve_or_fail(target, "GradientTape.jacobian");
-    Spec spec = spec_of_resolved(t.get());
     SmallVector<ValueIndex, 8> sources;
     SmallVector<Shape, 4> shapes;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(source_list); ++i) {
@@ -313,42 +291,17 @@ PyObject* tape_jacobian_rows(PyObject* self, PyObject* args) {
     }
     ValueIndex index = is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get()));
     if (tape.recording() && !tape.persistent()) tape.stop();
-    bool flows = differentiable.has(spec.dtype);
-    int64_t examples = batched ? spec.shape[0] : 1, rows = flows && examples ? spec.shape.elements() / examples : 0;
-    std::vector<SmallVector<Tensor, 8>> parts(sources.size());
-    Tensor one = flows ? Tensor::number(spec.dtype, 1) : Tensor();
-    size_t size = size_of(spec.dtype);
-    if (flows && rows == 0) {  // no rows to stack, but whether there is a path decides between None and an empty result
-      Tensor dy = zeros(spec.dtype, spec.shape);
-      std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
-      for (size_t s = 0; s < flow.size(); ++s)
-        if (flow[s]) parts[s].push_back(zeros(spec.dtype, Shape{0}));
-    }
-    std::shared_ptr<Graph> graph;
-    std::vector<bool> reached;
-    if (rows >= kRowsWorthTracing && !is_recording() && !thread_state().stage)
-      graph = trace_back(tape, index, spec, sources, std::span(shapes.begin(), shapes.size()), reached);
-    for (int64_t r = 0; r < rows; ++r) {
-      Tensor dy = zeros(spec.dtype, spec.shape);
-      for (int64_t e = 0; e < examples; ++e) std::memcpy(static_cast<char*>(dy.mutable_raw()) + size_t(e * rows + r) * size, one.raw(), size);
-      if (graph) {
-        std::vector<Tensor> found = run_graph(*graph, std::span(&dy, 1));
-        for (size_t s = 0, next = 0; s < sources.size(); ++s)
-          if (reached[s]) parts[s].push_back(std::move(found[next++]));
-        continue;
-      }
-      std::vector<Cotangent> flow = tape.gradient(std::span(&index, 1), std::span(&spec, 1), std::span(&dy, 1), sources, true);
-      for (size_t s = 0; s < flow.size(); ++s)
-        if (flow[s]) parts[s].push_back(densified(flow[s], shapes[s]));
-    }
+    std::vector<Tensor> jacobians(sources.size());
+    if (differentiable.has(dtype_of_resolved(t.get())))
+      jacobians = find_jacobian(tape, {index, operand(t.get()), sources, std::span(shapes.begin(), shapes.size()), bool(by_example), int64_t(chunk)});
     bool strict = reinterpret_cast<TapeObject*>(self)->strict;
-    for (size_t s = 0; strict && s < parts.size(); ++s)
-      if (parts[s].empty() && rows)
+    for (size_t s = 0; strict && s < jacobians.size(); ++s)
+      if (!jacobians[s])
         checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, target, PyList_GET_ITEM(source_list, Py_ssize_t(s)), nullptr));
     if (!tape.persistent()) tape.use_up();
     Ref result = checked(PyList_New(0));
-    for (auto& p : parts) {
-      Ref item = p.empty() ? Ref::share(Py_None) : checked(wrap(stack(p, batched ? 1 : 0)));
+    for (const Tensor& j : jacobians) {
+      Ref item = j ? checked(wrap(j)) : Ref::share(Py_None);
       if (PyList_Append(result.get(), item.get()) < 0) throw_python_error();
     }
     return result.release();
@@ -513,7 +466,7 @@ PyMethodDef tape_methods[] = {
     {"_reset_at", tape_reset_at, METH_NOARGS, nullptr},
     {"_forgot", tape_forgot, METH_O, nullptr},
     {"_elsewhere", tape_elsewhere, METH_O, nullptr},
-    {"_jacobian_rows", tape_jacobian_rows, METH_VARARGS, nullptr},
+    {"_jacobian", tape_jacobian, METH_VARARGS, nullptr},
     {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
      "Derivatives of `target` by each of `sources`, in the structure of `sources`.\n\n"
@@ -573,8 +526,12 @@ PyObject* accumulator_watch(PyObject* self, PyObject* args) {
     Ref x = resolve_or_fail(primal, "ForwardAccumulator");
     Spec spec = spec_of_resolved(x.get());
     Tensor t = to_tensor(tangent, spec.dtype, DType::invalid, "ForwardAccumulator");
-    if (!(t.shape() == spec.shape))
-      fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal; got ", t.shape(), " for ", spec.shape);
+    int64_t directions = accumulator_of(self).directions();
+    Shape wanted = spec.shape;
+    if (directions >= 0) wanted.insert(0, directions);
+    if (!(t.shape() == wanted))
+      fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal", directions >= 0 ? ", with the directions in front" : "",
+           "; got ", t.shape(), " for ", spec.shape, ". Shapes ", t.shape(), " and ", wanted, " are incompatible");
     if (!differentiable.has(spec.dtype)) warn("warn_watched_dtype", spec.dtype);
     if (is_variable(x.get()))
       accumulator_of(self).watch(variable_of(x.get()), t);
@@ -591,6 +548,17 @@ PyObject* accumulator_jvp(PyObject* self, PyObject* o) {
     return wrap(t);
   });
 }
+PyObject* accumulator_follow_directions(PyObject* self, PyObject* count) {
+  return guarded([&]() -> PyObject* {
+    accumulator_of(self).follow_directions(to_integer(count, "ForwardAccumulator", "tangents"));
+    Py_RETURN_NONE;
+  });
+}
+// The number of directions as the dimensions that tangents have in front: none, or one.
+PyObject* accumulator_directions(PyObject* self, void*) {
+  int64_t count = accumulator_of(self).directions();
+  return count < 0 ? PyTuple_New(0) : Py_BuildValue("(L)", static_cast<long long>(count));
+}
 PyObject* accumulator_recording(PyObject* self, void*) { return PyBool_FromLong(accumulator_of(self).recording()); }
 
 PyMethodDef accumulator_methods[] = {
@@ -598,10 +566,12 @@ PyMethodDef accumulator_methods[] = {
     {"__exit__", method(accumulator_exit), METH_FASTCALL, nullptr},
     {"_watch", accumulator_watch, METH_VARARGS, nullptr},
     {"_tangent", accumulator_jvp, METH_O, nullptr},
+    {"_follow_directions", accumulator_follow_directions, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef accumulator_properties[] = {
     {"_recording", accumulator_recording, nullptr, nullptr, nullptr},
+    {"_directions", accumulator_directions, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot accumulator_slots[] = {
@@ -746,6 +716,15 @@ const Op& traced_custom_op() {
   return op;
 }
 
+std::shared_ptr<TracedRule> traced_rule_from(int outputs, int inputs, PyObject* graph, PyObject* kinds) {
+  auto rule = std::make_shared<TracedRule>();
+  rule->graph = checked_graph(graph);
+  rule->outputs = outputs;
+  rule->inputs = inputs;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+  return rule;
+}
+
 // record_traced(outputs, inputs, captures, graph, kinds): the same for a rule that was traced into a graph.
 PyObject* record_traced(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *captures, *graph, *kinds;
@@ -753,11 +732,7 @@ PyObject* record_traced(PyObject*, PyObject* args) {
                         &PyList_Type, &kinds))
     return nullptr;
   return guarded([&] {
-    auto rule = std::make_shared<TracedRule>();
-    rule->graph = checked_graph(graph);
-    rule->outputs = int(PyList_GET_SIZE(outputs));
-    rule->inputs = int(PyList_GET_SIZE(inputs));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+    auto rule = traced_rule_from(int(PyList_GET_SIZE(outputs)), int(PyList_GET_SIZE(inputs)), graph, kinds);
     SmallVector<Tensor, 8> in;
     for (PyObject* list : {outputs, inputs, captures})
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) in.push_back(operand(PyList_GET_ITEM(list, i)));
@@ -813,6 +788,29 @@ PyObject* record_operation(PyObject*, PyObject* args) {
   });
 }
 
+// override_gradient(graph, node, rule, traced): another rule for a node, for those who differentiate the graph as a whole. `rule`
+// goes from the list of dy to that of dx; `traced` is None, or what it captures, its graph, and the kinds of the dx.
+PyObject* override_gradient(PyObject*, PyObject* args) {
+  PyObject *graph_object, *rule, *traced;
+  int number;
+  if (!PyArg_ParseTuple(args, "OiOO:override_gradient", &graph_object, &number, &rule, &traced)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *checked_graph(graph_object);
+    const Node& node = graph.nodes[size_t(number)];
+    Graph::Override entry{&staged_custom_op(), {Param(shared(rule)), Param(shared(Py_None)), Param(int64_t(node.outputs))}, {}};
+    if (traced != Py_None) {
+      PyObject *captures, *rule_graph, *kinds;
+      if (!PyArg_ParseTuple(traced, "O!OO!", &PyList_Type, &captures, &rule_graph, &PyList_Type, &kinds)) throw_python_error();
+      auto own = traced_rule_from(int(node.outputs), int(node.inputs.size()), rule_graph, kinds);
+      entry.op = &traced_custom_op();
+      entry.params = {Param(std::static_pointer_cast<void>(own))};
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(captures); ++i) entry.more.push_back(graph.id_of(operand(PyList_GET_ITEM(captures, i))));
+    }
+    graph.overrides.insert_or_assign(number, std::move(entry));
+    Py_RETURN_NONE;
+  });
+}
+
 // A context in which no tape on this thread records (forward mode goes on), or nothing at all: StopRecording(True).
 struct StopObject {
   PyObject_HEAD
@@ -862,6 +860,7 @@ PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_reco
 
 PyMethodDef functions[] = {
     {"record_traced", record_traced, METH_VARARGS, nullptr},
+    {"override_gradient", override_gradient, METH_VARARGS, nullptr},
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},
     {"is_recording", tells_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
     {nullptr, nullptr, 0, nullptr},

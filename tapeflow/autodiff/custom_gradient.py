@@ -94,7 +94,7 @@ class _CustomGradient:
             return [*gradients, *variable_gradients]
 
         sources = [*flat_inputs, *variables]
-        traced = _traced_rule(flat_rule, flat_results, sources)
+        traced = trace_rule(flat_rule, flat_results, sources)
         if traced is not None:
             recorded = _core.record_traced(flat_results, sources, *traced)
         else:
@@ -207,7 +207,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     return custom_gradient if f is None else _CustomGradient(f)
 
 
-def _traced_rule(rule: Callable[..., Any], results: list[Any], sources: list[Any]) -> tuple[Any, Any, Any] | None:
+def trace_rule(rule: Callable[..., Any], results: list[Any], sources: list[Any]) -> tuple[Any, Any, Any] | None:
     """While tracing, the rule as a graph: what it captures, the graph, and which kind of gradient each source gets.
 
     None if nothing is traced, or if the rule cannot be called yet: then it is called when somebody asks for a gradient.

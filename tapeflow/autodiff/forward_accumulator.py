@@ -7,6 +7,7 @@ from typing import Any
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
+from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.enums import UnconnectedGradients
 from tapeflow.types.indexed_slices import IndexedSlices
@@ -26,6 +27,28 @@ class ForwardAccumulator(_core.ForwardAccumulator):
     __slots__ = ("__weakref__",)
 
     def __init__(self, primals: Any, tangents: Any) -> None:
+        self._follow(primals, tangents)
+
+    @classmethod
+    def _batch_accumulator(cls, primals: Any, tangents: Any) -> ForwardAccumulator:
+        """An accumulator along many directions at once: tangents, and what `jvp` gives, have them in front.
+
+        >>> x = tf.constant([2., 3.])
+        >>> with tf.autodiff.ForwardAccumulator._batch_accumulator(x, tf.eye(2)) as acc:
+        ...     y = x * x
+        >>> acc.jvp(y)
+        [[4., 0.], [0., 6.]]
+        """
+        accumulator = cls.__new__(cls, primals, tangents)
+        directions = [convert_to_tensor(t).shape for t in nest.flatten(tangents)]
+        if any(shape.rank == 0 for shape in directions):
+            raise ValueError("ForwardAccumulator: tangents of many directions must have a first dimension for them")
+        if directions:
+            accumulator._follow_directions(directions[0][0])
+        accumulator._follow(primals, tangents)
+        return accumulator
+
+    def _follow(self, primals: Any, tangents: Any) -> None:
         nest.assert_same_structure(primals, tangents)
         seen: set[int] = set()
         for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents)):
@@ -49,6 +72,8 @@ class ForwardAccumulator(_core.ForwardAccumulator):
                 rows = tangent_of(primal.values)
                 return rows if rows is None else IndexedSlices(rows, primal.indices, primal.dense_shape)
             tangent = self._tangent(primal)
-            return zeros(primal.shape, primal.dtype) if tangent is None and wants_zeros else tangent
+            if tangent is not None or not wants_zeros:
+                return tangent
+            return zeros([*self._directions, *primal.shape], primal.dtype)
 
         return nest.map_structure(tangent_of, primals)

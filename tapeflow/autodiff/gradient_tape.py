@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from tapeflow import _core, primitives
+from tapeflow import _core
 from tapeflow.diagnostics import tape_picture, tape_report
 from tapeflow.diagnostics.explanation import Explanation
 from tapeflow.diagnostics.why_none import explain, refuse_none
@@ -91,10 +92,14 @@ class GradientTape(_core.GradientTape):
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
+        *,
+        chunk_size: int | None = None,
     ) -> Any:
         """The derivative of every element of `target` by every element of each source.
 
-        Each result has the shape of the target followed by that of the source.
+        Each result has the shape of the target followed by that of the source. The elements of the target are worked
+        on together, `chunk_size` at a time; by default as many as keep the largest temporary tensor within 4 MB.
+        (`parallel_iterations` and `experimental_use_pfor` change nothing but what TensorFlow checks.)
 
         >>> x = tf.constant([1., 2.])
         >>> with tf.GradientTape() as tape:
@@ -106,12 +111,13 @@ class GradientTape(_core.GradientTape):
         self._refuse_loop(experimental_use_pfor, "jacobian")
         _refuse_structure(target, "jacobian")
         wants_zeros = _wants_zeros(unconnected_gradients)
-        target_shape = list(target.shape)
         flat_sources = nest.flatten(sources)
-        jacobians = [
-            _shaped(rows, source, target_shape + list(source.shape), wants_zeros)
-            for rows, source in zip(self._jacobian_rows(target, flat_sources, False), flat_sources)
-        ]
+        jacobians = self._jacobian(target, flat_sources, False, _checked_chunk(chunk_size))
+        if wants_zeros and None in jacobians:
+            jacobians = [
+                zeros([*target.shape, *source.shape], source.dtype) if found is None else found
+                for found, source in zip(jacobians, flat_sources)
+            ]
         return nest.pack_sequence_as(sources, jacobians)
 
     def batch_jacobian(
@@ -121,8 +127,12 @@ class GradientTape(_core.GradientTape):
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
+        *,
+        chunk_size: int | None = None,
     ) -> Any:
         """The Jacobian of each example: `target[i]` by `source[i]`, for tensors whose first dimension is a batch.
+
+        `chunk_size` elements of an example are worked on at a time, as in `jacobian`.
 
         >>> x = tf.constant([[1., 2.]])
         >>> with tf.GradientTape() as tape:
@@ -134,18 +144,16 @@ class GradientTape(_core.GradientTape):
         self._refuse_loop(experimental_use_pfor, "batch_jacobian")
         _refuse_structure(target, "batch_jacobian")
         _refuse_structure(source, "batch_jacobian")
-        shapes = list(target.shape), list(source.shape)
-        if len(shapes[0]) < 2 or len(shapes[1]) < 2 or shapes[0][0] != shapes[1][0]:
+        if not _share_batch(target.shape, source.shape):
             raise ValueError(
                 "batch_jacobian: `target` and `source` must have a rank of at least 2 and the same first dimension; "
                 f"got shapes {target.shape} and {source.shape}. Need first dimension of target shape and source shape "
                 "to match."
             )
-        _wants_zeros(
-            unconnected_gradients
-        )  # checked, but without a path the result is zeros either way, as in TensorFlow
-        (rows,) = self._jacobian_rows(target, [source], True)
-        return _shaped(rows, source, shapes[0] + shapes[1][1:], True)
+        # Checked, but without a path the result is zeros either way, as in TensorFlow.
+        _wants_zeros(unconnected_gradients)
+        (found,) = self._jacobian(target, [source], True, _checked_chunk(chunk_size))
+        return zeros([*target.shape, *source.shape[1:]], source.dtype) if found is None else found
 
     def _refuse_loop(self, experimental_use_pfor: bool, who: str) -> None:
         if not experimental_use_pfor and not self._persistent:
@@ -160,6 +168,15 @@ def _refuse_structure(value: Any, who: str) -> None:
         raise TypeError(f"GradientTape.{who}: one tensor or variable must be given; got a {type(value).__name__}")
 
 
+def _share_batch(target: Any, source: Any) -> bool:
+    """Whether two shapes have a first dimension that is the same, and something behind it, as far as is known."""
+    if 0 in (target.rank, source.rank) or 1 in (target.rank, source.rank):
+        return False
+    if None in (target.rank, source.rank) or None in (target[0], source[0]):
+        return True
+    return target[0] == source[0]
+
+
 def _wants_zeros(unconnected_gradients: Any) -> bool:
     try:
         return UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
@@ -167,11 +184,13 @@ def _wants_zeros(unconnected_gradients: Any) -> bool:
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
 
 
-def _shaped(rows: Any, source: Any, shape: list[int], wants_zeros: bool) -> Any:
-    """Stacked gradient rows as a Jacobian; None, or zeros, where there is no path."""
-    if rows is None:
-        return zeros(shape, source.dtype) if wants_zeros else None
-    return primitives.Reshape(rows, shape)
+def _checked_chunk(chunk_size: int | None) -> int:
+    """The number of rows at a time; 0 stands for the core's choice."""
+    if chunk_size is None:
+        return 0
+    if isinstance(chunk_size, bool) or not hasattr(chunk_size, "__index__") or operator.index(chunk_size) < 1:
+        raise ValueError(f"GradientTape.jacobian: chunk_size must be a positive integer or None; got {chunk_size!r}")
+    return operator.index(chunk_size)
 
 
 def _warn_watched(dtype: Any) -> None:

@@ -1,4 +1,4 @@
-"""A function applied along the first dimension: `tf.map_fn`, `tf.scan`, `tf.foldl`, `tf.foldr`, `tf.vectorized_map`."""
+"""A function applied along the first dimension: `tf.map_fn`, `tf.scan`, `tf.foldl`, `tf.foldr`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _row(elems: Any, flat: list[Any], position: Any) -> Any:
     return nest.pack_sequence_as(elems, [x[position] for x in flat])
 
 
-def _staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -> Any:
+def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -> Any:
     """One loop over the slices; `fn` is traced once, before it, to learn what it returns."""
     flat = _flat_elements(elems, who)
     outer = _core.current_graph()
@@ -78,6 +78,8 @@ def _staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) 
         _check_dtypes(outputs, _expected_dtypes(elems, signature))
     graph.capture_held_constants()
     graph.set_outputs(outputs)
+    for variable in graph.changing:
+        graph.read_itself(variable)
     captures = graph.captures
     for variable in graph.captured_variables:
         convert_to_tensor(variable)
@@ -166,7 +168,7 @@ def map_fn(
     if composite_maps.applies(elems, signature):
         return composite_maps.composite_map(fn, elems, signature)
     if _core.is_tracing():
-        return _staged_map(fn, elems, signature, "map_fn")
+        return staged_map(fn, elems, signature, "map_fn")
     rows = _rows_of(elems, "map_fn")
     expected = _expected_dtypes(elems, signature)
     results = [fn(row) for row in rows]
@@ -177,21 +179,6 @@ def map_fn(
     for result in results:
         _check_dtypes([convert_to_tensor(x) for x in nest.flatten(result)], expected)
     return _stacked(results)
-
-
-@public("vectorized_map")
-def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` applied to each slice along the first dimension; the results stacked. They may have any dtype.
-
-    >>> tf.vectorized_map(lambda x: tf.reduce_sum(x), tf.ones([2, 3]))
-    [3., 3.]
-    """
-    if _core.is_tracing():
-        return _staged_map(fn, elems, None, "vectorized_map")
-    rows = _rows_of(elems, "vectorized_map")
-    if not rows:
-        raise ValueError("vectorized_map: the first dimension must not be empty")
-    return _stacked([fn(row) for row in rows])
 
 
 @public("scan")

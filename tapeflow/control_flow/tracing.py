@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.autodiff.gradient_registry import NodeOverrides
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -22,6 +23,7 @@ class FuncGraph(_core.Graph):
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
+        self._overrides: NodeOverrides | None = None
 
     def first_value(self, tensor: Any) -> Any:
         """What a tensor is in the call that is traced, for a variable that begins with it."""
@@ -35,6 +37,19 @@ class FuncGraph(_core.Graph):
                 "request if this restriction inconveniences you."
             ) from error
         return value
+
+    @contextmanager
+    def gradient_overrides(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """A block in which operations of the given types take the gradients registered under the given names."""
+        if self._overrides is None:
+            self._overrides = NodeOverrides(self)
+        with self._overrides.block(op_type_map):
+            yield
+        self._overrides.install()
+
+    def overriding_rules(self) -> dict[int, Callable[[list[Any]], list[Any]]]:
+        """The rules that stand in place of the nodes' own."""
+        return {} if self._overrides is None else self._overrides.rules()
 
     def input_name(self, value: int) -> str:
         """The name of an input, as `x:0`."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, SimpleNamespace, TracebackType
 from typing import Any
 
-from tapeflow.control_flow import branches, loops, maps
+from tapeflow.control_flow import branches, loops, maps, vectorized_map
 from tapeflow.function import autograph_operators as operators
 from tapeflow.function.autograph_builtins import call_builtin
 from tapeflow.function.autograph_jumps import UnsupportedError
@@ -33,7 +33,7 @@ _LIBRARIES = frozenset(
 )
 _TAKES_FUNCTIONS = (
     maps.map_fn,
-    maps.vectorized_map,
+    vectorized_map.vectorized_map,
     maps.scan,
     maps.foldl,
     maps.foldr,

@@ -154,6 +154,8 @@ def draw_from(operation: Any, first: int | None, second: int | None, blocks: int
             stream = _new_stream(first, second)
             if kept:
                 _seeds.stream_by_operation[operation, first, second] = stream
+        if graph is not None:  # it lives as long as the graph, which asks for the variables that it changes
+            graph.__dict__.setdefault("streams", []).append(stream)
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)
     return key, counter

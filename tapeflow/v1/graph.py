@@ -9,7 +9,7 @@ from threading import local
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.autodiff.gradient_registry import gradient_overrides, registered_gradient
+from tapeflow.autodiff.gradient_registry import NodeOverrides
 from tapeflow.namespace import public
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor import Tensor
@@ -53,8 +53,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._collections: dict[Any, list[Any]] = {}
         self._node_by_name: dict[str, int] = {}
         self._named_nodes = 0
-        self._gradient_names: dict[int, str] = {}
-        self._open_overrides: list[tuple[int, dict[str, str]]] = []
+        self._overrides = NodeOverrides(self)
         self._begin_variables()
 
     # ---- the default graph
@@ -292,38 +291,21 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
-        """Operations inside take the gradients registered under other names."""
-        with gradient_overrides(op_type_map):
-            self._open_overrides.append((self.node_count, dict(op_type_map)))
-            try:
-                yield
-            finally:
-                self._note_overrides()
-                self._open_overrides.pop()
+        """Operations inside take the gradients registered under other names.
 
-    def _note_overrides(self) -> None:
-        for first, name_by_type in reversed(self._open_overrides):
-            for i in range(first, self.node_count):
-                facts = self.node(i)
-                kind = operation_of(self, i).type if facts is not None else None
-                if kind in name_by_type:
-                    self._gradient_names.setdefault(i, name_by_type[kind])
+        While a `tf.function` is traced, the operations of the function do.
+        """
+        traced = _core.current_graph()
+        if traced is None or traced is self or not hasattr(traced, "gradient_overrides"):
+            with self._overrides.block(op_type_map):
+                yield
+        else:
+            with traced.gradient_overrides(op_type_map):
+                yield
 
     def overriding_rules(self) -> dict[int, Callable[[list[Any]], list[Any]]]:
         """The rules that stand in place of the nodes' own."""
-        self._note_overrides()
-        return {i: self._rule(i, name) for i, name in self._gradient_names.items()}
-
-    def _rule(self, number: int, name: str) -> Callable[[list[Any]], list[Any]]:
-        def rule(dys: list[Any]) -> list[Any]:
-            function = registered_gradient(name)
-            operation = operation_of(self, number)
-            if function is None:
-                return [None] * len(operation.inputs)
-            found = function(operation, *dys)
-            return list(found) if isinstance(found, list | tuple) else [found]
-
-        return rule
+        return self._overrides.rules()
 
     # ---- collections
 

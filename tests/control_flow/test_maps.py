@@ -1,0 +1,36 @@
+"""`tf.map_fn` in a graph: every slice sees what the slices before it have changed."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+@pytest.mark.parametrize("seed", [7, None])
+def test_every_slice_draws_its_own_numbers(seed):
+    def drawn(x):
+        return tf.map_fn(lambda r: tf.random.normal([]), x)
+
+    @tf.function
+    def looped(x):
+        numbers = tf.TensorArray(tf.float32, 4)
+        for i in tf.range(4):
+            numbers = numbers.write(i, tf.random.normal([]))
+        return numbers.stack()
+
+    tf.random.set_seed(seed)
+    open_ended = tf.function(drawn, input_signature=[tf.TensorSpec([None, 3])])
+    for function in (tf.function(drawn), open_ended, looped):
+        assert len(np.unique([function(tf.ones([4, 3])), function(tf.ones([4, 3]))])) == 8
+
+
+def test_a_variable_that_slices_change():
+    total = tf.Variable(1.0)
+
+    def doubled(x):
+        before = total * 1.0
+        total.assign(total * 2.0)
+        return x + before
+
+    np.testing.assert_array_equal(tf.function(lambda x: tf.map_fn(doubled, x))(tf.zeros([4])), [1.0, 2.0, 4.0, 8.0])
+    assert float(total) == 16.0
