@@ -1,0 +1,258 @@
+// Mean and variance in one operation, and their use: (x - mean) / sqrt(variance + epsilon) * scale + offset. Both have entries
+// of their own because composed they cost several times the passes over memory.
+#include <algorithm>
+#include <memory>
+
+#include "base/parallel.h"
+#include "ops/family.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr DTypes kWide = DTypes(DType::float32) | DType::float64;
+constexpr int64_t kChunk = 1 << 14;  // elements that one partial result covers
+
+// Statistics belong to rows (the last dimensions are put together) or to columns (the first ones are).
+enum class Layout { rows, columns, other };
+struct Table {
+  int64_t rows, columns;
+  Layout layout;
+};
+
+// x as a table whose statistics have the given shape, aligned with the last dimensions of x.
+Table table_of(const Shape& x, const Shape& statistics) {
+  int skip = x.rank() - statistics.rank();
+  auto together = [&](int i) { return x[i] != 1 && (i < skip || statistics[i - skip] == 1); };
+  auto apart = [&](int i) { return x[i] != 1 && !together(i); };
+  int first_together = x.rank(), last_together = -1, first_apart = x.rank(), last_apart = -1;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (together(i)) first_together = std::min(first_together, i), last_together = i;
+    if (apart(i)) first_apart = std::min(first_apart, i), last_apart = i;
+  }
+  if (last_together < 0 || x.elements() == 0) return {0, 0, Layout::other};
+  if (last_apart < first_together) return {x.elements(0, first_together), x.elements(first_together, x.rank()), Layout::rows};
+  if (last_together < first_apart) return {x.elements(0, first_apart), x.elements(first_apart, x.rank()), Layout::columns};
+  return {0, 0, Layout::other};
+}
+
+// Calls body(first row, last row, its partial sums) for fixed chunks of rows, in parallel; then adds up the partial sums of
+// `count` numbers each into `total`.
+template <class T, class Body> void over_chunks(const Table& t, int64_t count, T* total, Body body) {
+  int64_t height = std::max<int64_t>(1, kChunk / t.columns), chunks = (t.rows + height - 1) / height;
+  auto parts = std::make_unique<T[]>(size_t(chunks * count));
+  parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) body(c * height, std::min(t.rows, (c + 1) * height), parts.get() + c * count);
+  });
+  std::fill(total, total + count, T(0));
+  for (int64_t c = 0; c < chunks; ++c) vector_kernels<T>().accumulate(parts.get() + c * count, total, count);
+}
+
+template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* variance) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  if (t.layout == Layout::rows) {
+    parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* row = x + r * t.columns;
+        mean[r] = v.sum(row, t.columns) / T(t.columns);
+        variance[r] = v.squared_distance(row, mean[r], t.columns) / T(t.columns);
+      }
+    });
+    return true;
+  }
+  if (t.layout == Layout::other) return false;
+  over_chunks(t, t.columns, mean, [&](int64_t begin, int64_t end, T* sums) {
+    for (int64_t r = begin; r < end; ++r) v.accumulate(x + r * t.columns, sums, t.columns);
+  });
+  v.divide.vs(mean, T(t.rows), mean, t.columns);
+  over_chunks(t, t.columns, variance, [&](int64_t begin, int64_t end, T* sums) {
+    for (int64_t r = begin; r < end; ++r) v.accumulate_squared_distance(x + r * t.columns, mean, sums, t.columns);
+  });
+  v.divide.vs(variance, T(t.rows), variance, t.columns);
+  return true;
+}
+
+Shape with_ones(const char* who, const Shape& x, const Ints& axes) {
+  Shape kept = x;
+  for (int64_t a : axes) kept[normalize_axis(who, a, x.rank())] = 1;
+  return kept;
+}
+
+// Mean and variance over `axes`, which stay as dimensions of 1. The distance to the mean is the same whichever way the mean
+// moves, so the variance's derivative does not pass through it: dx = dmean / n + 2 (x - mean) dvariance / n.
+const Op& moments_op = define(Op{
+    .name = "Moments",
+    .arguments = {tensor("x", kWide), ints("axes")},
+    .infer =
+        [](Call& call) {
+          Shape kept = with_ones("moments", call.in[0].shape(), call.params.ints(0));
+          call.returns(call.in[0].dtype(), kept);
+          call.returns(call.in[0].dtype(), kept);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          Table table = table_of(x.shape(), call.out[0].shape());
+          auto direct = [&]<class T>(T*) {
+            return compute_moments(x.data<T>(), table, call.out[0].mutable_data<T>(), call.out[1].mutable_data<T>());
+          };
+          if (x.dtype() == DType::float32 ? direct(static_cast<float*>(nullptr)) : direct(static_cast<double*>(nullptr))) return;
+          PauseRecording paused;
+          Tensor count = Tensor::number(x.dtype(), call.out[0].size() ? double(x.size() / call.out[0].size()) : 1);
+          Ints axes = call.params.ints(0);
+          call.out[0] = divide(reduce_sum(x, axes, true), count);
+          call.out[1] = divide(reduce_sum(square(subtract(x, call.out[0])), axes, true), count);
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Tensor& x = c.x(0);
+          double count = c.y(0).size() ? double(x.size()) / double(c.y(0).size()) : 1;
+          Tensor dx;
+          if (c.has_dy(1)) dx = multiply(subtract(x, c.y(0)), scaled(c.dy(1), 2 / count));
+          if (c.has_dy(0)) dx = dx ? add(dx, scaled(c.dy(0), 1 / count)) : broadcast_to(scaled(c.dy(0), 1 / count), x.shape());
+          c.set(0, dx);
+        },
+    .keep = keep_input(0) | keep_output(0),
+});
+
+// The inputs of Normalize, in their order.
+enum { kX, kMean, kVariance, kScale, kOffset };
+
+// scale and offset are single numbers, or one number per column.
+bool plain_columns(const Shape& t, int64_t columns) {
+  return t.elements() == 1 || (t.elements() == columns && t.back() == columns);
+}
+Table normalize_table(const Shape& x, const Shape& mean, const Shape& variance, const Shape& scale, const Shape& offset) {
+  Table t = mean.rank() <= x.rank() && mean == variance ? table_of(x, mean) : Table{0, 0, Layout::other};
+  if (x.rank() == 0 || scale.rank() > x.rank() || offset.rank() > x.rank()) t.layout = Layout::other;
+  if (t.layout != Layout::other && (!plain_columns(scale, t.columns) || !plain_columns(offset, t.columns))) t.layout = Layout::other;
+  return t;
+}
+
+// A tensor's numbers, one for each column.
+template <class T> std::unique_ptr<T[]> spread_out(const Tensor& t, int64_t columns) {
+  auto result = std::make_unique_for_overwrite<T[]>(size_t(columns));
+  if (t.size() == 1) std::fill(result.get(), result.get() + columns, *t.data<T>());
+  else std::copy(t.data<T>(), t.data<T>() + columns, result.get());
+  return result;
+}
+template <class T> std::unique_ptr<T[]> factors_of(const Tensor& variance, double epsilon) {
+  auto result = std::make_unique_for_overwrite<T[]>(size_t(variance.size()));
+  vector_kernels<T>().add.vs(variance.data<T>(), T(epsilon), result.get(), variance.size());
+  vector_kernels<T>().rsqrt(result.get(), result.get(), variance.size());
+  return result;
+}
+
+template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
+  T* y = out.mutable_data<T>();
+  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
+  if (t.layout == Layout::columns) v.multiply.vv(factor.get(), scale.get(), factor.get(), t.columns);
+  parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = x + r * t.columns;
+      if (t.layout == Layout::rows) v.normalize_row(row, mean[r], factor[size_t(r)], scale.get(), offset.get(), y + r * t.columns, t.columns);
+      else v.normalize_columns(row, mean, factor.get(), offset.get(), y + r * t.columns, t.columns);
+    }
+  });
+}
+
+// All derivatives in one pass. `d` are the gradients of the inputs; those of scale and offset are per column.
+template <class T> void normalize_backwards(RuleContext& c, const Table& t, Tensor (&d)[5]) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  Tensor upstream = c.dy();
+  const T *x = c.x(kX).data<T>(), *dy = upstream.data<T>(), *mean = c.x(kMean).data<T>();
+  auto factor = factors_of<T>(c.x(kVariance), c.params.real(0)), scale = spread_out<T>(c.x(kScale), t.columns);
+  for (int i : {kX, kMean, kVariance}) d[i] = Tensor::allocate(c.dtype(0), c.x(i).shape());
+  for (int i : {kScale, kOffset}) d[i] = Tensor::allocate(c.dtype(0), {t.columns});
+  T *dx = d[kX].mutable_data<T>(), *d_mean = d[kMean].mutable_data<T>(), *d_variance = d[kVariance].mutable_data<T>();
+  T *d_scale = d[kScale].mutable_data<T>(), *d_offset = d[kOffset].mutable_data<T>();
+  auto both = std::make_unique<T[]>(size_t(2 * t.columns));
+  auto full = std::make_unique<T[]>(size_t(t.columns));  // factor times scale, of columns
+  if (t.layout == Layout::columns) v.multiply.vv(factor.get(), scale.get(), full.get(), t.columns);
+  over_chunks(t, 2 * t.columns, both.get(), [&](int64_t begin, int64_t end, T* sums) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t at = r * t.columns;
+      if (t.layout == Layout::columns) {
+        v.normalize_columns_grad(x + at, dy + at, mean, full.get(), dx + at, sums, sums + t.columns, t.columns);
+        continue;
+      }
+      T row[2], f = factor[size_t(r)];
+      v.normalize_row_grad(x + at, dy + at, mean[r], f, scale.get(), dx + at, sums, sums + t.columns, row, t.columns);
+      d_mean[r] = -f * row[0];
+      d_variance[r] = T(-0.5) * f * f * f * row[1];
+    }
+  });
+  std::copy(both.get(), both.get() + t.columns, d_scale);
+  std::copy(both.get() + t.columns, both.get() + 2 * t.columns, d_offset);
+  if (t.layout == Layout::columns)
+    for (int64_t j = 0; j < t.columns; ++j) {
+      T f = factor[size_t(j)], with_scale = full[size_t(j)];
+      d_mean[j] = -with_scale * d_offset[j];
+      d_variance[j] = T(-0.5) * f * f * with_scale * d_scale[j];
+      d_scale[j] *= f;
+    }
+}
+
+// The same with operations, for second order and for shapes that are no tables.
+void normalize_vjp_composed(RuleContext& c) {
+  Tensor dy = c.dy(), distance = subtract(c.x(kX), c.x(kMean));
+  Tensor factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
+  if (c.wants(kOffset)) c.set(kOffset, unbroadcast(dy, c.shape(kOffset)));
+  if (c.wants(kScale)) c.set(kScale, unbroadcast(multiply(multiply(dy, distance), factor), c.shape(kScale)));
+  Tensor scaled_dy = multiply(dy, c.x(kScale));
+  if (c.wants(kX) || c.wants(kMean)) {
+    Tensor dx = multiply(scaled_dy, factor);
+    if (c.wants(kX)) c.set(kX, unbroadcast(dx, c.shape(kX)));
+    if (c.wants(kMean)) c.set(kMean, negative(unbroadcast(dx, c.shape(kMean))));
+  }
+  if (c.wants(kVariance)) {
+    Tensor cubed = multiply(factor, square(factor));
+    c.set(kVariance, scaled(unbroadcast(multiply(multiply(scaled_dy, distance), cubed), c.shape(kVariance)), -0.5));
+  }
+}
+
+const Op& normalize_op = define(Op{
+    .name = "Normalize",
+    .arguments = {tensor("x", kWide), tensor("mean", kWide), tensor("variance", kWide), tensor("scale", kWide), tensor("offset", kWide), real("epsilon", 0)},
+    .infer =
+        [](Call& call) {
+          Shape shape = call.in[0].shape();
+          for (const Tensor& t : call.in) {
+            Shape both;
+            if (t.dtype() != call.in[0].dtype())
+              fail(ErrorKind::invalid_argument, "batch_normalization: all tensors must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+            if (!broadcast(shape, t.shape(), &both))
+              fail(ErrorKind::invalid_argument, "batch_normalization: Incompatible shapes: ", shape, " vs. ", t.shape());
+            shape = both;
+          }
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          double epsilon = call.params.real(0);
+          Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(), call.in[kScale].shape(), call.in[kOffset].shape());
+          if (t.layout != Layout::other)
+            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0]);
+          PauseRecording paused;
+          Tensor factor = reciprocal(sqrt(shifted(call.in[kVariance], epsilon)));
+          Tensor y = add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
+          call.out[0] = broadcast_to(y, call.out[0].shape());
+        },
+    .vjp =
+        [](RuleContext& c) {
+          Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));
+          bool heard = !thread_state().recorders.empty() || thread_state().stage || c.dy().symbolic();
+          if (heard || t.layout == Layout::other) return normalize_vjp_composed(c);
+          Tensor d[5];
+          (c.dtype(0) == DType::float32 ? normalize_backwards<float> : normalize_backwards<double>)(c, t, d);
+          for (int i : {kScale, kOffset})
+            if (c.wants(i)) d[i] = c.shape(i).elements() == 1 ? reduce_sum(d[i], {0}, false).view(c.shape(i)) : d[i].view(c.shape(i));
+          for (int i = 0; i < 5; ++i)
+            if (c.wants(i)) c.set(i, d[i]);
+        },
+    .keep = keep_all_inputs,
+});
+
+}  // namespace
+}  // namespace tapeflow
