@@ -98,12 +98,19 @@ def tf_batch_norm(tf, x, g, b):
     return tf.nn.batch_normalization(x, mean, variance, b, g, 1e-5)
 
 
+def torch_clip_by_global_norm(torch, *tensors):
+    norm = torch.linalg.norm(torch.stack(torch._foreach_norm(tensors)))
+    scale = 1.0 / torch.clamp(norm, min=1.0)
+    return [t * scale for t in tensors][0]  # noqa: RUF015, all are computed
+
+
 def torch_image(x):
     return x.permute(0, 3, 1, 2)
 
 
 # name: (arguments, Tapeflow, PyTorch); the gradient is asked for all arguments that are floating.
-ELEMENTWISE = "exp log1p sqrt rsqrt sin cos tan atan asinh erf lgamma digamma expm1 sinh sign floor abs square".split()
+ELEMENTWISE = ["exp", "expm1", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "atan", "sinh", "asinh"]
+ELEMENTWISE += ["erf", "lgamma", "digamma", "sign", "floor", "abs", "square"]
 ROWS = {
     **{
         name: (
@@ -373,9 +380,7 @@ ROWS = {
     "clip_by_global_norm": (
         ["x", "y", "row"],
         lambda tf, a, b, c: tf.clip_by_global_norm([a, b, c], 1.0)[0][0],
-        lambda torch, a, b, c: (lambda n: [t * (1.0 / torch.clamp(n, min=1.0)) for t in (a, b, c)][0])(
-            torch.linalg.norm(torch.stack(torch._foreach_norm([a, b, c])))
-        ),
+        torch_clip_by_global_norm,
     ),
     "adam formula": (["v", "w", "v", "p"], tf_adam, torch_adam),
     "gru, 3 steps": (["cube", "state", "weights", "recurrent"], tf_gru, torch_gru),

@@ -133,6 +133,20 @@ template <class T>
   map(y, n, f, Number<T>{alpha}, Array<T>{x}, Array<T>{y});
 }
 
+template <class T>
+[[gnu::flatten]] void power_by_number(const T* x, T exponent, T* y, int64_t n) {
+  using V = Vector<T>;
+  if (exponent == T(1)) return map(y, n, [](V a) { return a; }, Array<T>{x});
+  if (exponent == T(2)) return map(y, n, [](V a) { return a * a; }, Array<T>{x});
+  if (exponent == T(3)) return map(y, n, [](V a) { return a * a * a; }, Array<T>{x});
+  if (exponent == T(0.5)) return map(y, n, [](V a) { return root(a); }, Array<T>{x});
+  map(y, n, [](V a, V b) { return pow(a, b); }, Array<T>{x}, Number<T>{exponent});
+}
+
+template <class T>
+constexpr BinaryKernel<T> power_kernel = {Binary<T, [](Vector<T> a, Vector<T> b) { return power(a, b); }>::vv, power_by_number<T>,
+                                          Binary<T, [](Vector<T> a, Vector<T> b) { return power(a, b); }>::sv};
+
 constexpr auto maximum = [](auto a, auto b) { return ((a > b) | (a != a)) ? a : b; };
 constexpr auto minimum = [](auto a, auto b) { return ((a < b) | (a != a)) ? a : b; };
 
@@ -415,7 +429,7 @@ constexpr VectorKernels<T> make_kernels() {
       .squared_difference = binary<T, [](V a, V b) { return (a - b) * (a - b); }>,
       .maximum = binary<T, maximum>,
       .minimum = binary<T, minimum>,
-      .pow = binary<T, [](V a, V b) { return pow(a, b); }>,
+      .pow = power_kernel<T>,
       .sigmoid_cross_entropy = binary<T, [](V x, V z) { return sigmoid_cross_entropy(x, z); }>,
 
       .tanh_grad = binary<T, [](V y, V dy) { return dy * (T(1) - y * y); }>,

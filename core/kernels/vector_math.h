@@ -645,6 +645,18 @@ TAPEFLOW_INLINE D pow(D x, D y) {
   return x;
 }
 
+// pow with the exponents that mean a product or a root done by that.
+template <class V>
+TAPEFLOW_INLINE V root(V x) {
+  return x == -C<V>::infinity ? -x : sqrt(x) + Element<V>(0);
+}
+template <class V>
+TAPEFLOW_INLINE V power(V x, V y) {
+  V result = pow(x, y);
+  result = y == Element<V>(1) ? x : y == Element<V>(2) ? x * x : result;
+  return y == Element<V>(3) ? x * x * x : y == Element<V>(0.5) ? root(x) : result;
+}
+
 // ---- Hyperbolic functions and their inverses --------------------------------------------------------------------
 
 // e^a / 2 for a whose e^a may overflow

@@ -77,6 +77,45 @@ Shape with_ones(const char* who, const Shape& x, const Ints& axes) {
   return kept;
 }
 
+bool nobody_listens() { return thread_state().recorders.empty() && !thread_state().stage; }
+
+// dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
+template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
+    auto room = std::make_unique_for_overwrite<T[]>(size_t(t.columns));
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t at = r * t.columns;
+      T* row = adds ? room.get() : dx + at;
+      if (t.layout == Layout::columns) {
+        v.normalize_columns(x + at, mean, factor, offset, row, t.columns);
+      } else {
+        v.subtract.vs(x + at, mean[r], row, t.columns);
+        v.multiply.vs(row, factor[r], row, t.columns);
+        v.add.vs(row, offset[r], row, t.columns);
+      }
+      if (adds) v.accumulate(row, dx + at, t.columns);
+    }
+  });
+}
+
+// The derivative of moments in one pass; false if it must be composed.
+bool moments_backwards(RuleContext& c, double count) {
+  const Tensor &x = c.x(0), &mean = c.y(0);
+  Table t = table_of(x.shape(), mean.shape());
+  if (!nobody_listens() || t.layout == Layout::other) return false;
+  PauseRecording paused;
+  Tensor factor = scaled(c.dy(1), 2 / count), offset = scaled(c.dy(0), 1 / count);
+  const Tensor* total = c.total(0);
+  Tensor dx = total ? *total : Tensor::allocate(x.dtype(), x.shape());
+  auto run = [&]<class T>(T*) {
+    shift_and_scale(x.data<T>(), t, mean.data<T>(), factor.data<T>(), offset.data<T>(), total != nullptr, dx.mutable_data<T>());
+  };
+  x.dtype() == DType::float32 ? run(static_cast<float*>(nullptr)) : run(static_cast<double*>(nullptr));
+  if (!total) c.set(0, dx);
+  return true;
+}
+
 // Mean and variance over `axes`, which stay as dimensions of 1. The distance to the mean is the same whichever way the mean
 // moves, so the variance's derivative does not pass through it: dx = dmean / n + 2 (x - mean) dvariance / n.
 const Op& moments_op = define(Op{
@@ -106,12 +145,15 @@ const Op& moments_op = define(Op{
         [](RuleContext& c) {
           const Tensor& x = c.x(0);
           double count = c.y(0).size() ? double(x.size()) / double(c.y(0).size()) : 1;
+          if (c.has_dy(1) && moments_backwards(c, count)) return;
           Tensor dx;
           if (c.has_dy(1)) dx = multiply(subtract(x, c.y(0)), scaled(c.dy(1), 2 / count));
           if (c.has_dy(0)) dx = dx ? add(dx, scaled(c.dy(0), 1 / count)) : broadcast_to(scaled(c.dy(0), 1 / count), x.shape());
           c.set(0, dx);
         },
     .keep = keep_input(0) | keep_output(0),
+    .adds_in_place = true,
+    .returns_list = true,
 });
 
 // The inputs of Normalize, in their order.
@@ -242,8 +284,7 @@ const Op& normalize_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));
-          bool heard = !thread_state().recorders.empty() || thread_state().stage || c.dy().symbolic();
-          if (heard || t.layout == Layout::other) return normalize_vjp_composed(c);
+          if (!nobody_listens() || t.layout == Layout::other) return normalize_vjp_composed(c);
           Tensor d[5];
           (c.dtype(0) == DType::float32 ? normalize_backwards<float> : normalize_backwards<double>)(c, t, d);
           for (int i : {kScale, kOffset})

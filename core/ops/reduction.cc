@@ -425,6 +425,34 @@ const Op& all_op = define(Op{
     .family = "reduction",
 });
 
+// Sums of squares of floats, in one pass.
+template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, v.sum, v.accumulate};
+  Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
+}
+bool sums_squares_directly(const Tensor& x, const Params& params) {
+  return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.size() > 0 && reduced_count(x.shape(), params[0], "reduce_sum") > 1;
+}
+
+const Op& sum_of_squares_op = define(Op{
+    .name = "SumOfSquares",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+          if (sums_squares_directly(x, call.params))
+            return x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y) : sum_of_squares<double>(x, axes, y);
+          PauseRecording paused;
+          call.out[0] = reduce_sum(square(x), axes, call.params.flag(1));
+        },
+    .vjp = [](RuleContext& c) { c.set(0, multiply(scaled(conj(c.x(0)), 2), with_kept_dims(c, c.dy()))); },
+    .keep = keep_input(0),
+    .family = "reduction",
+});
+
 // The square root of the sum of squared absolute values; small floats are widened, so that squares do not overflow.
 const Op& euclidean_norm_op = define(Op{
     .name = "EuclideanNorm",
@@ -435,17 +463,11 @@ const Op& euclidean_norm_op = define(Op{
           PauseRecording paused;
           const Tensor& x = call.in[0];
           Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
-          if (reduced_count(x.shape(), call.params[0], call.name()) > 1 && x.size() > 0) {
-            auto direct = [&]<class T>(T*) {
-              const VectorKernels<T>& v = vector_kernels<T>();
-              Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, v.sum, v.accumulate};
-              Tensor y = Tensor::allocate(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
-              Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
-              v.sqrt(y.data<T>(), y.mutable_data<T>(), y.size());
-              call.out.push_back(y);
-            };
-            if (x.dtype() == DType::float32) return direct(static_cast<float*>(nullptr));
-            if (x.dtype() == DType::float64) return direct(static_cast<double*>(nullptr));
+          if (sums_squares_directly(x, call.params)) {
+            Tensor y = Tensor::allocate(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
+            x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y) : sum_of_squares<double>(x, axes, y);
+            call.out.push_back(sqrt(y));
+            return;
           }
           DType wide = small_floating.has(x.dtype()) ? DType::float32 : integers.has(x.dtype()) ? DType::float64 : x.dtype();
           Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
@@ -528,7 +550,7 @@ template <class T, class F> void accumulate_along(const Tensor& x, const Tensor&
           else add_along_line<1>(from + o * l.count, to + o * l.count, l.count, exclusive);
         }
       }
-      for (; o + 4 <= end; o += 4) accumulate_lines<4>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+      for (; o + 8 <= end; o += 8) accumulate_lines<8>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
       for (; o < end; ++o) accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
       return;
     }

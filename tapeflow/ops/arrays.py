@@ -94,14 +94,14 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         value = convert_to_tensor(value)
     if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
         return _split_open(value, num_or_size_splits, axis, num)
-    axis = int(axis)
-    if not -value.shape.rank <= axis < value.shape.rank:
+    axis, dims = int(axis), value.shape.as_list()
+    if not -len(dims) <= axis < len(dims):
         raise InvalidArgumentError(
             None,
             None,
-            f"split: -input rank(-{value.shape.rank}) <= split_dim < input rank ({value.shape.rank}), but got {axis}",
+            f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
         )
-    length = value.shape[axis]
+    length = dims[axis]
     if isinstance(num_or_size_splits, int):
         count = num_or_size_splits
         if count < 1 or length % count:
@@ -168,6 +168,16 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return primitives.Unpack(value, -1, axis)
 
 
+def _flat_pairs(pairs: list[Any]) -> list[int] | None:
+    """A list of pairs of Python integers, one after the other; None if it is something else."""
+    flat: list[int] = []
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
+            return None
+        flat += pair
+    return flat
+
+
 @public("pad")
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
     """More elements before and after each dimension: a constant, or a reflection of the tensor at its edge.
@@ -178,6 +188,10 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     [0, 1, 2, 0, 0]
     """
     x = convert_to_tensor(tensor)
+    if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:
+        flat = _flat_pairs(paddings)
+        if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
+            return primitives.PadV2(x, flat, constant_values)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
         value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
         flat = primitives.Reshape(convert_to_tensor(paddings), [-1])

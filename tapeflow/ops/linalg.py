@@ -137,8 +137,10 @@ def norm(
     >>> tf.norm([3., 4.])
     5.0
     """
-    matrix_norm = _is_axis_pair(axis)
     x = convert_to_tensor(tensor)
+    if ord == "euclidean" and (axis is None or type(axis) is int) and x.dtype.is_floating and not _core.is_tracing():
+        return primitives.EuclideanNorm(x, axis, bool(keepdims))
+    matrix_norm = _is_axis_pair(axis)
     if matrix_norm:
         axis = [int(a) for a in axis]
         supported = ["euclidean", "fro", 1, 2, np.inf]
@@ -198,7 +200,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
         squares = primitives.Sum(re * re + im * im, axis, True)
         scale = primitives.Rsqrt(primitives.Maximum(squares, epsilon))
         return primitives.Complex(re * scale, im * scale)
-    squares = primitives.Sum(primitives.Square(x), axis, True)
+    squares = primitives.SumOfSquares(x, axis, True)
     return x * primitives.Rsqrt(primitives.Maximum(squares, epsilon))
 
 
@@ -211,6 +213,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, dtype_hint=a.dtype)
+    pair = None if _core.is_tracing() or a.ndim != 2 or b.ndim != 2 else _pair_of_axes(axes)
+    if pair is not None:
+        return primitives.MatMul(a, b, pair[0] == 0, pair[1] == 1)
     a_axes, b_axes = _contracted_axes(a, b, axes)
     left, a_free, shared = _as_matrix(a, a_axes, False)
     right, b_free, other = _as_matrix(b, b_axes, True)
@@ -218,6 +223,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         raise ValueError(f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}.")
     result = primitives.MatMul(left, right)
     return result if len(a_free) == len(b_free) == 1 else primitives.Reshape(result, [*a_free, *b_free])
+
+
+def _pair_of_axes(axes: Any) -> tuple[int, int] | None:
+    """The one dimension of each of two matrices over which to sum, if `axes` says so plainly."""
+    if type(axes) is int:
+        return (1, 0) if axes == 1 else None
+    if type(axes) not in (list, tuple) or len(axes) != 2:
+        return None
+    pair = [side[0] if type(side) in (list, tuple) and len(side) == 1 else side for side in axes]
+    if any(type(side) is not int or not -2 <= side < 2 for side in pair):
+        return None
+    return pair[0] % 2, pair[1] % 2
 
 
 def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, list[int], list[int]]:

@@ -223,6 +223,7 @@ reduction: dict[str, Callable[..., Any]] = {
     "All": _reduction(np.all),
     "Any": _reduction(np.any),
     "EuclideanNorm": _reduction(_norm),
+    "SumOfSquares": _reduction(lambda x, axis, keepdims: np.sum(x * x, axis=axis, keepdims=keepdims)),
     "Max": _reduction(np.max),
     "Mean": _reduction(_mean),
     "Min": _reduction(np.min),
