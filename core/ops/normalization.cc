@@ -116,11 +116,11 @@ bool moments_backwards(RuleContext& c, double count) {
   return true;
 }
 
-// Mean and variance over `axes`, which stay as dimensions of 1. The distance to the mean is the same whichever way the mean
-// moves, so the variance's derivative does not pass through it: dx = dmean / n + 2 (x - mean) dvariance / n.
+// Mean and variance over `axes`, which stay as dimensions of 1. dx = dmean / n + 2 (x - mean) dvariance / n. TensorFlow's
+// nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves` tells it apart.
 const Op& moments_op = define(Op{
     .name = "Moments",
-    .arguments = {tensor("x", kWide), ints("axes")},
+    .arguments = {tensor("x", kWide), ints("axes"), flag("mean_moves", true)},
     .infer =
         [](Call& call) {
           Shape kept = with_ones("moments", call.in[0].shape(), call.params.ints(0));
@@ -147,7 +147,10 @@ const Op& moments_op = define(Op{
           double count = c.y(0).size() ? double(x.size()) / double(c.y(0).size()) : 1;
           if (c.has_dy(1) && moments_backwards(c, count)) return;
           Tensor dx;
-          if (c.has_dy(1)) dx = multiply(subtract(x, c.y(0)), scaled(c.dy(1), 2 / count));
+          if (c.has_dy(1)) {
+            Tensor mean = c.params.flag(1) ? c.y(0) : run(*find_op("StopGradient"), {c.y(0)});
+            dx = multiply(subtract(x, mean), scaled(c.dy(1), 2 / count));
+          }
           if (c.has_dy(0)) dx = dx ? add(dx, scaled(c.dy(0), 1 / count)) : broadcast_to(scaled(c.dy(0), 1 / count), x.shape());
           c.set(0, dx);
         },

@@ -45,7 +45,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
     if axes is not None and not _core.is_tracing() and (y.dtype is float32 or y.dtype is float64):
-        mean, variance = primitives.Moments(y, axes)
+        mean, variance = primitives.Moments(y, axes, False)
     else:
         mean = primitives.Mean(y, axes, True)
         # The distance to the mean is the same whichever way the mean moves: no gradient passes through it.
