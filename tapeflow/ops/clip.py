@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
@@ -66,9 +66,9 @@ def clip_by_global_norm(
     for t in t_list:
         if t is None:
             clipped.append(None)
-        elif isinstance(t, IndexedSlices):
+        elif type(t) is not _core.Tensor and isinstance(t, IndexedSlices):
             clipped.append(IndexedSlices(t.values * cast(scale, t.values.dtype), t.indices, t.dense_shape))
         else:
             t = convert_to_tensor(t)
-            clipped.append(t * cast(scale, t.dtype))
+            clipped.append(t * (scale if t.dtype is scale.dtype else cast(scale, t.dtype)))
     return clipped, norm

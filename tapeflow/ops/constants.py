@@ -207,16 +207,27 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     """
     if limit is None:
         start, limit = 0, start
-    if dtype is None and type(start) is type(limit) is type(delta) is int:
+    if dtype is None and type(start) in _NUMBERS and type(limit) in _NUMBERS and type(delta) in _NUMBERS:
+        if type(start) is not type(limit) or type(delta) is not type(limit):
+            start, limit, delta = float(start), float(limit), float(delta)
         return primitives.Range(start, limit, delta)
     if dtype is not None:
-        start, limit, delta = (cast(convert_to_tensor(v), dtype) for v in (start, limit, delta))
+        start, limit, delta = (_number(v, dtype) for v in (start, limit, delta))
     else:
         hint = next((v.dtype for v in (start, limit, delta) if _core.is_tensor(v)), None)
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
     return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
+
+
+_NUMBERS = (int, float)
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    if type(value) is int and as_dtype(dtype).is_numeric and abs(value) < 128:
+        return _core.convert_to_tensor(value, as_dtype(dtype), None, "range")
+    return cast(convert_to_tensor(value), dtype)
 
 
 def _narrowed_range(*numbers: Any) -> Any:

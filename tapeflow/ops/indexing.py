@@ -10,7 +10,15 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, numbers_of, shape_argument
+from tapeflow.ops.constants import (
+    dims_of,
+    dynamic_dims,
+    holds_symbolic,
+    is_open,
+    numbers_of,
+    plain_sizes,
+    shape_argument,
+)
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -101,7 +109,8 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(input_)
     if is_open(x) or holds_symbolic(begin) or holds_symbolic(size):
         return _slice_open(x, begin, size)
-    begin, size = dims_of(begin), dims_of(size)
+    begin = begin if plain_sizes(begin) else dims_of(begin)
+    size = size if plain_sizes(size) else dims_of(size)
     dims = x.shape.as_list()
     if len(begin) != len(dims) or len(size) != len(dims):
         raise InvalidArgumentError(

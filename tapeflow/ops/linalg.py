@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -240,9 +241,8 @@ def _pair_of_axes(axes: Any) -> tuple[int, int] | None:
 def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, list[int], list[int]]:
     """`x` as a matrix with the contracted dimensions on one side; the sizes of the free and of the contracted ones."""
     dims = dynamic_dims(x)
-    free = [d for d in range(len(dims)) if d not in axes]
-    order = axes + free if contracted_first else free + axes
-    if order != list(range(len(dims))):
+    order, free = _matrix_order(len(dims), tuple(axes), contracted_first)
+    if order is not None:
         x = primitives.Transpose(x, order)
     free_dims, shared = [dims[d] for d in free], [dims[d] for d in axes]
     rows, columns = (shared, free_dims) if contracted_first else (free_dims, shared)
@@ -251,9 +251,17 @@ def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, li
     return x, free_dims, shared
 
 
+@lru_cache(256)
+def _matrix_order(rank: int, axes: tuple[int, ...], contracted_first: bool) -> tuple[list[int] | None, list[int]]:
+    """The order of dimensions with the contracted ones on one side, None if it is that already; and the free ones."""
+    free = [d for d in range(rank) if d not in axes]
+    order = [*axes, *free] if contracted_first else [*free, *axes]
+    return (None if order == list(range(rank)) else order), free
+
+
 def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     a_rank, b_rank = a.shape.rank, b.shape.rank
-    if not isinstance(axes, list | tuple):
+    if not isinstance(axes, int | list | tuple):
         axes = np.asarray(axes).tolist()
     if isinstance(axes, int):
         if axes < 0:
@@ -267,7 +275,10 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         return list(range(a_rank - axes, a_rank)), list(range(axes))
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
-    a_axes, b_axes = (np.asarray(side).reshape(-1).tolist() for side in axes)
+    a_axes, b_axes = (
+        side if type(side) is list and all(type(d) is int for d in side) else np.asarray(side).reshape(-1).tolist()
+        for side in axes
+    )
     if len(a_axes) != len(b_axes):
         raise ValueError(f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}.")
     for side, rank in ((a_axes, a_rank), (b_axes, b_rank)):
