@@ -888,4 +888,36 @@ Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tenso
   return run(tensor_scatter_update_op, {x, indices, updates});
 }
 
+void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, RowUpdate how, const char* who) {
+  PauseRecording paused;
+  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable was updated before it was initialised");
+  Shape shape = v.value.shape();
+  if (shape.rank() == 0) fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
+  if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
+  std::vector<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
+  int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
+  shape[0] = count;
+  Tensor updates = broadcast_to(values, shape), target = writable_value(v);
+  if (how == RowUpdate::replace) {
+    by_size(target.dtype(), [&]<class T>(T*) {
+      const T* from = static_cast<const T*>(updates.raw());
+      for (int64_t i = 0; i < count; ++i)
+        std::copy(from + i * inner, from + (i + 1) * inner, target.mutable_data<T>() + rows[size_t(i)] * inner);
+    });
+    return;
+  }
+  bool known = visit<numbers.bits>(target.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    const T* from = updates.data<T>();
+    for (int64_t i = 0; i < count; ++i, from += inner) {
+      T* to = target.mutable_data<T>() + rows[size_t(i)] * inner;
+      if (how == RowUpdate::add)
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
+      else
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) - load(from + k)));
+    }
+  });
+  if (!known) fail(ErrorKind::type, who, ": a variable of dtype ", name_of(target.dtype()), " cannot be added to");
+}
+
 }  // namespace tapeflow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -68,7 +69,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         if is_open(x):
             return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
         dims = x.shape.as_list()
-    return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
+    return _core.convert_to_tensor(math.prod(dims), as_dtype(out_type or int32), None, "size")
 
 
 @public("rank")
