@@ -20,9 +20,11 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
     """
     x = convert_to_tensor(input_tensor)
     largest = primitives.Max(x, axis, True)
-    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
+    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, 0.0))
     total = primitives.Log(primitives.Sum(primitives.Exp(x - shift), axis, True)) + shift
-    return total if keepdims else primitives.Sum(total, axis)
+    if keepdims:
+        return total
+    return primitives.Squeeze(total, axis) if axis is None or type(axis) is int else primitives.Sum(total, axis)
 
 
 @public("math.reduce_variance")
