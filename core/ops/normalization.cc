@@ -47,6 +47,26 @@ template <class T, class Body> void over_chunks(const Table& t, int64_t count, T
   for (int64_t c = 0; c < chunks; ++c) vector_kernels<T>().accumulate(parts.get() + c * count, total, count);
 }
 
+// Short rows are taken several at a time, as one long row, with their vectors of columns repeated.
+constexpr int64_t kLongRow = 512;
+int64_t joined_rows(const Table& t) { return std::max<int64_t>(1, std::min(kLongRow / t.columns, t.rows / 16)); }
+template <class T> std::unique_ptr<T[]> repeated(const T* x, const Table& t) {
+  const int64_t columns = t.columns, times = joined_rows(t);
+  auto result = std::make_unique_for_overwrite<T[]>(size_t(columns * times));
+  for (int64_t k = 0; k < times; ++k) std::copy(x, x + columns, result.get() + k * columns);
+  return result;
+}
+template <class T> void fold_repeats(T* x, const Table& t) {
+  for (int64_t k = 1; k < joined_rows(t); ++k) vector_kernels<T>().accumulate(x + k * t.columns, x, t.columns);
+}
+// Calls body(first element, elements) for the rows [begin, end).
+template <class Body> void for_long_rows(int64_t begin, int64_t end, const Table& t, Body body) {
+  const int64_t columns = t.columns, joined = joined_rows(t);
+  int64_t r = begin;
+  for (; r + joined <= end; r += joined) body(r * columns, joined * columns);
+  for (; r < end; ++r) body(r * columns, columns);
+}
+
 template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* variance) {
   const VectorKernels<T>& v = vector_kernels<T>();
   if (t.layout == Layout::rows) {
@@ -60,14 +80,19 @@ template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* 
     return true;
   }
   if (t.layout == Layout::other) return false;
-  over_chunks(t, t.columns, mean, [&](int64_t begin, int64_t end, T* sums) {
-    for (int64_t r = begin; r < end; ++r) v.accumulate(x + r * t.columns, sums, t.columns);
+  const int64_t width = joined_rows(t) * t.columns;
+  auto total = std::make_unique<T[]>(size_t(width));
+  over_chunks(t, width, total.get(), [&](int64_t begin, int64_t end, T* sums) {
+    for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate(x + at, sums, n); });
   });
-  v.divide.vs(mean, T(t.rows), mean, t.columns);
-  over_chunks(t, t.columns, variance, [&](int64_t begin, int64_t end, T* sums) {
-    for (int64_t r = begin; r < end; ++r) v.accumulate_squared_distance(x + r * t.columns, mean, sums, t.columns);
+  fold_repeats(total.get(), t);
+  v.divide.vs(total.get(), T(t.rows), mean, t.columns);
+  auto center = repeated(mean, t);
+  over_chunks(t, width, total.get(), [&](int64_t begin, int64_t end, T* sums) {
+    for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate_squared_distance(x + at, center.get(), sums, n); });
   });
-  v.divide.vs(variance, T(t.rows), variance, t.columns);
+  fold_repeats(total.get(), t);
+  v.divide.vs(total.get(), T(t.rows), variance, t.columns);
   return true;
 }
 
@@ -82,19 +107,22 @@ bool nobody_listens() { return thread_state().recorders.empty() && !thread_state
 // dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
 template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx) {
   const VectorKernels<T>& v = vector_kernels<T>();
-  parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
-    auto room = std::make_unique_for_overwrite<T[]>(size_t(t.columns));
+  const bool by_row = t.layout == Layout::rows;
+  const int64_t columns = t.columns;
+  auto center = by_row ? nullptr : repeated(mean, t), slope = by_row ? nullptr : repeated(factor, t), shift = by_row ? nullptr : repeated(offset, t);
+  parallel_for(t.rows, std::max<int64_t>(1, kChunk / columns), [&](int64_t begin, int64_t end) {
+    auto room = std::make_unique_for_overwrite<T[]>(size_t(columns * joined_rows(t)));
+    if (!by_row)
+      return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
+        v.normalize_columns(x + at, center.get(), slope.get(), shift.get(), adds ? room.get() : dx + at, n);
+        if (adds) v.accumulate(room.get(), dx + at, n);
+      });
     for (int64_t r = begin; r < end; ++r) {
-      const int64_t at = r * t.columns;
-      T* row = adds ? room.get() : dx + at;
-      if (t.layout == Layout::columns) {
-        v.normalize_columns(x + at, mean, factor, offset, row, t.columns);
-      } else {
-        v.subtract.vs(x + at, mean[r], row, t.columns);
-        v.multiply.vs(row, factor[r], row, t.columns);
-        v.add.vs(row, offset[r], row, t.columns);
-      }
-      if (adds) v.accumulate(row, dx + at, t.columns);
+      T* row = adds ? room.get() : dx + r * columns;
+      v.subtract.vs(x + r * columns, mean[r], row, columns);
+      v.multiply.vs(row, factor[r], row, columns);
+      v.add.vs(row, offset[r], row, columns);
+      if (adds) v.accumulate(row, dx + r * columns, columns);
     }
   });
 }
@@ -192,13 +220,13 @@ template <class T> void normalize(std::span<const Tensor> in, double epsilon, co
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
   auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
-  if (t.layout == Layout::columns) v.multiply.vv(factor.get(), scale.get(), factor.get(), t.columns);
+  if (t.layout == Layout::columns) {
+    v.multiply.vv(factor.get(), scale.get(), factor.get(), t.columns);
+    return shift_and_scale(x, t, mean, factor.get(), offset.get(), false, y);
+  }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T* row = x + r * t.columns;
-      if (t.layout == Layout::rows) v.normalize_row(row, mean[r], factor[size_t(r)], scale.get(), offset.get(), y + r * t.columns, t.columns);
-      else v.normalize_columns(row, mean, factor.get(), offset.get(), y + r * t.columns, t.columns);
-    }
+    for (int64_t r = begin; r < end; ++r)
+      v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.get(), offset.get(), y + r * t.columns, t.columns);
   });
 }
 
@@ -212,16 +240,31 @@ template <class T> void normalize_backwards(RuleContext& c, const Table& t, Tens
   for (int i : {kScale, kOffset}) d[i] = Tensor::allocate(c.dtype(0), {t.columns});
   T *dx = d[kX].mutable_data<T>(), *d_mean = d[kMean].mutable_data<T>(), *d_variance = d[kVariance].mutable_data<T>();
   T *d_scale = d[kScale].mutable_data<T>(), *d_offset = d[kOffset].mutable_data<T>();
+  if (t.layout == Layout::columns) {
+    const int64_t width = joined_rows(t) * t.columns;
+    v.multiply.vv(factor.get(), scale.get(), scale.get(), t.columns);
+    auto center = repeated(mean, t), slope = repeated(scale.get(), t);
+    auto both = std::make_unique<T[]>(size_t(2 * width));
+    over_chunks(t, 2 * width, both.get(), [&](int64_t begin, int64_t end, T* sums) {
+      for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
+        v.normalize_columns_grad(x + at, dy + at, center.get(), slope.get(), dx + at, sums, sums + width, n);
+      });
+    });
+    fold_repeats(both.get(), t);
+    fold_repeats(both.get() + width, t);
+    for (int64_t j = 0; j < t.columns; ++j) {
+      T f = factor[size_t(j)], product = both[size_t(j)];
+      d_offset[j] = both[size_t(width + j)];
+      d_mean[j] = -scale[size_t(j)] * d_offset[j];
+      d_variance[j] = T(-0.5) * f * f * scale[size_t(j)] * product;
+      d_scale[j] = product * f;
+    }
+    return;
+  }
   auto both = std::make_unique<T[]>(size_t(2 * t.columns));
-  auto full = std::make_unique<T[]>(size_t(t.columns));  // factor times scale, of columns
-  if (t.layout == Layout::columns) v.multiply.vv(factor.get(), scale.get(), full.get(), t.columns);
   over_chunks(t, 2 * t.columns, both.get(), [&](int64_t begin, int64_t end, T* sums) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = r * t.columns;
-      if (t.layout == Layout::columns) {
-        v.normalize_columns_grad(x + at, dy + at, mean, full.get(), dx + at, sums, sums + t.columns, t.columns);
-        continue;
-      }
       T row[2], f = factor[size_t(r)];
       v.normalize_row_grad(x + at, dy + at, mean[r], f, scale.get(), dx + at, sums, sums + t.columns, row, t.columns);
       d_mean[r] = -f * row[0];
@@ -230,13 +273,6 @@ template <class T> void normalize_backwards(RuleContext& c, const Table& t, Tens
   });
   std::copy(both.get(), both.get() + t.columns, d_scale);
   std::copy(both.get() + t.columns, both.get() + 2 * t.columns, d_offset);
-  if (t.layout == Layout::columns)
-    for (int64_t j = 0; j < t.columns; ++j) {
-      T f = factor[size_t(j)], with_scale = full[size_t(j)];
-      d_mean[j] = -with_scale * d_offset[j];
-      d_variance[j] = T(-0.5) * f * f * with_scale * d_scale[j];
-      d_scale[j] *= f;
-    }
 }
 
 // The same with operations, for second order and for shapes that are no tables.
