@@ -192,11 +192,13 @@ class Variable(_core.Variable, metaclass=_VariableType):
             graph.changing = [*graph.changing, self]
         return self
 
-    def _scatter(self, slices: IndexedSlices, combine: Callable[[Any, Any], Any] | None, who: str) -> Variable:
+    def _scatter(self, slices: IndexedSlices, who: str, combine: Callable[..., Any] | None = None) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
         if _core.is_tracing():
             return self._scatter_in_graph(slices, who)
+        if who in _ROW_UPDATES:
+            return self._update_rows(slices.indices, slices.values, who)
         with _core.StopRecording(True):
             values = np.array(self.numpy())
             indices = np.asarray(slices.indices).reshape(-1)
@@ -205,10 +207,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
                 _fail_index(who, bad, int(indices[bad]), values.shape[0])
             updates = np.asarray(convert_to_tensor(slices.values, dtype=self.dtype))
             updates = np.broadcast_to(updates, (indices.size, *values.shape[1:]))
-            if combine is None:
-                values[indices] = updates
-            else:
-                combine(values, indices, updates)
+            combine(values, indices, updates)
         return self.assign(values)
 
     def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Any:
@@ -223,34 +222,34 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Adds rows; repeated ones add up."""
-        return self._scatter(sparse_delta, np.add.at, "scatter_add")
+        return self._scatter(sparse_delta, "scatter_add")
 
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Subtracts rows; repeated ones add up."""
-        return self._scatter(sparse_delta, np.subtract.at, "scatter_sub")
+        return self._scatter(sparse_delta, "scatter_sub")
 
     def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Multiplies by rows."""
-        return self._scatter(sparse_delta, np.multiply.at, "scatter_mul")
+        return self._scatter(sparse_delta, "scatter_mul", np.multiply.at)
 
     def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Divides by rows."""
         divide = np.true_divide if self.dtype.is_floating or self.dtype.is_complex else np.floor_divide
-        return self._scatter(sparse_delta, divide.at, "scatter_div")
+        return self._scatter(sparse_delta, "scatter_div", divide.at)
 
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Takes the larger of each element and the row's."""
-        return self._scatter(sparse_delta, np.maximum.at, "scatter_max")
+        return self._scatter(sparse_delta, "scatter_max", np.maximum.at)
 
     def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Takes the smaller of each element and the row's."""
-        return self._scatter(sparse_delta, np.minimum.at, "scatter_min")
+        return self._scatter(sparse_delta, "scatter_min", np.minimum.at)
 
     def scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Puts rows in place of the old ones."""
-        return self._scatter(sparse_delta, None, "scatter_update")
+        return self._scatter(sparse_delta, "scatter_update")
 
     def batch_scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
@@ -363,6 +362,7 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
 add_array_behaviour(Variable)
 
+_ROW_UPDATES = ("scatter_add", "scatter_sub", "scatter_update")
 _SCATTER_BY_METHOD = {
     "scatter_add": primitives.TensorScatterAdd,
     "scatter_sub": primitives.TensorScatterSub,

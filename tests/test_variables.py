@@ -138,3 +138,19 @@ def test_variables_are_garbage_collected():
 
     gc.collect()
     assert _core.memory_info()["current"] == before
+
+
+def test_sparse_updates_leave_values_read_before_as_they_were():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    before = v.read_value()
+    v.scatter_sub(tf.IndexedSlices([[1.0, 1.0], [2.0, 2.0]], [2, 2]))
+    v.scatter_update(tf.IndexedSlices([[9.0, 9.0]], [0]))
+    assert before.numpy().tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert v.numpy().tolist() == [[9, 9], [3, 4], [2, 3]]
+
+
+def test_a_sparse_update_that_fails_changes_nothing():
+    v = tf.Variable([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"scatter_add: indices\[1\] = 2 is not in \[0, 2\)"):
+        v.scatter_add(tf.IndexedSlices([5.0, 5.0], [0, 2]))
+    assert v.numpy().tolist() == [1, 2]

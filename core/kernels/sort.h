@@ -102,10 +102,43 @@ template <class Item> void sort_items(SortSpace<Item>& space, int key_bits) {
   else sort_by_digits<11>(space, key_bits);
 }
 
-// The first k of the order of x[0..n), k < n: candidates better than the worst of the best k so far are collected, and
-// thinned out when there are many.
-template <class Item, class T> void pick_items(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
-  const size_t room = std::max<size_t>(size_t(2 * k), 256);
+// Whether one of the next `kSkip` elements may come before `limit`; the loop has no jumps.
+constexpr int64_t kSkip = 32;
+template <class T> bool any_before(const T* x, T limit, bool descending) {
+  unsigned found = 0;
+  if (is_not_a_number(limit)) return true;
+  if (descending)
+    for (int64_t i = 0; i < kSkip; ++i) found |= unsigned(x[i] > limit);
+  else
+    for (int64_t i = 0; i < kSkip; ++i) found |= unsigned(x[i] < limit);
+  return found != 0;
+}
+
+// The first k of the order of x[0..n), k < n, for few: they are kept in order, and stretches without a better one are
+// passed over.
+constexpr int64_t kFew = 32;
+template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
+  items.clear();
+  for (int64_t i = 0; i < k; ++i) items.push_back({directed_key(x[i], descending), i});
+  std::sort(items.begin(), items.end());
+  for (int64_t i = k; i < n; ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      const T limit = x[items.back().index()];
+      while (i + kSkip <= n && !any_before(x + i, limit, descending)) i += kSkip;
+      if (i == n) break;
+    }
+    Item item(directed_key(x[i], descending), i);
+    if (!(item < items.back())) continue;
+    auto place = items.end() - 1;
+    for (; place != items.begin() && item < *(place - 1); --place) *place = *(place - 1);
+    *place = item;
+  }
+}
+
+// The same for many: candidates better than the worst of the best k so far are collected, and thinned out when there are
+// many.
+template <class Item, class T> void pick_many(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
+  const size_t room = size_t(2 * k);
   uint64_t worst = 0;
   bool thinned = false;
   items.clear();
@@ -126,8 +159,10 @@ template <class Item, class T> void pick_items(const T* x, int64_t n, int64_t k,
 // Calls use(place, position) for the first k places of the order of x[0..n), 1 <= k <= n.
 template <class Item, class T, class Use>
 void first_of_order(const T* x, int64_t n, int64_t k, bool descending, SortSpace<Item>& space, Use use) {
-  if (k < n) {
-    pick_items(x, n, k, descending, space.items);
+  if (k < n && k <= kFew) {
+    pick_few(x, n, k, descending, space.items);
+  } else if (k < n) {
+    pick_many(x, n, k, descending, space.items);
   } else {
     space.items.resize(size_t(n));
     for (int64_t i = 0; i < n; ++i) space.items[size_t(i)] = {directed_key(x[i], descending), i};

@@ -24,10 +24,12 @@ template <class T>
 struct VectorKernels {
   UnaryKernel<T> negative, abs, square, sqrt, rsqrt, reciprocal, floor, ceil, rint /* half to even */, sign;
   UnaryKernel<T> exp, expm1, log, log1p, sin, cos, tanh, sigmoid, erf, erfc;
+  UnaryKernel<T> tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh;
   UnaryKernel<T> relu, relu6, softplus, softsign, elu, selu, silu, gelu_tanh, gelu_erf;
 
   BinaryKernel<T> add, subtract, multiply, divide, squared_difference;
   BinaryKernel<T> maximum, minimum;  // NaN propagates from either side
+  BinaryKernel<T> pow, sigmoid_cross_entropy /* (logit, label) */;
 
   // Derivatives, the operands in TensorFlow's order.
   BinaryKernel<T> tanh_grad;        // (y, dy): dy (1 - y²)
@@ -60,6 +62,23 @@ struct VectorKernels {
   UnaryKernel<T> accumulate;      // y[j] += x[j]
   UnaryKernel<T> accumulate_max;  // y[j] = maximum(y[j], x[j])
   UnaryKernel<T> accumulate_min;  // y[j] = minimum(y[j], x[j])
+
+  UnaryKernel<T> accumulate_squares;  // y[j] += x[j]²
+
+  // Statistics. Of one array: the sum of (x - center)². Of columns: y[j] += (x[j] - center[j])².
+  T (*squared_distance)(const T* x, T center, int64_t n);
+  void (*accumulate_squared_distance)(const T* x, const T* center, T* y, int64_t n);
+
+  // y = (x - center) factor scale + offset, for one row with its own center and factor. Backwards: dx = dy scale factor,
+  // d_scale += dy (x - center) factor, d_offset += dy; the sums of dy scale and of dy scale (x - center) go to `sums`.
+  void (*normalize_row)(const T* x, T center, T factor, const T* scale, const T* offset, T* y, int64_t n);
+  void (*normalize_row_grad)(const T* x, const T* dy, T center, T factor, const T* scale, T* dx, T* d_scale, T* d_offset,
+                             T* sums, int64_t n);
+  // The same where center and factor belong to columns, the scale being in the factor. Backwards: d_offset += dy and
+  // d_factor += dy (x - center).
+  void (*normalize_columns)(const T* x, const T* center, const T* factor, const T* offset, T* y, int64_t n);
+  void (*normalize_columns_grad)(const T* x, const T* dy, const T* center, const T* factor, T* dx, T* d_factor, T* d_offset,
+                                 int64_t n);
 
   // One row of n logits; `y` may be `x`.
   UnaryKernel<T> softmax_row, log_softmax_row;

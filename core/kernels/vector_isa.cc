@@ -133,6 +133,20 @@ template <class T>
   map(y, n, f, Number<T>{alpha}, Array<T>{x}, Array<T>{y});
 }
 
+template <class T>
+[[gnu::flatten]] void power_by_number(const T* x, T exponent, T* y, int64_t n) {
+  using V = Vector<T>;
+  if (exponent == T(1)) return map(y, n, [](V a) { return a; }, Array<T>{x});
+  if (exponent == T(2)) return map(y, n, [](V a) { return a * a; }, Array<T>{x});
+  if (exponent == T(3)) return map(y, n, [](V a) { return a * a * a; }, Array<T>{x});
+  if (exponent == T(0.5)) return map(y, n, [](V a) { return root(a); }, Array<T>{x});
+  map(y, n, [](V a, V b) { return pow(a, b); }, Array<T>{x}, Number<T>{exponent});
+}
+
+template <class T>
+constexpr BinaryKernel<T> power_kernel = {Binary<T, [](Vector<T> a, Vector<T> b) { return power(a, b); }>::vv, power_by_number<T>,
+                                          Binary<T, [](Vector<T> a, Vector<T> b) { return power(a, b); }>::sv};
+
 constexpr auto maximum = [](auto a, auto b) { return ((a > b) | (a != a)) ? a : b; };
 constexpr auto minimum = [](auto a, auto b) { return ((a < b) | (a != a)) ? a : b; };
 
@@ -289,6 +303,75 @@ template <class T>
   return sum(labels, n) * log_of(total) - chosen;
 }
 
+// ---- Statistics and normalization ----------------------------------------------------------------------------------
+
+template <class T>
+T squared_distance(const T* x, T center, int64_t n) {
+  using V = Vector<T>;
+  constexpr int64_t width = lanes<V>;
+  int64_t whole = n / width * width;
+  auto step = [](auto r, auto a, auto c) { return fma(a - c, a - c, r); };
+  T total = reduce_lanes(sum_between<V>(0, whole, step, Array<T>{x}, Number<T>{center}), plus);
+  for (int64_t i = whole; i < n; ++i) total += (x[i] - center) * (x[i] - center);
+  return total;
+}
+
+template <class T>
+[[gnu::flatten]] void accumulate_squares(const T* x, T* y, int64_t n) {
+  map(y, n, [](auto a, auto r) { return fma(a, a, r); }, Array<T>{x}, Array<T>{y});
+}
+
+template <class T>
+[[gnu::flatten]] void accumulate_squared_distance(const T* x, const T* center, T* y, int64_t n) {
+  map(y, n, [](auto a, auto c, auto r) { return fma(a - c, a - c, r); }, Array<T>{x}, Array<T>{center}, Array<T>{y});
+}
+
+template <class T>
+[[gnu::flatten]] void normalize_row(const T* x, T center, T factor, const T* scale, const T* offset, T* y, int64_t n) {
+  auto f = [](auto a, auto c, auto k, auto s, auto b) { return fma((a - c) * k, s, b); };
+  map(y, n, f, Array<T>{x}, Number<T>{center}, Number<T>{factor}, Array<T>{scale}, Array<T>{offset});
+}
+
+template <class T>
+[[gnu::flatten]] void normalize_row_grad(const T* x, const T* dy, T center, T factor, const T* scale, T* dx, T* d_scale,
+                                         T* d_offset, T* sums, int64_t n) {
+  using V = Vector<T>;
+  constexpr int64_t width = lanes<V>;
+  V total{}, product{};
+  int64_t i = 0;
+  for (; i < n; i += width) {
+    int64_t count = n - i < width ? n - i : width;
+    bool whole = count == width;
+    V distance = (whole ? load(x + i) : load_first(x + i, count, center)) - center;
+    V d = whole ? load(dy + i) : load_first(dy + i, count), s = whole ? load(scale + i) : load_first(scale + i, count);
+    V scaled = d * s;
+    total += scaled;
+    product = fma(scaled, distance, product);
+    V old_scale = whole ? load(d_scale + i) : load_first(d_scale + i, count);
+    V old_offset = whole ? load(d_offset + i) : load_first(d_offset + i, count);
+    store_count(dx + i, scaled * factor, count);
+    store_count(d_scale + i, fma(d * factor, distance, old_scale), count);
+    store_count(d_offset + i, old_offset + d, count);
+  }
+  sums[0] = reduce_lanes(total, plus);
+  sums[1] = reduce_lanes(product, plus);
+}
+
+template <class T>
+[[gnu::flatten]] void normalize_columns(const T* x, const T* center, const T* factor, const T* offset, T* y, int64_t n) {
+  auto f = [](auto a, auto c, auto k, auto b) { return fma(a - c, k, b); };
+  map(y, n, f, Array<T>{x}, Array<T>{center}, Array<T>{factor}, Array<T>{offset});
+}
+
+template <class T>
+[[gnu::flatten]] void normalize_columns_grad(const T* x, const T* dy, const T* center, const T* factor, T* dx, T* d_factor,
+                                             T* d_offset, int64_t n) {
+  auto f = [](auto a, auto d, auto c, auto r) { return fma(d, a - c, r); };
+  map(d_factor, n, f, Array<T>{x}, Array<T>{dy}, Array<T>{center}, Array<T>{d_factor});
+  map(d_offset, n, plus, Array<T>{d_offset}, Array<T>{dy});
+  map(dx, n, [](auto d, auto k) { return d * k; }, Array<T>{dy}, Array<T>{factor});
+}
+
 // ---- The tables ---------------------------------------------------------------------------------------------------
 
 template <class V>
@@ -320,6 +403,15 @@ constexpr VectorKernels<T> make_kernels() {
       .sigmoid = unary<T, [](V x) { return sigmoid(x); }>,
       .erf = unary<T, [](V x) { return erf(x); }>,
       .erfc = unary<T, [](V x) { return erfc(x); }>,
+      .tan = unary<T, [](V x) { return tan(x); }>,
+      .asin = unary<T, [](V x) { return asin(x); }>,
+      .acos = unary<T, [](V x) { return acos(x); }>,
+      .atan = unary<T, [](V x) { return atan(x); }>,
+      .sinh = unary<T, [](V x) { return sinh(x); }>,
+      .cosh = unary<T, [](V x) { return cosh(x); }>,
+      .asinh = unary<T, [](V x) { return asinh(x); }>,
+      .acosh = unary<T, [](V x) { return acosh(x); }>,
+      .atanh = unary<T, [](V x) { return atanh(x); }>,
       .relu = unary<T, [](V x) { return x < T(0) ? V{} : x; }>,
       .relu6 = unary<T, [](V x) { return x < T(0) ? V{} : T(6) < x ? splat<V>(6) : x; }>,
       .softplus = unary<T, [](V x) { return softplus(x); }>,
@@ -337,6 +429,8 @@ constexpr VectorKernels<T> make_kernels() {
       .squared_difference = binary<T, [](V a, V b) { return (a - b) * (a - b); }>,
       .maximum = binary<T, maximum>,
       .minimum = binary<T, minimum>,
+      .pow = power_kernel<T>,
+      .sigmoid_cross_entropy = binary<T, [](V x, V z) { return sigmoid_cross_entropy(x, z); }>,
 
       .tanh_grad = binary<T, [](V y, V dy) { return dy * (T(1) - y * y); }>,
       .sigmoid_grad = binary<T, [](V y, V dy) { return dy * y * (T(1) - y); }>,
@@ -363,6 +457,13 @@ constexpr VectorKernels<T> make_kernels() {
       .accumulate = fold<T, plus>,
       .accumulate_max = fold<T, maximum>,
       .accumulate_min = fold<T, minimum>,
+      .accumulate_squares = accumulate_squares<T>,
+      .squared_distance = squared_distance<T>,
+      .accumulate_squared_distance = accumulate_squared_distance<T>,
+      .normalize_row = normalize_row<T>,
+      .normalize_row_grad = normalize_row_grad<T>,
+      .normalize_columns = normalize_columns<T>,
+      .normalize_columns_grad = normalize_columns_grad<T>,
       .softmax_row = softmax_row<T>,
       .log_softmax_row = log_softmax_row<T>,
       .sparse_cross_entropy_row = sparse_cross_entropy_row<T>,

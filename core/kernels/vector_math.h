@@ -94,6 +94,9 @@ struct Constants<float> {
   static constexpr float half_pi[] = {0x1.921fb6p+0f, -0x1.777a5cp-25f, -0x1.ee59dap-50f};
   static constexpr float half_pi_short[] = {0x1.92p+0f, 0x1.fb4p-12f, 0x1.444p-24f, 0x1.68c234p-39f};
   static constexpr float trigonometric_most = fused ? 1e5f : 1.2e4f;
+  // (atan(r) / r - 1) / r² by r² on |r| <= sqrt(2) - 1, 2^-30.4
+  static constexpr float atan[] = {-0.333333152f, 0.199984715f, -0.142435333f, 0.105938137f, -0.0607822128f};
+  static constexpr float hyperbolic_most = 87, square_most = 1e4f;  // beyond: e^x may overflow; x² + 1 is x²
   // erf(x)/x - 1 by x² on |x| <= 1, 2^-29.6
   static constexpr float erf[] = {0.12837917f,    -0.37612626f,    0.112835854f,  -0.0268538129f,
                                   0.00518832775f, -0.000801019545f, 7.85386801e-05f};
@@ -140,6 +143,12 @@ struct Constants<double> {
   static constexpr double half_pi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
   static constexpr double half_pi_short[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2ep-69, 0x1.b839a252049c1p-104};
   static constexpr double trigonometric_most = 1e6;
+  // as above; 2^-59.4
+  static constexpr double atan[] = {-0.33333333333333196,  0.19999999999953245,  -0.14285714280166435,
+                                    0.11111110782150709,   -0.090908977251696729, 0.0769205971652639,
+                                    -0.066630991984599215, 0.058478592639199784, -0.050391904926231846,
+                                    0.038062143922087658,  -0.017905046084381145};
+  static constexpr double hyperbolic_most = 708, square_most = 1e8;
   // as above; 2^-56.9
   static constexpr double erf[] = {0.12837916709551258,    -0.37612638903183521,   0.11283791670944185,
                                    -0.026866170643111524,  0.0052239776061188854,  -0.0008548325929331682,
@@ -596,6 +605,104 @@ TAPEFLOW_INLINE V softplus(V x) {
   return (x < Element<V>(0) ? V{} : x) + log_reduced(f, upper ? splat<V>(1) : V{});
 }
 
+// max(x, 0) - x z + log(1 + e^-|x|): the cross entropy of the label z and sigmoid(x)
+template <class V>
+TAPEFLOW_INLINE V sigmoid_cross_entropy(V x, V z) {
+  V e = exponential(-at_most(abs(x), -C<V>::exp_least)).small();
+  auto upper = e >= Element<V>(0.5);
+  V f = upper ? e * Element<V>(0.5) - Element<V>(0.5) : e;
+  return ((x < Element<V>(0) ? V{} : x) - x * z) + log_reduced(f, upper ? splat<V>(1) : V{});
+}
+
+// x^y where both are known to double precision; negative x have powers with whole exponents.
+TAPEFLOW_INLINE D power_in_double(D x, D y) {
+  D size = abs(x);
+  D power = exp(y * log(size));
+  power = (x == 1.0) | (y == 0.0) | ((size == 1.0) & (y == y)) ? splat<D>(1) : power;
+  D half = y * 0.5;
+  auto whole = floor(y) == y, odd = whole & (floor(half) != half);
+  auto negative = (decltype(odd))((bits(x) & sign_bit<D>) != 0);
+  power = negative & odd ? -power : power;
+  return (x < 0.0) & (x > -C<D>::infinity) & ~whole ? splat<D>(C<D>::nan) : power;
+}
+
+TAPEFLOW_INLINE F pow(F x, F y) {
+  typedef float Half __attribute__((vector_size(vector_bytes / 2)));
+  Half x_half[2], y_half[2], result_half[2];
+  __builtin_memcpy(x_half, &x, sizeof x);
+  __builtin_memcpy(y_half, &y, sizeof y);
+  for (int i = 0; i < 2; ++i) {
+    D power = power_in_double(__builtin_convertvector(x_half[i], D), __builtin_convertvector(y_half[i], D));
+    result_half[i] = __builtin_convertvector(power, Half);
+  }
+  F result;
+  __builtin_memcpy(&result, result_half, sizeof result);
+  return result;
+}
+
+TAPEFLOW_INLINE D pow(D x, D y) {
+  for (int i = 0; i < lanes<D>; ++i) x[i] = __builtin_pow(x[i], y[i]);
+  return x;
+}
+
+// pow with the exponents that mean a product or a root done by that.
+template <class V>
+TAPEFLOW_INLINE V root(V x) {
+  return x == -C<V>::infinity ? -x : sqrt(x) + Element<V>(0);
+}
+template <class V>
+TAPEFLOW_INLINE V power(V x, V y) {
+  V result = pow(x, y);
+  result = y == Element<V>(1) ? x : y == Element<V>(2) ? x * x : result;
+  return y == Element<V>(3) ? x * x * x : y == Element<V>(0.5) ? root(x) : result;
+}
+
+// ---- Hyperbolic functions and their inverses --------------------------------------------------------------------
+
+// e^a / 2 for a whose e^a may overflow
+template <class V>
+TAPEFLOW_INLINE V half_exp(V a) {
+  V root = exp(a * Element<V>(0.5));
+  return root * Element<V>(0.5) * root;
+}
+
+template <class V>
+TAPEFLOW_INLINE V sinh(V x) {
+  V a = abs(x), e = expm1(a);
+  V near = Element<V>(0.5) * (e + e / (e + Element<V>(1)));
+  return copysign(a > C<V>::hyperbolic_most ? half_exp(a) : near, x);
+}
+
+template <class V>
+TAPEFLOW_INLINE V cosh(V x) {
+  V a = abs(x), e = exp(a);
+  return a > C<V>::hyperbolic_most ? half_exp(a) : fma(e, Element<V>(0.5), Element<V>(0.5) / e);
+}
+
+template <class V>
+constexpr Element<V> ln2 = Element<V>(0.69314718055994530942);
+
+template <class V>
+TAPEFLOW_INLINE V asinh(V x) {
+  V a = abs(x), near = at_most(a, C<V>::square_most), square = near * near;
+  V y = log1p(near + square / (sqrt(square + Element<V>(1)) + Element<V>(1)));
+  return copysign(a > C<V>::square_most ? log(a) + ln2<V> : y, x);
+}
+
+template <class V>
+TAPEFLOW_INLINE V acosh(V x) {
+  V t = at_most(x, C<V>::square_most) - Element<V>(1);
+  V y = log1p(t + sqrt(t * (t + Element<V>(2))));
+  y = x > C<V>::square_most ? log(x) + ln2<V> : y;
+  return x < Element<V>(1) ? splat<V>(C<V>::nan) : y;
+}
+
+template <class V>
+TAPEFLOW_INLINE V atanh(V x) {
+  V a = abs(x);
+  return copysign(Element<V>(0.5) * log1p((a + a) / (Element<V>(1) - a)), x);
+}
+
 // ---- Sine and cosine --------------------------------------------------------------------------------------------
 
 template <bool cosine, class V>
@@ -637,6 +744,32 @@ TAPEFLOW_INLINE V sin(V x) {
 template <class V>
 TAPEFLOW_INLINE V cos(V x) {
   return trigonometric<true>(x);
+}
+
+template <class V>
+TAPEFLOW_INLINE V tan(V x) {
+  return sin(x) / cos(x);
+}
+
+// atan(a) is atan(r) for small a, pi/4 + atan((a-1)/(a+1)) around 1, and pi/2 - atan(1/a) beyond.
+template <class V>
+TAPEFLOW_INLINE V atan(V x) {
+  V a = abs(x);
+  auto middle = a > Element<V>(0.41421356237309504880), far = a > Element<V>(2.4142135623730950488);
+  V r = (far ? splat<V>(-1) : middle ? a - Element<V>(1) : a) / (far ? a : middle ? a + Element<V>(1) : splat<V>(1));
+  V z = r * r, quarters = far ? splat<V>(1) : middle ? splat<V>(0.5) : V{};
+  V y = fma(r * z, polynomial(z, C<V>::atan), r);
+  return copysign(fma(quarters, C<V>::half_pi[0], fma(quarters, C<V>::half_pi[1], y)), x);
+}
+
+template <class V>
+TAPEFLOW_INLINE V asin(V x) {
+  return atan(x / sqrt((Element<V>(1) - x) * (Element<V>(1) + x)));
+}
+
+template <class V>
+TAPEFLOW_INLINE V acos(V x) {
+  return Element<V>(2) * atan(sqrt((Element<V>(1) - x) / (Element<V>(1) + x)));
 }
 
 // ---- The error function and what is built on it -----------------------------------------------------------------

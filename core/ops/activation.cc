@@ -179,6 +179,15 @@ const Op& softsign_grad_op = binary<floating>(
     {{}, "", {"gradients", "features"}});
 Tensor softsign_grad(const Tensor& dy, const Tensor& x) { return run(softsign_grad_op, {dy, x}); }
 
+// The cross entropy of a label and sigmoid(logits), element by element. Its own entry for speed, and because the composed
+// derivative is wrong at 0.
+const Op& sigmoid_cross_entropy_op = binary<floating, kCostlyGrain>(
+    "SigmoidCrossEntropy",
+    [](auto x, auto z) { return ((x < 0 ? decltype(x)(0) : x) - x * z) + std::log1p(std::exp(-std::abs(x))); },
+    [](auto& v) -> auto& { return v.sigmoid_cross_entropy; },
+    [](A x, B z, Dy dy) { return multiply(dy, subtract(sigmoid(x), z)); },
+    [](A x, Dy dy) { return multiply(dy, negative(x)); }, {{}, "", {"logits", "labels"}});
+
 // ---- gelu
 
 constexpr double kTanhScale = 0.7978845608028654, kTanhCubic = 0.044715;  // sqrt(2/pi)

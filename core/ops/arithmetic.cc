@@ -140,7 +140,7 @@ const Op& truncate_mod_op = binary<real_numbers>(
 
 // d/da a^b = b a^(b-1); d/db a^b = a^b log a, taken as 0 where the logarithm does not exist.
 const Op& power_op = binary<numbers, kCostlyGrain>(
-    "Pow", [](auto a, auto b) { return power_of(a, b); }, NoFast{},
+    "Pow", [](auto a, auto b) { return power_of(a, b); }, [](auto& v) -> auto& { return v.pow; },
     [](A a, B b, Dy dy) { return multiply(dy, multiply(b, power(a, subtract(b, one_of(b))))); },
     [](A a, Y y, Dy dy) {
       Tensor zero = zero_of(a);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "ops/elements.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -89,20 +90,37 @@ const Op& is_finite_op = unary<floating>(
 template <class T> struct Spread {
   Tensor tensor;
   const T* data;
-  int64_t step;
+  bool single;
   Spread(const Tensor& t, const Shape& shape)
       : tensor(t.size() == 1 || t.shape() == shape ? t : broadcast_to(t, shape)),
-        data(tensor.data<T>()), step(tensor.size() == 1 ? 0 : 1) {}
+        data(static_cast<const T*>(tensor.raw())), single(tensor.size() == 1) {}
 };
 
+// Numbers are chosen by masks, not by jumps, which a processor cannot foresee.
+template <class T> T choose_one(bool condition, const T& x, const T& y) {
+  if constexpr (std::is_integral_v<T>) {
+    const T mask = T(-T(condition));
+    return T((x & mask) | (y & T(~mask)));
+  } else {
+    return condition ? x : y;
+  }
+}
 template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
   PauseRecording paused;
-  Spread<bool> condition(c, out.shape());
+  Tensor spread_condition = c.shape() == out.shape() ? c : broadcast_to(c, out.shape());
   Spread<T> then(x, out.shape()), otherwise(y, out.shape());
+  const uint8_t* chosen = static_cast<const uint8_t*>(spread_condition.raw());
+  const T *a = then.data, *b = otherwise.data;
   T* to = out.mutable_data<T>();
   parallel_for(out.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      to[i] = condition.data[i * condition.step] ? then.data[i * then.step] : otherwise.data[i * otherwise.step];
+    if (then.single && otherwise.single)
+      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, *a, *b);
+    else if (then.single)
+      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, *a, b[i]);
+    else if (otherwise.single)
+      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, a[i], *b);
+    else
+      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, a[i], b[i]);
   });
 }
 
@@ -123,9 +141,7 @@ const Op& select_op = define(Op{
         },
     .kernel =
         [](Call& call) {
-          visit<any_dtype.bits>(call.in[1].dtype(), [&](auto* p) {
-            choose<Pointee<decltype(p)>>(call.in[0], call.in[1], call.in[2], call.out[0]);
-          });
+          by_size(call.in[1].dtype(), [&]<class T>(T*) { choose<T>(call.in[0], call.in[1], call.in[2], call.out[0]); });
         },
     .vjp =
         [](RuleContext& c) {

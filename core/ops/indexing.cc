@@ -1,5 +1,6 @@
 // Taking and putting elements by position: slices, gather, scatter, partitions.
 #include <cstring>
+#include <memory>
 
 #include "base/parallel.h"
 #include "ops/elements.h"
@@ -350,6 +351,25 @@ template <class T> class Sums {
   std::vector<float> wide_;
 };
 
+// The rows of x at the given places, one after the other.
+template <class T> void copy_picked(const T* x, const int64_t* place, int64_t count, int64_t inner, T* y) {
+  if (inner == 1) {
+    for (int64_t i = 0; i < count; ++i) y[i] = x[place[i]];
+  } else {
+    for (int64_t i = 0; i < count; ++i) std::copy(x + place[i] * inner, x + (place[i] + 1) * inner, y + i * inner);
+  }
+}
+// Adds rows to the rows of y at the given places.
+template <class T> void add_rows(const T* x, const int64_t* place, int64_t count, int64_t inner, Compute<T>* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    Compute<T>* row = y + place[i] * inner;
+    for (int64_t k = 0; k < inner; ++k) {
+      if constexpr (std::is_same_v<T, bool>) row[k] = row[k] || x[i * inner + k];
+      else row[k] = Compute<T>(row[k] + load(x + i * inner + k));
+    }
+  }
+}
+
 struct GatherPlan {
   int axis, batch_dims;
   int64_t batches, outer, limit, inner, count;  // x is [batches, outer, limit, inner], indices [batches, count]
@@ -406,11 +426,10 @@ const Op& gather_op = define(Op{
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
             parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo)
-                for (int64_t i = 0; i < g.count; ++i) {
-                  const T* row = from + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
-                  std::copy(row, row + g.inner, to + (bo * g.count + i) * g.inner);
-                }
+              for (int64_t bo = begin; bo < end; ++bo) {
+                const int64_t* place = index.data() + bo / g.outer * g.count;
+                copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+              }
             });
           });
         },
@@ -448,11 +467,12 @@ const Op& gather_spread_op = define(Op{
             using T = Pointee<decltype(p)>;
             const T* from = dy.data<T>();
             Sums<T> sums(x);
-            for (int64_t bo = 0; bo < g.batches * g.outer; ++bo)
-              for (int64_t i = 0; i < g.count; ++i) {
-                Compute<T>* row = sums.data() + (bo * g.limit + index[size_t(bo / g.outer * g.count + i)]) * g.inner;
-                for (int64_t k = 0; k < g.inner; ++k) row[k] = Compute<T>(row[k] + load(from + (bo * g.count + i) * g.inner + k));
+            parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
+              for (int64_t bo = begin; bo < end; ++bo) {
+                const int64_t* place = index.data() + bo / g.outer * g.count;
+                add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, sums.data() + bo * g.limit * g.inner);
               }
+            });
           });
           call.out.push_back(x);
         },
@@ -484,24 +504,30 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
   return n;
 }
 
+[[noreturn]] void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position, int64_t depth) {
+  Ints flat = read_ints(indices);
+  std::string text;
+  for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);
+  fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ", x);
+}
+
 // Row numbers of the positions in x seen as [batches, rows, inner].
 std::vector<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
-  Ints flat = read_ints(indices);
-  std::vector<int64_t> rows;
+  std::vector<int64_t> rows(static_cast<size_t>(n.batches * n.positions));
   int64_t per_batch = x.elements(int(batch_dims), int(batch_dims + n.depth));
-  for (int64_t i = 0; i < n.batches * n.positions; ++i) {
-    int64_t row = 0;
-    for (int64_t d = 0; d < n.depth; ++d) {
-      int64_t at = flat[size_t(i * n.depth + d)], limit = x[int(d + batch_dims)];
-      if (at < 0 || at >= limit) {
-        std::string text;
-        for (int64_t k = 0; k < n.depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(i * n.depth + k)]);
-        fail(ErrorKind::invalid_argument, who, ": indices[", i, "] = [", text, "] does not index into param shape ", x);
+  visit<integers.bits>(indices.dtype(), [&](auto* p) {
+    const auto* flat = indices.data<Pointee<decltype(p)>>();
+    for (int64_t b = 0, i = 0; b < n.batches; ++b)
+      for (int64_t end = i + n.positions; i < end; ++i) {
+        int64_t row = 0;
+        for (int64_t d = 0; d < n.depth; ++d) {
+          int64_t at = int64_t(*flat++), limit = x[int(d + batch_dims)];
+          if (at < 0 || at >= limit) fail_position(who, x, indices, i, n.depth);
+          row = row * limit + at;
+        }
+        rows[size_t(i)] = b * per_batch + row;
       }
-      row = row * limit + at;
-    }
-    rows.push_back(i / std::max<int64_t>(1, n.positions) * per_batch + row);
-  }
+  });
   return rows;
 }
 
@@ -530,9 +556,7 @@ const Op& gather_nd_op = define(Op{
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
           std::vector<int64_t> rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
-            const T* from = static_cast<const T*>(x.raw());
-            for (size_t i = 0; i < rows.size(); ++i)
-              std::copy(from + rows[i] * n.inner, from + (rows[i] + 1) * n.inner, y.mutable_data<T>() + int64_t(i) * n.inner);
+            copy_picked(static_cast<const T*>(x.raw()), rows.data(), int64_t(rows.size()), n.inner, y.mutable_data<T>());
           });
         },
     .vjp =
@@ -585,14 +609,8 @@ const Op& scatter_nd_op = define(Op{
           std::memset(y.mutable_raw(), 0, y.bytes());
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            const T* from = updates.data<T>();
             Sums<T> sums(y);
-            for (size_t i = 0; i < rows.size(); ++i)
-              for (int64_t k = 0; k < n.inner; ++k) {
-                Compute<T>& to = sums.data()[rows[i] * n.inner + k];
-                if constexpr (std::is_same_v<T, bool>) to = to || from[int64_t(i) * n.inner + k];
-                else to = Compute<T>(to + load(from + int64_t(i) * n.inner + k));
-              }
+            add_rows(updates.data<T>(), rows.data(), int64_t(rows.size()), n.inner, sums.data());
           });
         },
     .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0)); },
@@ -823,22 +841,34 @@ const Op& where_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          std::vector<int64_t> found;
+          const int rank = x.rank();
           visit<fixed_size.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            for (int64_t i = 0; i < x.size(); ++i)
-              if (load(x.data<T>() + i) != Compute<T>(0)) found.push_back(i);
-          });
-          Tensor y = Tensor::allocate(DType::int64, {int64_t(found.size()), x.rank()});
-          int64_t* to = y.mutable_data<int64_t>();
-          for (size_t i = 0; i < found.size(); ++i) {
-            int64_t rest = found[i];
-            for (int d = x.rank() - 1; d >= 0; --d) {
-              to[int64_t(i) * x.rank() + d] = rest % x.dim(d);
-              rest /= x.dim(d);
+            const T* from = x.data<T>();
+            int64_t count = 0;
+            for (int64_t i = 0; i < x.size(); ++i) count += load(from + i) != Compute<T>(0);
+            Tensor y = Tensor::allocate(DType::int64, {count, rank});
+            int64_t* to = y.mutable_data<int64_t>();
+            call.out.push_back(y);
+            if (rank == 0 || count == 0) return;
+            // One row of elements after the other; the leading coordinates are worked out once per row. A place is
+            // written for every element and kept for the true ones, without a jump.
+            const int64_t columns = x.shape().back();
+            auto found = std::make_unique_for_overwrite<int64_t[]>(size_t(columns));
+            int64_t lead[kMaxRank] = {};
+            for (int64_t r = 0; r < x.size() / columns; ++r, from += columns) {
+              int64_t here = 0;
+              for (int64_t i = 0; i < columns; ++i) {
+                found[size_t(here)] = i;
+                here += load(from + i) != Compute<T>(0);
+              }
+              for (int64_t i = 0; i < here; ++i, to += rank) {
+                for (int d = 0; d + 1 < rank; ++d) to[d] = lead[d];
+                to[rank - 1] = found[size_t(i)];
+              }
+              for (int d = rank - 2; d >= 0 && ++lead[d] == x.dim(d); --d) lead[d] = 0;
             }
-          }
-          call.out.push_back(y);
+          });
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
@@ -856,6 +886,38 @@ Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, in
 }
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
   return run(tensor_scatter_update_op, {x, indices, updates});
+}
+
+void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, RowUpdate how, const char* who) {
+  PauseRecording paused;
+  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable was updated before it was initialised");
+  Shape shape = v.value.shape();
+  if (shape.rank() == 0) fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
+  if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
+  std::vector<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
+  int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
+  shape[0] = count;
+  Tensor updates = broadcast_to(values, shape), target = writable_value(v);
+  if (how == RowUpdate::replace) {
+    by_size(target.dtype(), [&]<class T>(T*) {
+      const T* from = static_cast<const T*>(updates.raw());
+      for (int64_t i = 0; i < count; ++i)
+        std::copy(from + i * inner, from + (i + 1) * inner, target.mutable_data<T>() + rows[size_t(i)] * inner);
+    });
+    return;
+  }
+  bool known = visit<numbers.bits>(target.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    const T* from = updates.data<T>();
+    for (int64_t i = 0; i < count; ++i, from += inner) {
+      T* to = target.mutable_data<T>() + rows[size_t(i)] * inner;
+      if (how == RowUpdate::add)
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
+      else
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) - load(from + k)));
+    }
+  });
+  if (!known) fail(ErrorKind::type, who, ": a variable of dtype ", name_of(target.dtype()), " cannot be added to");
 }
 
 }  // namespace tapeflow

@@ -1,4 +1,5 @@
 // Moving elements without changing them: shapes, transposes, joining, splitting, padding, repeating. Also constants.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -10,17 +11,28 @@
 namespace tapeflow {
 namespace {
 
-// Copies n elements; strings are assigned.
-void copy_elements(DType d, const void* from, void* to, int64_t n) {
-  if (d == DType::string) {
-    for (int64_t i = 0; i < n; ++i) static_cast<std::string*>(to)[i] = static_cast<const std::string*>(from)[i];
-  } else {
-    std::memcpy(to, from, size_t(n) * size_of(d));
-  }
-}
 template <class T> T* offset(T* p, int64_t elements, size_t size) {
   using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
   return static_cast<Byte*>(p) + size_t(elements) * size;
+}
+
+// Copies `rows` runs of `length` elements, whose starts are from_step and to_step elements apart.
+void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_t to_step, int64_t length, int64_t rows) {
+  if (length == 0) return;
+  by_size(d, [&]<class T>(T*) {
+    const T* from = static_cast<const T*>(x);
+    T* to = static_cast<T*>(y);
+    parallel_for(rows, std::max<int64_t>(1, kCopyGrain / length), [&](int64_t begin, int64_t end) {
+      if (length == 1) {
+        for (int64_t r = begin; r < end; ++r) to[r * to_step] = from[r * from_step];
+      } else if (length < 8) {
+        for (int64_t r = begin; r < end; ++r)
+          for (int64_t i = 0; i < length; ++i) to[r * to_step + i] = from[r * from_step + i];
+      } else {
+        for (int64_t r = begin; r < end; ++r) std::copy(from + r * from_step, from + r * from_step + length, to + r * to_step);
+      }
+    });
+  });
 }
 
 // ---- identity and reshape: the buffer is shared
@@ -286,6 +298,39 @@ const Op& squeeze_op = define(Op{
 
 // ---- transpose
 
+// One line of y: x repeats, runs along, runs backwards or jumps.
+template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n) {
+  if (step == 1) std::copy(from, from + n, to);
+  else if (step == 0) std::fill(to, to + n, *from);
+  else if (step == -1) std::reverse_copy(from - (n - 1), from + 1, to);
+  else
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+}
+
+// A transposed block: to[r * to_step + c] = from[r + c * from_step]. Four by four words change places in registers.
+template <class T> void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows, int64_t columns) {
+  int64_t r = 0;
+  if constexpr (std::is_same_v<T, uint32_t>) {
+    typedef uint32_t Four __attribute__((vector_size(16)));
+    for (; r + 4 <= rows; r += 4) {
+      int64_t c = 0;
+      for (; c + 4 <= columns; c += 4) {
+        Four in[4];
+        for (int k = 0; k < 4; ++k) std::memcpy(&in[k], from + r + (c + k) * from_step, sizeof(Four));
+        Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5}), b = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
+        Four d = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7}), e = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
+        Four out[4] = {__builtin_shuffle(a, b, Four{0, 1, 4, 5}), __builtin_shuffle(a, b, Four{2, 3, 6, 7}),
+                       __builtin_shuffle(d, e, Four{0, 1, 4, 5}), __builtin_shuffle(d, e, Four{2, 3, 6, 7})};
+        for (int k = 0; k < 4; ++k) std::memcpy(to + (r + k) * to_step + c, &out[k], sizeof(Four));
+      }
+      for (int k = 0; k < 4; ++k)
+        for (int64_t rest = c; rest < columns; ++rest) to[(r + k) * to_step + rest] = from[r + k + rest * from_step];
+    }
+  }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) to[r * to_step + c] = from[r + c * from_step];
+}
+
 // Copies y[i0, i1, ...] = x[strides . i], walking y in order. The two innermost dimensions are done in square blocks
 // if x runs along the outer one of them, so that both sides touch whole cache lines.
 template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, const int64_t* stride) {
@@ -294,29 +339,26 @@ template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, c
     *y = *x;
     return;
   }
+  constexpr int64_t kBlock = 16;
   int64_t columns = y_shape[rank - 1], rows = rank > 1 ? y_shape[rank - 2] : 1;
   int64_t column_step = stride[rank - 1], row_step = rank > 1 ? stride[rank - 2] : 0;
-  int64_t planes = y_shape.elements(0, std::max(0, rank - 2));
-  parallel_for(planes, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, rows * columns)), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      int64_t rest = p, at = 0;
+  int64_t planes = y_shape.elements(0, std::max(0, rank - 2)), blocks = (rows + kBlock - 1) / kBlock;
+  parallel_for(planes * blocks, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, std::min(rows, kBlock) * columns)), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      int64_t p = at / blocks, rest = p, start = 0;
       for (int d = rank - 3; d >= 0; --d) {
-        at += rest % y_shape[d] * stride[d];
+        start += rest % y_shape[d] * stride[d];
         rest /= y_shape[d];
       }
-      const T* from = x + at;
-      T* to = y + p * rows * columns;
-      if (column_step == 1) {
-        for (int64_t r = 0; r < rows; ++r) std::copy(from + r * row_step, from + r * row_step + columns, to + r * columns);
-        continue;
+      int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
+      const T* from = x + start + r0 * row_step;
+      T* to = y + (p * rows + r0) * columns;
+      if (row_step == 1 && column_step != 1) {
+        for (int64_t c = 0; c < columns; c += kBlock)
+          transpose_block(from + c * column_step, column_step, to + c, columns, height, std::min(kBlock, columns - c));
+      } else {
+        for (int64_t r = 0; r < height; ++r) copy_line(from + r * row_step, column_step, to + r * columns, columns);
       }
-      constexpr int64_t kBlock = 16;
-      for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
-        for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-          int64_t r1 = std::min(rows, r0 + kBlock), c1 = std::min(columns, c0 + kBlock);
-          for (int64_t r = r0; r < r1; ++r)
-            for (int64_t c = c0; c < c1; ++c) to[r * columns + c] = from[r * row_step + c * column_step];
-        }
     }
   });
 }
@@ -591,11 +633,7 @@ const Op& concat_op = define(Op{
           size_t size = size_of(y.dtype());
           for (const Tensor& x : call.in) {
             int64_t length = x.shape().elements(axis, x.rank());
-            if (x.size())
-              parallel_for(outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, length)), [&](int64_t begin, int64_t end) {
-                for (int64_t o = begin; o < end; ++o)
-                  copy_elements(y.dtype(), offset(x.raw(), o * length, size), offset(y.mutable_raw(), o * row + at, size), length);
-              });
+            copy_rows(y.dtype(), x.raw(), length, offset(y.mutable_raw(), at, size), row, length, outer);
             at += length;
           }
         },
@@ -662,8 +700,7 @@ const Op& split_op = define(Op{
             } else {
               call.out.push_back(Tensor::allocate(x.dtype(), shape));
               const Tensor& y = call.out.back();
-              for (int64_t o = 0; o < outer && length; ++o)
-                copy_elements(x.dtype(), offset(x.raw(), o * row + at, size), offset(y.mutable_raw(), o * length, size), length);
+              copy_rows(x.dtype(), offset(x.raw(), at, size), row, y.mutable_raw(), length, length, outer);
             }
             at += length;
           }
@@ -723,9 +760,8 @@ const Op& pack_op = define(Op{
           int64_t outer = first.shape().elements(0, int(axis)), length = first.shape().elements(int(axis), first.rank());
           size_t size = size_of(y.dtype());
           int64_t n = int64_t(call.in.size());
-          for (int64_t i = 0; i < n && length; ++i)
-            for (int64_t o = 0; o < outer; ++o)
-              copy_elements(y.dtype(), offset(call.in[size_t(i)].raw(), o * length, size), offset(y.mutable_raw(), (o * n + i) * length, size), length);
+          for (int64_t i = 0; i < n; ++i)
+            copy_rows(y.dtype(), call.in[size_t(i)].raw(), length, offset(y.mutable_raw(), i * length, size), n * length, length, outer);
         },
     .vjp =
         [](RuleContext& c) {
@@ -772,8 +808,7 @@ const Op& unpack_op = define(Op{
               continue;
             }
             call.out.push_back(Tensor::allocate(x.dtype(), shape));
-            for (int64_t o = 0; o < outer && length; ++o)
-              copy_elements(x.dtype(), offset(x.raw(), (o * n + i) * length, size), offset(call.out.back().mutable_raw(), o * length, size), length);
+            copy_rows(x.dtype(), offset(x.raw(), i * length, size), n * length, call.out.back().mutable_raw(), length, length, outer);
           }
         },
     .makes_outputs = true,

@@ -73,17 +73,19 @@ SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
   return groups;
 }
 
-// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold).
-// C is the type it computes in.
+// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), and
+// with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
 template <class C> struct Steps {
   C start;
   C (*row)(const C* x, int64_t n);
   void (*fold)(const C* x, C* y, int64_t n);
+  C (*row_of_parts)(const C* x, int64_t n) = row;
+  void (*fold_of_parts)(const C* x, C* y, int64_t n) = fold;
 };
 
 constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
 constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
-constexpr int64_t kFewColumns = 512;     // shorter rows are folded several at once
+constexpr int64_t kNarrow = 512;         // columns from which on a row is long enough by itself
 
 template <class C> class Reducer {
  public:
@@ -131,7 +133,7 @@ template <class C> class Reducer {
     auto part = std::make_unique<C[]>(size_t(step_out));
     for (int64_t i = 0; i < g.length; ++i) {
       run(x + i * step_in, part.get(), level + 1);
-      steps_.fold(part.get(), y, step_out);
+      steps_.fold_of_parts(part.get(), y, step_out);
     }
   }
 
@@ -144,11 +146,11 @@ template <class C> class Reducer {
       for (int64_t c = begin; c < end; ++c)
         parts[size_t(c)] = steps_.row(x + c * kChunk, std::min(kChunk, n - c * kChunk));
     });
-    return steps_.row(parts.get(), chunks);
+    return steps_.row_of_parts(parts.get(), chunks);
   }
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
-    if (rows > kFoldBlock && 2 * columns < kFewColumns) return fold_few_columns(x, y, rows, columns);
+    if (columns < kNarrow && rows * columns >= kChunk / 2) return fold_narrow_columns(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
       if (rows <= kFoldBlock) {
@@ -160,31 +162,30 @@ template <class C> class Reducer {
         std::fill(part.get(), part.get() + (end - begin), steps_.start);
         for (int64_t r = first; r < std::min(rows, first + kFoldBlock); ++r)
           steps_.fold(x + r * columns + begin, part.get(), end - begin);
-        steps_.fold(part.get(), y + begin, end - begin);
+        steps_.fold_of_parts(part.get(), y + begin, end - begin);
       }
     });
   }
 
-  // Blocks of rows are shared out. Inside a block some neighbouring rows count as one long row, whose parts are folded
-  // at the end.
-  void fold_few_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
-    int64_t blocks = (rows + kFoldBlock - 1) / kFoldBlock, joined = std::clamp<int64_t>(kFewColumns / columns, 1, 16);
-    auto parts = std::make_unique<C[]>(size_t(blocks * columns));
-    parallel_for(blocks, std::max<int64_t>(1, kChunk / (kFoldBlock * columns)), [&](int64_t begin, int64_t end) {
-      auto wide = std::make_unique<C[]>(size_t(joined * columns));
-      for (int64_t b = begin; b < end; ++b) {
-        int64_t r = b * kFoldBlock, last = std::min(rows, r + kFoldBlock);
-        C* part = parts.get() + b * columns;
-        std::fill(part, part + columns, steps_.start);
-        if (last - r >= joined) {
-          std::copy(x + r * columns, x + (r + joined) * columns, wide.get());
-          for (r += joined; r + joined <= last; r += joined) steps_.fold(x + r * columns, wide.get(), joined * columns);
-          for (int64_t k = 0; k < joined; ++k) steps_.fold(wide.get() + k * columns, part, columns);
-        }
-        for (; r < last; ++r) steps_.fold(x + r * columns, part, columns);
+  // Several short rows count as one long row. Partial results are over fixed chunks, as above.
+  void fold_narrow_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
+    int64_t joined = kNarrow / columns, width = joined * columns;
+    int64_t chunk = std::max<int64_t>(1, kChunk / width) * joined, chunks = (rows + chunk - 1) / chunk;
+    auto parts = std::make_unique<C[]>(size_t(chunks * columns));
+    std::fill(parts.get(), parts.get() + chunks * columns, steps_.start);
+    parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
+      auto wide = std::make_unique<C[]>(size_t(width));
+      for (int64_t c = begin; c < end; ++c) {
+        const C* from = x + c * chunk * columns;
+        int64_t count = std::min(chunk, rows - c * chunk), whole = count / joined;
+        C* part = parts.get() + c * columns;
+        std::fill(wide.get(), wide.get() + width, steps_.start);
+        for (int64_t r = 0; r < whole; ++r) steps_.fold(from + r * width, wide.get(), width);
+        for (int64_t r = whole * joined; r < count; ++r) steps_.fold(from + r * columns, part, columns);
+        for (int64_t k = 0; k < joined; ++k) steps_.fold_of_parts(wide.get() + k * columns, part, columns);
       }
     });
-    for (int64_t b = 0; b < blocks; ++b) steps_.fold(parts.get() + b * columns, y, columns);
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.get() + c * columns, y, columns);
   }
 
   const Steps<C>& steps_;
@@ -424,6 +425,34 @@ const Op& all_op = define(Op{
     .family = "reduction",
 });
 
+// Sums of squares of floats, in one pass.
+template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
+  const VectorKernels<T>& v = vector_kernels<T>();
+  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, v.sum, v.accumulate};
+  Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
+}
+bool sums_squares_directly(const Tensor& x, const Params& params) {
+  return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.size() > 0 && reduced_count(x.shape(), params[0], "reduce_sum") > 1;
+}
+
+const Op& sum_of_squares_op = define(Op{
+    .name = "SumOfSquares",
+    .arguments = reduction_arguments(numbers),
+    .infer = infer_reduction,
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+          if (sums_squares_directly(x, call.params))
+            return x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y) : sum_of_squares<double>(x, axes, y);
+          PauseRecording paused;
+          call.out[0] = reduce_sum(square(x), axes, call.params.flag(1));
+        },
+    .vjp = [](RuleContext& c) { c.set(0, multiply(scaled(conj(c.x(0)), 2), with_kept_dims(c, c.dy()))); },
+    .keep = keep_input(0),
+    .family = "reduction",
+});
+
 // The square root of the sum of squared absolute values; small floats are widened, so that squares do not overflow.
 const Op& euclidean_norm_op = define(Op{
     .name = "EuclideanNorm",
@@ -434,6 +463,12 @@ const Op& euclidean_norm_op = define(Op{
           PauseRecording paused;
           const Tensor& x = call.in[0];
           Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+          if (sums_squares_directly(x, call.params)) {
+            Tensor y = Tensor::allocate(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
+            x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y) : sum_of_squares<double>(x, axes, y);
+            call.out.push_back(sqrt(y));
+            return;
+          }
           DType wide = small_floating.has(x.dtype()) ? DType::float32 : integers.has(x.dtype()) ? DType::float64 : x.dtype();
           Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
           call.out.push_back(cast(sqrt(reduce_sum(squares, axes, call.params.flag(1))), x.dtype()));
@@ -459,21 +494,78 @@ struct Lines {
 };
 Lines lines_of(const Shape& shape, int axis) { return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank())}; }
 
+// Running sums of one line of floats, in double. Within a block they do not wait for what came before.
+template <int step> void add_along_line(const float* x, float* y, int64_t n, bool exclusive) {
+  constexpr int64_t block = 8;
+  double before = 0;
+  int64_t k = 0;
+  for (; k + block <= n; k += block) {
+    double sum[block];
+    sum[0] = x[k * step];
+    for (int64_t i = 1; i < block; ++i) sum[i] = sum[i - 1] + double(x[(k + i) * step]);
+    if (exclusive) {
+      y[k * step] = float(before);
+      for (int64_t i = 1; i < block; ++i) y[(k + i) * step] = float(before + sum[i - 1]);
+    } else {
+      for (int64_t i = 0; i < block; ++i) y[(k + i) * step] = float(before + sum[i]);
+    }
+    before += sum[block - 1];
+  }
+  for (; k < n; ++k) {
+    double after = before + double(x[k * step]);
+    y[k * step] = float(exclusive ? before : after);
+    before = after;
+  }
+}
+
+// Several lines at a time: each step of a line waits for the one before, those of other lines do not.
+template <int lines, class T, class F>
+void accumulate_lines(const T* x, T* y, int64_t count, bool exclusive, bool reverse, Compute<T> start, F f) {
+  Compute<T> total[lines];
+  std::fill(total, total + lines, start);
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t at = reverse ? count - 1 - k : k;
+    for (int line = 0; line < lines; ++line) {
+      Compute<T> before = total[line];
+      total[line] = f(before, load(x + line * count + at));
+      store(y + line * count + at, exclusive ? before : total[line]);
+    }
+  }
+}
+
+struct Plus {
+  template <class C> C operator()(C a, C b) const { return C(a + b); }
+};
+
 template <class T, class F> void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive, bool reverse, Compute<T> start, F f) {
   Lines l = lines_of(x.shape(), axis);
   const T* from = x.data<T>();
   T* to = y.mutable_data<T>();
   parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+    if (l.inner == 1) {
+      int64_t o = begin;
+      if constexpr (std::is_same_v<T, float> && std::is_same_v<F, Plus>) {
+        for (; o < end; ++o) {
+          if (reverse) add_along_line<-1>(from + (o + 1) * l.count - 1, to + (o + 1) * l.count - 1, l.count, exclusive);
+          else add_along_line<1>(from + o * l.count, to + o * l.count, l.count, exclusive);
+        }
+      }
+      for (; o + 8 <= end; o += 8) accumulate_lines<8>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+      for (; o < end; ++o) accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+      return;
+    }
     auto totals = std::make_unique<Compute<T>[]>(size_t(l.inner));
+    Compute<T>* total = totals.get();
     for (int64_t o = begin; o < end; ++o) {
-      std::fill(totals.get(), totals.get() + l.inner, start);
+      std::fill(total, total + l.inner, start);
       for (int64_t k = 0; k < l.count; ++k) {
         int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
-        for (int64_t i = 0; i < l.inner; ++i) {
-          Compute<T> before = totals[size_t(i)], after = f(before, load(from + row + i));
-          totals[size_t(i)] = after;
-          store(to + row + i, exclusive ? before : after);
-        }
+        const T* in = from + row;
+        T* out = to + row;
+        if (exclusive)
+          for (int64_t i = 0; i < l.inner; ++i) store(out + i, total[i]), total[i] = f(total[i], load(in + i));
+        else
+          for (int64_t i = 0; i < l.inner; ++i) total[i] = f(total[i], load(in + i)), store(out + i, total[i]);
       }
     }
   });
@@ -497,7 +589,7 @@ const Op& cumsum_op = define(Op{
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
             accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
-                                call.params.flag(1), call.params.flag(2), C(0), [](C a, C b) { return C(a + b); });
+                                call.params.flag(1), call.params.flag(2), C(0), Plus());
           });
         },
     .vjp = [](RuleContext& c) { c.set(0, cumsum(c.dy(), c.params.integer(0), c.params.flag(1), !c.params.flag(2))); },

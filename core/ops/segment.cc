@@ -1,4 +1,6 @@
 // Reductions over rows that share a segment number: sorted numbers, and numbers in any order.
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "ops/family.h"
@@ -95,6 +97,15 @@ template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
 
 Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids);
 
+bool has_negative(const Tensor& ids) {
+  bool found = false;
+  visit<integers.bits>(ids.dtype(), [&](auto* p) {
+    const auto* from = ids.data<Pointee<decltype(p)>>();
+    found = std::any_of(from, from + ids.size(), [](auto i) { return std::less<>()(i, decltype(i)(0)); });
+  });
+  return found;
+}
+
 // The rows of t, one per segment, for each row of the data; zeros where the number is negative.
 template <bool Sorted> Tensor spread_rows(const Tensor& t, const Tensor& ids) {
   if constexpr (Sorted) return gather(t, ids, 0, 0);
@@ -104,6 +115,7 @@ template <bool Sorted> Tensor spread_rows(const Tensor& t, const Tensor& ids) {
     for (int i = 1; i < t.rank(); ++i) shape.append(t.dim(i));
     return zeros(t.dtype(), shape);
   }
+  if (!ids.symbolic() && !has_negative(ids)) return gather(t, ids, 0, 0);
   Tensor rows = gather(t, maximum(ids, zero), 0, 0);
   Shape mask = ids.shape();
   while (mask.rank() < rows.rank()) mask.append(1);

@@ -30,4 +30,8 @@ Tensor strided_spread(const Tensor& dy, const Shape&, const Ints& begin, const I
 // Writes `value`, which must broadcast to the slice, into the positions of `target`.
 void write_slice(const Tensor& target, const SlicePlan&, const Tensor& value);
 
+// Rows of a variable, each with a row of `values`: replaced by it, with it added or subtracted. Repeated rows add up.
+enum class RowUpdate { replace, add, subtract };
+void update_rows(VariableBody&, const Tensor& indices, const Tensor& values, RowUpdate, const char* who);
+
 }  // namespace tapeflow

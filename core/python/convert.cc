@@ -413,6 +413,12 @@ Tensor to_tensor(PyObject* o, DType wanted, DType preferred, const char* who) {
   return from_other(o, wanted, preferred, who);
 }
 
+static bool is_tensor_shape(PyObject* o) {
+  static PyObject* type = nullptr;
+  if (!type) type = registered("TensorShape");
+  return reinterpret_cast<PyObject*>(Py_TYPE(o)) == type;
+}
+
 Ints to_ints(PyObject* o, const char* who, const char* argument) {
   Ints result;
   if (is_sequence(o)) {
@@ -427,6 +433,9 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   } else if (PyLong_CheckExact(o)) {
     result.push_back(to_integer(o, who, argument));
     return result;
+  } else if (is_tensor_shape(o)) {
+    Shape shape = shape_from(o);
+    if (shape.fully_known()) return Param(shape).ints;
   }
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() == 0) return result;

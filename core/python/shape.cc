@@ -115,7 +115,8 @@ PyObject* wrap_shape(const Shape& shape) {
   } else {
     dims = Ref::share(Py_None);
   }
-  auto* type = reinterpret_cast<PyTypeObject*>(registered("TensorShape"));
+  static PyTypeObject* type = nullptr;
+  if (!type) type = reinterpret_cast<PyTypeObject*>(registered("TensorShape"));
   if (!type) fail(ErrorKind::runtime, "tapeflow is not imported completely");
   Ref self = checked(type->tp_alloc(type, 0));
   reinterpret_cast<ShapeObject*>(self.get())->dims = dims.release();

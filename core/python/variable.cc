@@ -205,6 +205,21 @@ PyObject* assign_slice(PyObject* self, PyObject* args) {
   });
 }
 
+// _update_rows(indices, values, who): who is scatter_update, scatter_add or scatter_sub.
+PyObject* update_rows_of(PyObject* self, PyObject* args) {
+  PyObject *indices, *values;
+  const char* who;
+  if (!PyArg_ParseTuple(args, "OOs:_update_rows", &indices, &values, &who)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    VariableBody& v = variable_of(self);
+    Tensor t = to_tensor(values, v.dtype, DType::invalid, who), places = to_tensor(indices, DType::invalid, DType::int32, who);
+    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+    RowUpdate how = !std::strcmp(who, "scatter_add") ? RowUpdate::add : !std::strcmp(who, "scatter_sub") ? RowUpdate::subtract : RowUpdate::replace;
+    update_rows(v, places, t, how, who);
+    return another_face(self);
+  });
+}
+
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     VariableBody& v = variable_of(self);
@@ -238,6 +253,7 @@ PyMethodDef methods[] = {
     {"read_value", read_value, METH_NOARGS, "The value, as a tensor."},
     {"numpy", numpy, METH_NOARGS, "The value, as a NumPy array (a scalar for a variable of rank 0)."},
     {"_assign_slice", assign_slice, METH_VARARGS, nullptr},
+    {"_update_rows", update_rows_of, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef properties[] = {

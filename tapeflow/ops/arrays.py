@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +69,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         if is_open(x):
             return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
         dims = x.shape.as_list()
-    return _core.convert_to_tensor(int(np.prod(dims, dtype=np.int64)), as_dtype(out_type or int32), None, "size")
+    return _core.convert_to_tensor(math.prod(dims), as_dtype(out_type or int32), None, "size")
 
 
 @public("rank")
@@ -94,14 +96,14 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         value = convert_to_tensor(value)
     if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
         return _split_open(value, num_or_size_splits, axis, num)
-    axis = int(axis)
-    if not -value.shape.rank <= axis < value.shape.rank:
+    axis, dims = int(axis), value.shape.as_list()
+    if not -len(dims) <= axis < len(dims):
         raise InvalidArgumentError(
             None,
             None,
-            f"split: -input rank(-{value.shape.rank}) <= split_dim < input rank ({value.shape.rank}), but got {axis}",
+            f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
         )
-    length = value.shape[axis]
+    length = dims[axis]
     if isinstance(num_or_size_splits, int):
         count = num_or_size_splits
         if count < 1 or length % count:
@@ -168,6 +170,16 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return primitives.Unpack(value, -1, axis)
 
 
+def _flat_pairs(pairs: list[Any]) -> list[int] | None:
+    """A list of pairs of Python integers, one after the other; None if it is something else."""
+    flat: list[int] = []
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
+            return None
+        flat += pair
+    return flat
+
+
 @public("pad")
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
     """More elements before and after each dimension: a constant, or a reflection of the tensor at its edge.
@@ -178,6 +190,10 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     [0, 1, 2, 0, 0]
     """
     x = convert_to_tensor(tensor)
+    if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:
+        flat = _flat_pairs(paddings)
+        if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
+            return primitives.PadV2(x, flat, constant_values)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
         value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
         flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
@@ -212,10 +228,16 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
                 f"{before}, {after} greater than {length - edge}",
             )
         if before or after:
-            front = np.arange(before - 1 + edge, edge - 1, -1)
-            back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
-            x = take(x, np.concatenate([front, np.arange(length), back]).astype(np.int64), axis)
+            x = take(x, _reflected(length, before, after, edge), axis)
     return x
+
+
+@lru_cache(64)
+def _reflected(length: int, before: int, after: int, edge: int) -> Any:
+    """The positions of a dimension with those of its reflection before and after it."""
+    front = np.arange(before - 1 + edge, edge - 1, -1)
+    back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
+    return convert_to_tensor(np.concatenate([front, np.arange(length), back]).astype(np.int64))
 
 
 @public("ensure_shape")
@@ -298,6 +320,11 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     x = convert_to_tensor(input)
     if axis is None:
         x, axis = primitives.Reshape(x, [-1]), 0
+    if type(repeats) is int and repeats >= 0 and type(axis) is int and not _core.is_tracing() and 0 <= axis < x.ndim:
+        dims = x.shape.as_list()
+        wide = [*dims[: axis + 1], repeats, *dims[axis + 1 :]]
+        dims[axis] *= repeats
+        return primitives.Reshape(primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), wide), dims)
     open_count = _core.is_symbolic(repeats) and repeats.shape.rank == 0
     counts = np.zeros([1]) if open_count else np.asarray(repeats)
     axis = int(axis)
@@ -334,13 +361,15 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(input)
     if is_open(x) or holds_symbolic(shift):
         return _roll_open(x, shift, dims_of(axis))
-    shifts, axes = dims_of(shift), dims_of(axis)
+    shifts = [shift] if type(shift) is int else dims_of(shift)
+    axes = [axis] if type(axis) is int else dims_of(axis)
     if len(shifts) != len(axes):
         raise InvalidArgumentError(None, None, f"roll: shift and axis must have the same size; got {shifts} and {axes}")
+    dims = x.shape.as_list()
     for places, along in zip(shifts, axes):
-        if not -x.shape.rank <= along < x.shape.rank:
-            raise InvalidArgumentError(None, None, f"roll: axis {along} is out of range for shape {x.shape.as_list()}")
-        length = x.shape[along]
+        if not -len(dims) <= along < len(dims):
+            raise InvalidArgumentError(None, None, f"roll: axis {along} is out of range for shape {dims}")
+        length = dims[along]
         if length and places % length:
             head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
             x = primitives.ConcatV2([tail, head], along)
@@ -370,7 +399,15 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
         raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function.")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
-    vectors = [primitives.Reshape(convert_to_tensor(v), [-1]) for v in args]
+    vectors = [convert_to_tensor(v) for v in args]
+    if not _core.is_tracing() and len(vectors) == 2 and vectors[0].ndim == vectors[1].ndim == 1:
+        a, b = vectors
+        first, second = (a, b) if indexing == "ij" else (b, a)
+        full = [len(first), len(second)]
+        rows = primitives.BroadcastTo(primitives.ExpandDims(first, 1), full)
+        columns = primitives.BroadcastTo(second, full)
+        return [rows, columns] if indexing == "ij" else [columns, rows]
+    vectors = [primitives.Reshape(v, [-1]) for v in vectors]
     places = list(builtins.range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         places[0], places[1] = 1, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
@@ -20,7 +20,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
     limit = convert_to_tensor(clip_norm, dtype_hint=values.dtype)
-    squares = primitives.Sum(values * values, axes, True)
+    squares = primitives.SumOfSquares(values, axes, True)
     positive = squares > 0
     # The square root has no derivative at 0: it is taken of 1 there and thrown away.
     safe = primitives.SelectV2(positive, squares, cast(1, values.dtype))
@@ -39,11 +39,10 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("t_list should be a sequence")
     values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
-    halves = [primitives.Sum(primitives.Square(v)) / 2 for v in values]
-    if not halves:
+    if not values:
         return convert_to_tensor(0.0)
-    half = primitives.AddN(halves)
-    return primitives.Sqrt(half * 2)
+    squares = [primitives.SumOfSquares(v) for v in values]
+    return primitives.Sqrt(squares[0] if len(squares) == 1 else primitives.AddN(squares))
 
 
 @public("clip_by_global_norm")
@@ -67,9 +66,9 @@ def clip_by_global_norm(
     for t in t_list:
         if t is None:
             clipped.append(None)
-        elif isinstance(t, IndexedSlices):
+        elif type(t) is not _core.Tensor and isinstance(t, IndexedSlices):
             clipped.append(IndexedSlices(t.values * cast(scale, t.values.dtype), t.indices, t.dense_shape))
         else:
             t = convert_to_tensor(t)
-            clipped.append(t * cast(scale, t.dtype))
+            clipped.append(t * (scale if t.dtype is scale.dtype else cast(scale, t.dtype)))
     return clipped, norm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.types.dtypes import DType, as_dtype, float32, int32
+from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
 
@@ -31,6 +32,16 @@ def dims_of(shape: Any) -> list[int]:
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
 
 
+def plain_sizes(shape: Any) -> bool:
+    """Whether a shape argument is, as usual, a list of Python integers that are not negative."""
+    if type(shape) is not list and type(shape) is not tuple:
+        return False
+    for size in shape:  # noqa: SIM110, a generator takes three times as long
+        if type(size) is not int or size < 0:
+            return False
+    return True
+
+
 def holds_symbolic(value: Any) -> bool:
     """Whether an argument is, or is a list that holds, something that only running the graph gives."""
     if not _core.is_tracing():
@@ -47,6 +58,8 @@ def is_open(x: Any) -> bool:
 
 def shape_argument(shape: Any) -> Any:
     """A shape argument as a list of sizes, or as an integer tensor if not all of them are known while tracing."""
+    if plain_sizes(shape):
+        return list(shape)
     if not holds_symbolic(shape):
         return dims_of(shape)
     if isinstance(shape, list | tuple):
@@ -110,6 +123,8 @@ def _symbolic_dims(shape: Any) -> Any:
 
 
 def _filled(shape: Any, value: Any, dtype: DType) -> Any:
+    if plain_sizes(shape):
+        return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), shape)
     sizes = _symbolic_dims(shape)
     if sizes is not None:
         return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), sizes)
@@ -117,7 +132,7 @@ def _filled(shape: Any, value: Any, dtype: DType) -> Any:
 
 
 def _zero_of(dtype: DType) -> Any:
-    return "" if dtype.name == "string" else (False if dtype.is_bool else 0)
+    return 0 if dtype.is_numeric else "" if dtype.name == "string" else False
 
 
 @public("zeros")
@@ -149,10 +164,10 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     >>> tf.zeros_like([1., 2.])
     [0., 0.]
     """
-    if hasattr(input, "with_flat_values"):
+    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
     return zeros(shape, dtype or tensor.dtype)
 
 
@@ -163,10 +178,10 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     >>> tf.ones_like([5, 6])
     [1, 1]
     """
-    if hasattr(input, "with_flat_values"):
+    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     tensor = convert_to_tensor(input)
-    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
     return ones(shape, dtype or tensor.dtype)
 
 
@@ -177,6 +192,8 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     [7, 7]
     """
+    if plain_sizes(dims):
+        return primitives.BroadcastTo(convert_to_tensor(value), dims)
     sizes = _symbolic_dims(dims)
     return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims) if sizes is None else sizes)
 
@@ -190,14 +207,27 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     """
     if limit is None:
         start, limit = 0, start
+    if dtype is None and type(start) in _NUMBERS and type(limit) in _NUMBERS and type(delta) in _NUMBERS:
+        if type(start) is not type(limit) or type(delta) is not type(limit):
+            start, limit, delta = float(start), float(limit), float(delta)
+        return primitives.Range(start, limit, delta)
     if dtype is not None:
-        start, limit, delta = (cast(convert_to_tensor(v), dtype) for v in (start, limit, delta))
+        start, limit, delta = (_number(v, dtype) for v in (start, limit, delta))
     else:
         hint = next((v.dtype for v in (start, limit, delta) if _core.is_tensor(v)), None)
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
     common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
     return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
+
+
+_NUMBERS = (int, float)
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    if type(value) is int and as_dtype(dtype).is_numeric and abs(value) < 128:
+        return _core.convert_to_tensor(value, as_dtype(dtype), None, "range")
+    return cast(convert_to_tensor(value), dtype)
 
 
 def _narrowed_range(*numbers: Any) -> Any:
@@ -277,10 +307,18 @@ def eye(
         tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
     else:
         matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
-        tensor = cast(_core.convert_to_tensor(matrix, None, None, "eye"), dtype)
+        tensor = _core.convert_to_tensor(matrix, None, None, "eye")
+        if dtype is not float32:
+            tensor = cast(tensor, dtype)
     if batch_shape is None:
         return tensor
     return primitives.BroadcastTo(tensor, joined_shape(batch_shape, tensor))
+
+
+@functools.lru_cache(64)
+def _limits(length: int, dtype: DType) -> tuple[Any, Any, Any]:
+    """The arguments of a range of numbers below `length`."""
+    return tuple(_core.convert_to_tensor(v, dtype, None, "range") for v in (0, length, 1))
 
 
 @public("one_hot")
@@ -298,6 +336,11 @@ def one_hot(
     >>> tf.one_hot([0, 2], 3)
     [[1., 0., 0.], [0., 0., 1.]]
     """
+    if on_value is None and off_value is None and axis is None and type(depth) is int and depth >= 0:
+        places = indices if type(indices) is _core.Tensor else convert_to_tensor(indices, dtype_hint=int32)
+        if places.dtype is int32 or places.dtype is int64:
+            hit = primitives.Equal(primitives.ExpandDims(places, -1), primitives.Range(*_limits(depth, places.dtype)))
+            return primitives.StopGradient(primitives.Cast(hit, float32 if dtype is None else as_dtype(dtype)))
     given = [v for v in (on_value, off_value) if v is not None]
     if dtype is None:
         dtype = convert_to_tensor(given[0]).dtype if given else float32

@@ -56,6 +56,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     [1, -1]
     """
     wanted = as_dtype(dtype).base_dtype
+    if type(x) is _core.Tensor:
+        return x if x.dtype is wanted else primitives.Cast(x, wanted)
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted), x.indices, x.dense_shape)
     if not _core.is_tensor(x):
@@ -64,7 +66,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         if isinstance(x, SparseTensor):
             return x.with_values(cast(x.values, wanted))
         x = convert_to_tensor(x)
-    elif not isinstance(x, _core.Tensor):
+    elif isinstance(x, _core.Variable):
         x = x.read_value()
     if x.dtype == wanted:
         return x
@@ -152,7 +154,7 @@ def densify(slices: IndexedSlices) -> Any:
             f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
         )
     shape = slices.dense_shape
-    rows = shape[0] if _core.is_symbolic(shape) else int(np.asarray(shape)[0])
+    rows = shape[0] if _core.is_symbolic(shape) else int(shape[0])
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import pad
 from tapeflow.ops.constants import dims_of, dynamic_dims, numbers_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.window_arguments import (
+    geometry,
     is_channels_first,
     padding_of,
     per_dimension,
@@ -19,6 +20,13 @@ from tapeflow.ops.window_arguments import (
 )
 from tapeflow.types.dtypes import float64
 from tapeflow.types.errors import InvalidArgumentError
+
+
+def _rank(x: Any, expected: int) -> int:
+    """The rank of a tensor; what is expected if it is not known while tracing."""
+    if not _core.is_tracing():
+        return x.ndim
+    return expected if x.shape.rank is None else x.shape.rank
 
 
 def convolve(
@@ -35,8 +43,7 @@ def convolve(
     """A convolution with `spatial` spatial dimensions; further leading dimensions are batches."""
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
-    first = is_channels_first(data_format, spatial)
-    x_rank, filters_rank = (spatial + 2 if t.shape.rank is None else t.shape.rank for t in (x, filters))
+    x_rank, filters_rank = _rank(x, spatial + 2), _rank(filters, spatial + 2)
     if x_rank < spatial + 2 or filters_rank != spatial + 2:
         raise InvalidArgumentError(
             None,
@@ -51,9 +58,7 @@ def convolve(
         for n in batch:
             size *= n
         x = primitives.Reshape(x, [size, *dims[len(batch) :]])
-    kind, pads = padding_of(padding, spatial, first)
-    steps = per_dimension(strides, spatial, first, "strides")
-    spread = per_dimension(dilations, spatial, first, "dilations")
+    first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if min(steps) < 1:
         raise InvalidArgumentError(None, None, f"{who}: Stride must be > 0, but got {min(steps)}")
     if min(spread) < 1:

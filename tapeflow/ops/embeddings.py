@@ -35,8 +35,10 @@ def _parts(params: Any) -> list[Any]:
 
 
 def _lookup(params: Any, ids: Any, strategy: str, max_norm: Any) -> Any:
-    parts = _parts(params)
     ids = convert_to_tensor(ids)
+    if max_norm is None and _core.is_tensor(params) and (ids.dtype is int32 or ids.dtype is int64):
+        return primitives.GatherV2(params, ids)
+    parts = _parts(params)
     if ids.dtype not in (int32, int64):
         ids = cast(ids, int64)
     if len(parts) == 1:

@@ -10,7 +10,15 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, numbers_of, shape_argument
+from tapeflow.ops.constants import (
+    dims_of,
+    dynamic_dims,
+    holds_symbolic,
+    is_open,
+    numbers_of,
+    plain_sizes,
+    shape_argument,
+)
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -39,7 +47,7 @@ def gather(
     """
     if axis is None:
         axis = batch_dims
-    if hasattr(params, "__tf_operation__"):
+    if not _core.is_tensor(params) and hasattr(params, "__tf_operation__"):
         return params.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
     return primitives.GatherV2(params, indices, axis, batch_dims)
 
@@ -52,7 +60,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     [1, 20]
     """
     if x is None and y is None:
-        if hasattr(condition, "__tf_operation__"):
+        if not _core.is_tensor(condition) and hasattr(condition, "__tf_operation__"):
             return condition.__tf_operation__(where, (condition,), {})
         return primitives.Where(condition)
     if x is None or y is None:
@@ -67,9 +75,11 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     >>> tf.boolean_mask([1, 2, 3], [True, False, True])
     [1, 3]
     """
-    if hasattr(tensor, "__tf_operation__"):
+    if not _core.is_tensor(tensor) and hasattr(tensor, "__tf_operation__"):
         return tensor.__tf_operation__(boolean_mask, (tensor, mask), {})
     tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
+    if axis is None and not _core.is_tracing() and mask.ndim == 1 and tensor.ndim > 0 and len(mask) == len(tensor):
+        return take(tensor, primitives.Squeeze(primitives.Where(mask), 1), 0)
     axis = 0 if axis is None else int(axis)
     axis = axis if axis >= 0 else axis + tensor.shape.rank
     masked = mask.shape.rank
@@ -99,7 +109,8 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(input_)
     if is_open(x) or holds_symbolic(begin) or holds_symbolic(size):
         return _slice_open(x, begin, size)
-    begin, size = dims_of(begin), dims_of(size)
+    begin = begin if plain_sizes(begin) else dims_of(begin)
+    size = size if plain_sizes(size) else dims_of(size)
     dims = x.shape.as_list()
     if len(begin) != len(dims) or len(size) != len(dims):
         raise InvalidArgumentError(

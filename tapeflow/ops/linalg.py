@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,10 @@ def norm(
     >>> tf.norm([3., 4.])
     5.0
     """
-    matrix_norm = _is_axis_pair(axis)
     x = convert_to_tensor(tensor)
+    if ord == "euclidean" and (axis is None or type(axis) is int) and x.dtype.is_floating and not _core.is_tracing():
+        return primitives.EuclideanNorm(x, axis, bool(keepdims))
+    matrix_norm = _is_axis_pair(axis)
     if matrix_norm:
         axis = [int(a) for a in axis]
         supported = ["euclidean", "fro", 1, 2, np.inf]
@@ -198,7 +201,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
         squares = primitives.Sum(re * re + im * im, axis, True)
         scale = primitives.Rsqrt(primitives.Maximum(squares, epsilon))
         return primitives.Complex(re * scale, im * scale)
-    squares = primitives.Sum(primitives.Square(x), axis, True)
+    squares = primitives.SumOfSquares(x, axis, True)
     return x * primitives.Rsqrt(primitives.Maximum(squares, epsilon))
 
 
@@ -211,6 +214,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, dtype_hint=a.dtype)
+    pair = None if _core.is_tracing() or a.ndim != 2 or b.ndim != 2 else _pair_of_axes(axes)
+    if pair is not None:
+        return primitives.MatMul(a, b, pair[0] == 0, pair[1] == 1)
     a_axes, b_axes = _contracted_axes(a, b, axes)
     left, a_free, shared = _as_matrix(a, a_axes, False)
     right, b_free, other = _as_matrix(b, b_axes, True)
@@ -220,12 +226,23 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     return result if len(a_free) == len(b_free) == 1 else primitives.Reshape(result, [*a_free, *b_free])
 
 
+def _pair_of_axes(axes: Any) -> tuple[int, int] | None:
+    """The one dimension of each of two matrices over which to sum, if `axes` says so plainly."""
+    if type(axes) is int:
+        return (1, 0) if axes == 1 else None
+    if type(axes) not in (list, tuple) or len(axes) != 2:
+        return None
+    pair = [side[0] if type(side) in (list, tuple) and len(side) == 1 else side for side in axes]
+    if any(type(side) is not int or not -2 <= side < 2 for side in pair):
+        return None
+    return pair[0] % 2, pair[1] % 2
+
+
 def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, list[int], list[int]]:
     """`x` as a matrix with the contracted dimensions on one side; the sizes of the free and of the contracted ones."""
     dims = dynamic_dims(x)
-    free = [d for d in range(len(dims)) if d not in axes]
-    order = axes + free if contracted_first else free + axes
-    if order != list(range(len(dims))):
+    order, free = _matrix_order(len(dims), tuple(axes), contracted_first)
+    if order is not None:
         x = primitives.Transpose(x, order)
     free_dims, shared = [dims[d] for d in free], [dims[d] for d in axes]
     rows, columns = (shared, free_dims) if contracted_first else (free_dims, shared)
@@ -234,9 +251,17 @@ def _as_matrix(x: Any, axes: list[int], contracted_first: bool) -> tuple[Any, li
     return x, free_dims, shared
 
 
+@lru_cache(256)
+def _matrix_order(rank: int, axes: tuple[int, ...], contracted_first: bool) -> tuple[list[int] | None, list[int]]:
+    """The order of dimensions with the contracted ones on one side, None if it is that already; and the free ones."""
+    free = [d for d in range(rank) if d not in axes]
+    order = [*axes, *free] if contracted_first else [*free, *axes]
+    return (None if order == list(range(rank)) else order), free
+
+
 def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     a_rank, b_rank = a.shape.rank, b.shape.rank
-    if not isinstance(axes, list | tuple):
+    if not isinstance(axes, int | list | tuple):
         axes = np.asarray(axes).tolist()
     if isinstance(axes, int):
         if axes < 0:
@@ -250,7 +275,10 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         return list(range(a_rank - axes, a_rank)), list(range(axes))
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
-    a_axes, b_axes = (np.asarray(side).reshape(-1).tolist() for side in axes)
+    a_axes, b_axes = (
+        side if type(side) is list and all(type(d) is int for d in side) else np.asarray(side).reshape(-1).tolist()
+        for side in axes
+    )
     if len(a_axes) != len(b_axes):
         raise ValueError(f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}.")
     for side, rank in ((a_axes, a_rank), (b_axes, b_rank)):

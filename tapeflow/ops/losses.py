@@ -21,6 +21,11 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     """
     logits = convert_to_tensor(logits)
     labels = convert_to_tensor(labels, dtype_hint=logits.dtype)
+    if axis == -1 and labels.dtype is logits.dtype and (logits.dtype is float32 or logits.dtype is float64):
+        try:
+            return primitives.SoftmaxCrossEntropyWithLogits(logits, labels)
+        except InvalidArgumentError:
+            pass  # shapes that must be spread first; or it is said again below
     small = logits.dtype.size == 2 and logits.dtype.is_floating
     result_dtype = logits.dtype
     if small:
@@ -157,9 +162,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     logits = convert_to_tensor(logits)
     labels = convert_to_tensor(labels, dtype_hint=logits.dtype)
     _same_shape(logits, labels)
-    # max(x, 0) - x z + log(1 + exp(-|x|)), with a derivative that is right at 0.
-    kept = primitives.SelectV2(logits >= 0, logits, cast(0, logits.dtype))
-    return kept - logits * labels + _log_one_plus_exp_of_minus_size(logits)
+    return primitives.SigmoidCrossEntropy(logits, labels)
 
 
 @public("compat.v1.nn.sigmoid_cross_entropy_with_logits")
@@ -233,7 +236,7 @@ def l2_loss(t: Any, name: str | None = None) -> Any:
     12.5
     """
     t = convert_to_tensor(t)
-    return primitives.Sum(primitives.Square(t), None, False) * 0.5
+    return primitives.SumOfSquares(t) * 0.5
 
 
 @public("nn.compute_average_loss", "compat.v1.nn.compute_average_loss")

@@ -274,6 +274,8 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     if isinstance(t, IndexedSlices):
         return IndexedSlices(clip_by_value(t.values, clip_value_min, clip_value_max), t.indices, t.dense_shape)
     values = convert_to_tensor(t)
+    if type(clip_value_min) is float and type(clip_value_max) is float and values.dtype.is_floating:
+        return primitives.Maximum(primitives.Minimum(values, clip_value_max), clip_value_min)
     low = convert_to_tensor(clip_value_min, dtype=None if _core.is_tensor(clip_value_min) else values.dtype)
     high = convert_to_tensor(clip_value_max, dtype=None if _core.is_tensor(clip_value_max) else values.dtype)
     clipped = primitives.Maximum(primitives.Minimum(values, high), low)

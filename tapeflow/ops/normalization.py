@@ -14,16 +14,18 @@ from tapeflow.ops.constants import dims_of, dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.random import uniform
 from tapeflow.ops.stateless_random import stateless_uniform
-from tapeflow.types.dtypes import bfloat16, float16, float32
+from tapeflow.types.dtypes import bfloat16, float16, float32, float64
 from tapeflow.types.errors import InvalidArgumentError
 
 
 def _wide(x: Any) -> Any:
     """Statistics of small floats are kept in float32."""
-    return cast(x, float32) if x.dtype in (float16, bfloat16) else x
+    return cast(x, float32) if x.dtype is float16 or x.dtype is bfloat16 else x
 
 
 def _axes(axes: Any) -> Any:
+    if type(axes) is list and all(type(a) is int for a in axes):
+        return axes
     return [int(a) for a in np.atleast_1d(np.asarray(axes))] if axes is not None else None
 
 
@@ -42,9 +44,12 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     """
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
-    mean = primitives.Mean(y, axes, True)
-    # The distance to the mean is the same whichever way the mean moves, so its gradient does not pass through it.
-    variance = primitives.Mean(primitives.SquaredDifference(y, primitives.StopGradient(mean)), axes, True)
+    if axes is not None and not _core.is_tracing() and (y.dtype is float32 or y.dtype is float64):
+        mean, variance = primitives.Moments(y, axes, False)
+    else:
+        mean = primitives.Mean(y, axes, True)
+        # The distance to the mean is the same whichever way the mean moves: no gradient passes through it.
+        variance = primitives.Mean(primitives.SquaredDifference(y, primitives.StopGradient(mean)), axes, True)
     if not keepdims:
         mean, variance = primitives.Squeeze(mean, axes), primitives.Squeeze(variance, axes)
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))
@@ -153,6 +158,17 @@ def normalize_moments(
     return mean, variance_ss * one_over - primitives.Square(shifted)
 
 
+def _one_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: Any) -> bool:
+    """Whether one operation does it: it runs now, all is of one dtype, and statistics belong to x."""
+    dtype = x.dtype
+    if _core.is_tracing() or type(epsilon) is not float or not (dtype is float32 or dtype is float64):
+        return False
+    for given in (mean, variance, offset, scale):
+        if given is not None and (not _core.is_tensor(given) or given.dtype is not dtype):
+            return False
+    return mean is not None and variance is not None
+
+
 @public("nn.batch_normalization", "compat.v1.nn.batch_normalization")
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
@@ -163,6 +179,10 @@ def batch_normalization(
     [1.]
     """
     x = convert_to_tensor(x)
+    if _one_normalization(x, mean, variance, offset, scale, variance_epsilon):
+        return primitives.Normalize(
+            x, mean, variance, 1.0 if scale is None else scale, 0.0 if offset is None else offset, variance_epsilon
+        )
     mean = cast(convert_to_tensor(mean, dtype_hint=x.dtype), x.dtype)
     variance = convert_to_tensor(variance, dtype_hint=x.dtype)
     inverse = primitives.Rsqrt(variance + variance_epsilon)
@@ -331,25 +351,26 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """
     value = convert_to_tensor(value)
     bias = convert_to_tensor(bias, dtype_hint=value.dtype)
+    dims, channels = value.shape, bias.shape
     first = isinstance(data_format, str) and data_format.startswith("NC")
     last = isinstance(data_format, str) and data_format.startswith("N") and data_format.endswith("C")
     if data_format is not None and not first and not last:
         raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}")
-    if value.shape.rank < 2:
+    if dims.rank < 2:
         raise InvalidArgumentError(
             None, None, f"nn.bias_add: Input tensor must be at least 2D: {value.shape.as_list()}"
         )
-    if bias.shape.rank != 1:
+    if channels.rank != 1:
         raise InvalidArgumentError(None, None, f"nn.bias_add: Biases must be 1D: {bias.shape.as_list()}")
-    if bias.shape[0] != value.shape[1 if first else -1]:
+    if channels[0] != dims[1 if first else -1]:
         raise InvalidArgumentError(
             None,
             None,
             f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: "
             f"{bias.shape.as_list()} vs. {value.shape.as_list()}",
         )
-    if first and value.shape.rank > 2:
-        bias = primitives.Reshape(bias, [-1] + [1] * (value.shape.rank - 2))
+    if first and dims.rank > 2:
+        bias = primitives.Reshape(bias, [-1] + [1] * (dims.rank - 2))
     return value + bias
 
 
@@ -421,7 +442,7 @@ def general_dropout(
     uniform = uniform_sampler(shape=shape, dtype=x.dtype)
     kept = uniform >= rate
     scaled = x / (1 - rate) if _core.is_tensor(rate) else x * (1 / (1 - rate))
-    return primitives.SelectV2(kept, scaled, cast(0, x.dtype))
+    return primitives.SelectV2(kept, scaled, 0.0)
 
 
 def _noise_shape(x: Any, noise_shape: Any) -> list[int]:

@@ -13,7 +13,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather, pad
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.window_arguments import (
-    is_channels_first,
+    geometry,
     padding_of,
     per_dimension,
     to_channels_first,
@@ -40,7 +40,9 @@ def _pool(
 ) -> Any:
     """A pool over windows of `spatial` spatial dimensions."""
     x = convert_to_tensor(x)
-    first = is_channels_first(data_format, spatial, also=("NHWC", "NCHW") if spatial == 1 else ())
+    if spatial == 1 and data_format in ("NHWC", "NCHW"):
+        data_format = "NWC" if data_format == "NHWC" else "NCW"
+    first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2:
         raise InvalidArgumentError(
             None, None, f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
@@ -48,15 +50,12 @@ def _pool(
     whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2
     if primitive is primitives.MaxPool and whole and ksize[1 if first else -1] != 1:
         return _depth_pool(who, x, list(ksize), list(strides), first)
-    kind, pads = padding_of(padding, spatial, first)
-    window = per_dimension(ksize, spatial, first, "ksize")
-    steps = per_dimension(strides, spatial, first, "strides")
-    spread = per_dimension(dilations, spatial, first, "dilations")
+    window = [ksize] * spatial if type(ksize) is int else per_dimension(ksize, spatial, first, "ksize")
     if min(window) < 1:
         raise InvalidArgumentError(
             None, None, f"{who}: Sliding window ksize must be positive. The specified or inferred ksize is: {window}"
         )
-    if any(p >= window[i // 2] for i, p in enumerate(pads)):
+    if pads and any(p >= window[i // 2] for i, p in enumerate(pads)):
         raise InvalidArgumentError(
             None, None, f"{who}: paddings need to be smaller than the window size; got {pads} and {window}"
         )

@@ -24,7 +24,7 @@ _UNIFORM_DTYPES = (float16, bfloat16, float32, float64, int32, int64)
 
 
 def _draw_for(operation: Any, seed: int | None, dims: Any) -> tuple[Any, Any]:
-    if _core.is_tensor(dims):
+    if type(dims) is not list and _core.is_tensor(dims):
         return draw(operation, seed, primitives.Prod(cast(dims, int64)) * BLOCKS_PER_OUTPUT)
     return draw(operation, seed, max(prod(dims), 0) * BLOCKS_PER_OUTPUT)
 
@@ -45,7 +45,7 @@ def uniform(
     [0.5380393]
     """
     dtype = as_dtype(dtype)
-    if dtype not in _UNIFORM_DTYPES:
+    if dtype is not float32 and dtype not in _UNIFORM_DTYPES:
         raise ValueError(f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are {_UNIFORM_DTYPES}.")
     if maxval is None:
         if dtype.is_integer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.types.dtypes import bfloat16, float16, float32, int64, string
+from tapeflow.types.dtypes import bfloat16, float16, float32, float64, int64, string
 
 
 @public("math.reduce_logsumexp", "reduce_logsumexp")
@@ -20,9 +20,11 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
     """
     x = convert_to_tensor(input_tensor)
     largest = primitives.Max(x, axis, True)
-    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
+    shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, 0.0))
     total = primitives.Log(primitives.Sum(primitives.Exp(x - shift), axis, True)) + shift
-    return total if keepdims else primitives.Sum(total, axis)
+    if keepdims:
+        return total
+    return primitives.Squeeze(total, axis) if axis is None or type(axis) is int else primitives.Sum(total, axis)
 
 
 @public("math.reduce_variance")
@@ -33,7 +35,8 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     1.0
     """
     x = convert_to_tensor(input_tensor)
-    return cast(_variance(x, axis, keepdims), x.dtype.real_dtype)
+    y = _variance(x, axis, keepdims)
+    return y if x.dtype is float32 else cast(y, x.dtype.real_dtype)
 
 
 @public("math.reduce_std")
@@ -44,11 +47,17 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     1.0
     """
     x = convert_to_tensor(input_tensor)
-    return cast(primitives.Sqrt(_variance(x, axis, keepdims)), x.dtype.real_dtype)
+    y = primitives.Sqrt(_variance(x, axis, keepdims))
+    return y if x.dtype is float32 else cast(y, x.dtype.real_dtype)
 
 
 def _variance(x: Any, axis: Any, keepdims: bool) -> Any:
     """The variance as a real number; small floats are computed in float32."""
+    if (x.dtype is float32 or x.dtype is float64) and not _core.is_tracing() and (axis is None or type(axis) is int):
+        axes = list(range(x.ndim)) if axis is None else [axis]
+        if all(-x.ndim <= a < x.ndim for a in axes):
+            variance = primitives.Moments(x, axes)[1]
+            return variance if keepdims or not axes else primitives.Squeeze(variance, axes)
     if x.dtype.is_integer:
         raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
     if x.dtype in (float16, bfloat16):

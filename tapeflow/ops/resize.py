@@ -10,6 +10,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather
+from tapeflow.ops.constants import plain_sizes
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32, float64
 from tapeflow.types.errors import InvalidArgumentError
@@ -173,14 +174,15 @@ def _taps(
     return convert_to_tensor(starts), convert_to_tensor(weights.astype(np.float32))
 
 
-def _nearest_cells(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
+@lru_cache(maxsize=256)
+def _nearest_cells(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Any:
     scale = np.float32((size - 1) / (out - 1) if align_corners and out > 1 else size / out)
     positions = np.arange(out, dtype=np.float32)
     if half_pixel_centers:
         positions = positions + np.float32(0.5)
     cells = positions * scale
     cells = np.floor(cells + np.float32(0.5)) if align_corners else np.floor(cells)
-    return np.clip(cells, 0, size - 1).astype(np.int64)
+    return convert_to_tensor(np.clip(cells, 0, size - 1).astype(np.int64))
 
 
 def _resample(
@@ -191,22 +193,23 @@ def _resample(
         raise InvalidArgumentError(
             None, None, f"image.resize: output dimensions must be positive; got [{height}, {width}]"
         )
-    if 0 in images.shape.as_list()[1:3]:
+    dims = images.shape.as_list()
+    if 0 in dims[1:3]:
         raise InvalidArgumentError(
             None, None, f"image.resize: input image must be of non-zero size; got {images.shape}"
         )
     if method == "nearest":
         for axis, out in ((1, height), (2, width)):
-            size = images.shape[axis]
-            if size != out:
-                images = gather(images, _nearest_cells(size, out, align_corners, half_pixel_centers), axis=axis)
+            if dims[axis] != out:
+                cells = _nearest_cells(dims[axis], out, align_corners, half_pixel_centers)
+                images = primitives.GatherV2(images, cells, axis)
         return images
     images = cast(images, float32)
     # The axis that shrinks most goes first.
-    axes = sorted(((1, height), (2, width)), key=lambda pair: pair[1] / images.shape[pair[0]])
+    axes = sorted(((1, height), (2, width)), key=lambda pair: pair[1] / dims[pair[0]])
     for axis, out in axes:
-        starts, weights = _taps(images.shape[axis], out, method, antialias, align_corners, half_pixel_centers)
-        if images.shape[axis] != out or weights.shape[1] != 1:
+        starts, weights = _taps(dims[axis], out, method, antialias, align_corners, half_pixel_centers)
+        if dims[axis] != out or weights.shape[1] != 1:
             images = primitives.Resample(images, weights, starts, axis)
     return images
 
@@ -222,6 +225,8 @@ def _as_batch(images: Any) -> tuple[Any, bool]:
 
 
 def _target(images: Any, size: Any, preserve_aspect_ratio: bool) -> tuple[int, int]:
+    if plain_sizes(size) and len(size) == 2 and not preserve_aspect_ratio:
+        return size[0], size[1]
     size = np.asarray(size) if _core.is_tensor(size) or not isinstance(size, np.ndarray) else size
     if size.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
@@ -253,7 +258,8 @@ def resize(
     if method != "nearest" and method != "area" and method not in _KERNELS:
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = _target(batch, size, preserve_aspect_ratio)
-    if (height, width) == (batch.shape[1], batch.shape[2]) and method not in ("gaussian", "mitchellcubic"):
+    dims = batch.shape
+    if (height, width) == (dims[1], dims[2]) and method not in ("gaussian", "mitchellcubic"):
         y = batch if method == "nearest" else cast(batch, float32)
     else:
         y = _resample(batch, height, width, method, antialias and method not in ("nearest", "area"), False, True)

@@ -202,6 +202,9 @@ def bincount(
     """
     if axis not in (None, 0, -1):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    if type(arr) is _core.Tensor and weights is None and axis is None and not binary_output and arr.dtype.is_integer:
+        length = bin_count_length(arr, minlength, maxlength)
+        return cast(np.bincount(np.asarray(arr).reshape(-1), minlength=length)[:length], as_dtype(dtype))
     if weights is not None and binary_output:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
     rows = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
@@ -20,10 +20,15 @@ Unique = namedtuple("Unique", ["y", "idx"])
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
+_DIRECTIONS = ("ASCENDING", "DESCENDING")
+
+
 def _ordered(values: Any, axis: Any, direction: str, output: int) -> Any:
     values = convert_to_tensor(values)
+    if type(axis) is int and axis == -1 and not _core.is_tracing() and values.ndim > 0 and direction in _DIRECTIONS:
+        return primitives.TopKV2(values, values.shape[-1], True, direction == "ASCENDING")[output]
     rank = values.shape.rank
-    if direction not in ("ASCENDING", "DESCENDING"):
+    if direction not in _DIRECTIONS:
         raise ValueError(f"`direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}")
     axis = int(axis)
     if rank == 0 or not -rank <= axis < rank:
@@ -192,6 +197,9 @@ def searchsorted(
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
     lines = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values, dtype_hint=lines.dtype)
+    if not _core.is_tracing() and lines.ndim == 1 and values.ndim == 1:
+        line, wanted = primitives.ExpandDims(lines, 0), primitives.ExpandDims(values, 0)
+        return primitives.Squeeze(primitives.SearchSorted(line, wanted, side == "right", out_type), 0)
     if lines.shape.rank == 0 or values.shape.rank == 0:
         raise InvalidArgumentError(
             None, None, "searchsorted: sorted_sequence and values must have at least 1 dimension"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,6 +82,38 @@ def is_channels_first(data_format: str | None, spatial: int, also: tuple[str, ..
         None,
         f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "{last}", "{first}"',
     )
+
+
+class Geometry(NamedTuple):
+    """How windows lie: whether channels come first, the kind of padding, explicit padding, steps and dilations."""
+
+    channels_first: bool
+    kind: str
+    pads: list[int]
+    steps: list[int]
+    spread: list[int]
+
+
+def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any, spatial: int) -> Geometry:
+    """The arguments in one form; what was asked for before is remembered."""
+    try:
+        return _remembered_geometry(_plain(strides), padding, data_format, _plain(dilations), spatial)
+    except TypeError:  # something that cannot be a key, such as lists of explicit paddings
+        return _geometry(strides, padding, data_format, dilations, spatial)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if type(value) is list else value
+
+
+def _geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any, spatial: int) -> Geometry:
+    first = is_channels_first(data_format, spatial)
+    kind, pads = padding_of(padding, spatial, first)
+    steps = per_dimension(strides, spatial, first, "strides")
+    return Geometry(first, kind, pads, steps, per_dimension(dilations, spatial, first, "dilations"))
+
+
+_remembered_geometry = lru_cache(256)(_geometry)
 
 
 def to_channels_last(x: Any) -> Any:

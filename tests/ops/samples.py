@@ -325,6 +325,8 @@ def _cumulative(*exclusive: bool) -> list[Builder]:
     ]
 
 
+_POSITIVE = [(0.5, 3)]
+
 builders_by_name: dict[str, list[Builder]] = {
     # activations and losses
     "LeakyRelu": [lambda m: call(m(*m.shape())), lambda m: call(m(3), 0.4)],
@@ -336,6 +338,16 @@ builders_by_name: dict[str, list[Builder]] = {
         lambda m: call(m(2, 3), tf.constant(m.random.dirichlet([1, 1, 1], 2).astype(m.dtype)))
     ],
     "SparseSoftmaxCrossEntropyWithLogits": [lambda m: call(m(3, 4), m.index(4, 3)), lambda m: call(m(4), m.index(4))],
+    "Moments": [
+        lambda m: call(m(3, 4), [m.choose((0, 1, -1))]),
+        lambda m: call(m(2, 3, 4), m.choose(([0, 1], [1, 2], [1], [0, 2], [0, 1, 2]))),
+    ],
+    "Normalize": [  # by rows, by columns, with single numbers, and by neither
+        lambda m: call(m(3, 4), m(3, 1), m(3, 1, within=_POSITIVE), m(4), m(4), 0.5),
+        lambda m: call(m(2, 3, 4), m(4), m(4, within=_POSITIVE), m(4), m(1, 4), 0.5),
+        lambda m: call(m(2, 3), m(1, 3), m(1, 3, within=_POSITIVE), m(), m(3), 0.5),
+        lambda m: call(m(2, 3), m(2, 1), m(3, within=_POSITIVE), m(2, 1), m(3), 0.5),
+    ],
     "CTCLossDense": [lambda m: _ctc(m(4, 2, 3))],
     "CTCLossCurvature": [lambda m: _ctc(tf.constant(m(4, 2, 3)), m(4, 2, 3))],
     "CTCBeamSearchDecoder": [lambda m: call(m(4, 2, 3), np.array([4, 3]), 4, 2)],

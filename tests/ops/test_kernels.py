@@ -181,6 +181,7 @@ binary: dict[str, Callable[..., Any]] = {
     "RsqrtGrad": lambda y, dy: dy * y * y * y / -2,
     "SeluGrad": lambda dy, y: np.where(y < 0, dy * (y + _SCALE * _ALPHA), dy * _SCALE),
     "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+    "SigmoidCrossEntropy": lambda x, z: np.logaddexp(0, x) - x * z,
     "SoftplusGrad": lambda dy, x: dy * _sigmoid(x),
     "SoftsignGrad": lambda dy, x: dy / (1 + np.abs(x)) ** 2,
     "SqrtGrad": lambda y, dy: dy / (2 * y),
@@ -222,6 +223,7 @@ reduction: dict[str, Callable[..., Any]] = {
     "All": _reduction(np.all),
     "Any": _reduction(np.any),
     "EuclideanNorm": _reduction(_norm),
+    "SumOfSquares": _reduction(lambda x, axis, keepdims: np.sum(x * x, axis, x.dtype, keepdims=keepdims)),
     "Max": _reduction(np.max),
     "Mean": _reduction(_mean),
     "Min": _reduction(np.min),
@@ -516,6 +518,8 @@ others: dict[str, Callable[..., Any]] = {
     "MaxPoolGrad": lambda x, dy, *g: _transposed(lambda v: _picked(x, v, *g), list(x.shape), dy),
     "MaxPoolGradGrad": _picked,
     "MaxPoolWithArgmax": _max_pool_argmax,
+    "Moments": lambda x, axes, _=True: (np.mean(x, tuple(axes), keepdims=True), np.var(x, tuple(axes), keepdims=True)),
+    "Normalize": lambda x, m, v, k, b, e=0.0: (x - m) / np.sqrt(v + e) * k + b,
     "Pack": np.stack,
     "PadV2": lambda x, pads, value: np.pad(x, np.reshape(pads, (-1, 2)), constant_values=value),
     "Real": np.real,
@@ -619,7 +623,7 @@ ulps_by_name |= dict.fromkeys(["Zeta", "Igamma", "Igammac"], 1024)
 COMPLEX_ULPS = 16
 
 # A difference of close numbers is as exact as these numbers are.
-cancelling = {name for name in facts_by_name if name.endswith("Grad")} | {"GeluTanh", "GeluErf"}
+cancelling = {name for name in facts_by_name if name.endswith("Grad")} | {"GeluTanh", "GeluErf", "SigmoidCrossEntropy"}
 cancelling |= {"BesselJ0", "BesselJ1", "BesselY0", "BesselY1", "Digamma", "Expint", "Lgamma", "Ndtri"}  # near a root
 
 
@@ -799,17 +803,22 @@ large_by_name: dict[str, Callable[[Maker], samples.Call]] = {
     "ConcatV2": lambda m: samples.call([m(301, 203), m(301, 77)], 1),
     "Conv": lambda m: samples.call(m(3, 29, 31, 17), m(3, 3, 17, 19), [1, 1], "SAME", [], [1, 1]),
     "Cumsum": lambda m: samples.call(m(201, 503), 1),
+    "Cumprod": lambda m: samples.call(m(203, 501, within=[(0.9, 1.1)]), 1),
+    "EuclideanNorm": lambda m: samples.call(m(30_011, 7), 0, False),
     "GatherV2": lambda m: samples.call(m(503, 67), m.index(503, 2001)),
     "LogSoftmax": lambda m: samples.call(m(301, 401)),
     "MatMul": lambda m: samples.call(m(301, 257), m(257, 283)),
     "Max": lambda m: samples.call(m(301, 503), 1, False),
     "MaxPool": lambda m: samples.call(m.distinct(4, 63, 65, 17), [3, 3], [2, 2], "SAME", [], [1, 1]),
     "Mean": lambda m: samples.call(m(301, 503), 0, True),
+    "Moments": lambda m: samples.call(m(30_011, 7), [0]),
+    "Normalize": lambda m: samples.call(m(301, 503), m(301, 1), m(301, 1, within=[(0.5, 3)]), m(503), m(503), 0.1),
+    "Pack": lambda m: samples.call([m(301, 203), m(301, 203)], -1),
     "Prod": lambda m: samples.call(m(301, 17, 29), [0, 2], False),
     "ReverseV2": lambda m: samples.call(m(301, 503), [0, 1]),
     "SelectV2": lambda m: samples.call(m.flags(301, 503), m(301, 503), m(503)),
     "Softmax": lambda m: samples.call(m(301, 401)),
-    "Sum": lambda m: samples.call(m(151_003), None, False),
+    "Sum": lambda m: samples.call(*m.choose(((m(151_003), None, False), (m(30_011, 5), [0], False)))),
     "Transpose": lambda m: samples.call(m(61, 53, 47), [2, 0, 1]),
 }
 

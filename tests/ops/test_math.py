@@ -164,3 +164,14 @@ def test_sums_of_lists():
         tf.math.accumulate_n([[1.0]], tensor_dtype=tf.int32)
     with pytest.raises(TypeError):
         tf.math.scalar_mul(2.5, tf.constant([1]))
+
+
+def test_powers_of_special_numbers():
+    special = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, 3, -3, 1e30, np.inf, -np.inf, np.nan], np.float32)
+    x, y = np.repeat(special, len(special)), np.tile(special, len(special))
+    with np.errstate(all="ignore"):
+        expected = np.power(x, y)
+    for got in (tf.pow(x, y), tf.stack([tf.pow(a, b) for a, b in zip(x, y)])):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+        defined = ~np.isnan(expected)
+        assert np.array_equal(np.signbit(got)[defined], np.signbit(expected)[defined])
