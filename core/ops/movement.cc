@@ -523,6 +523,20 @@ const Op& broadcast_to_op = define(Op{
 
 // ---- joining and splitting along one axis
 
+[[noreturn]] void fail_list_dtypes(const Call& call) {
+  if (thread_state().stage) {
+    std::string dtypes;
+    for (const Tensor& t : call.in) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name_of(t.dtype()));
+    fail(ErrorKind::type, call.name(), ": Tensors in list passed to '", call.op.arguments[0].name, "' of '", call.op.name,
+         "' Op have types [", dtypes, "] that don't all match.");
+  }
+  size_t other = 1;
+  while (call.in[other].dtype() == call.in[0].dtype()) ++other;
+  fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name, " as input #", other,
+       "(zero-based) was expected to be a ", legacy_name_of(call.in[0].dtype()), " tensor but is a ",
+       legacy_name_of(call.in[other].dtype()), " tensor; all values must have one dtype");
+}
+
 void infer_concat(Call& call) {
   if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
   const Shape& first = call.in[0].shape();
@@ -532,7 +546,7 @@ void infer_concat(Call& call) {
   for (size_t i = 1; i < call.in.size(); ++i) {
     const Shape& other = call.in[i].shape();
     if (call.in[i].dtype() != call.in[0].dtype())
-      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+      fail_list_dtypes(call);
     bool same = other.rank() == first.rank();
     for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
     if (!same)
@@ -570,7 +584,7 @@ void infer_concat_staged(Call& call) {
   int64_t length = 0;
   for (const Tensor& t : call.in) {
     if (t.dtype() != call.in[0].dtype())
-      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+      fail_list_dtypes(call);
     merge_dims(call, shape, t.shape(), axis);
     length = known_sum(length, t.rank() < 0 ? -1 : t.dim(axis));
   }
@@ -687,7 +701,7 @@ const Op& pack_op = define(Op{
           const Shape& first = call.in[0].shape();
           for (size_t i = 1; i < call.in.size(); ++i) {
             if (call.in[i].dtype() != call.in[0].dtype())
-              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+              fail_list_dtypes(call);
             if (!(call.in[i].shape() == first))
               fail(ErrorKind::invalid_argument, call.name(), ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i, "].shape = ", call.in[i].shape());
           }
@@ -704,7 +718,7 @@ const Op& pack_op = define(Op{
           Shape shape = Shape::unknown();
           for (const Tensor& t : call.in) {
             if (t.dtype() != call.in[0].dtype())
-              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+              fail_list_dtypes(call);
             merge_dims(call, shape, t.shape(), -1);
           }
           int64_t axis = known_integer(call.params[0]);
