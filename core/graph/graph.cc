@@ -146,13 +146,7 @@ const char* default_name(const Op& op) {
 
 void Graph::add(Call& call) {
   if (frozen) fail(ErrorKind::runtime, "Graph is finalized and cannot be modified.");
-  try {
-    infer(call);
-  } catch (const Error& e) {
-    // What is wrong already while tracing is a mistake in the program, as in TensorFlow; while running, one in the data.
-    if (e.kind == ErrorKind::invalid_argument) throw Error(ErrorKind::value, e.what());
-    throw;
-  }
+  infer(call);
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
   for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
   if (call.params.has_tensor()) {

@@ -421,7 +421,8 @@ const Op& gather_op = define(Op{
           int axis = normalize_axis("gather", c.params.integer(0), x.rank());
           const Tensor& indices = c.x(1);
           int64_t batch_dims = c.params.integer(1);
-          if (axis == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
+          // As in TensorFlow, only axis 0 given as such leaves rows: -1 of a vector does not.
+          if (c.params.integer(0) == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
             Shape rows{indices.size()};
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));

@@ -340,10 +340,15 @@ Ints resolved_permutation(const char* who, const Param& p, int rank) {
   bool used[kMaxRank] = {};
   for (int64_t axis : p.ints) {
     int i = normalize_axis(who, axis, rank);
-    if (used[i]) fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from, or twice in, the permutation");
     used[i] = true;
     result.push_back(i);
   }
+  for (int i = 0; i < rank; ++i)
+    if (!used[i]) {
+      std::string given;
+      for (int64_t axis : p.ints) given += (given.empty() ? "" : ",") + std::to_string(axis);
+      fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from {", given, "}.");
+    }
   return result;
 }
 
@@ -761,7 +766,8 @@ const Op& unpack_op = define(Op{
           if (axis == kUnknownInt) {
             shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
           } else if (x.rank() >= 0) {
-            if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+            if (x.rank() == 0)
+              fail(ErrorKind::value, "unstack: Argument `axis` = ", axis, " not in range [0, 0): a scalar has no dimension to take apart");
             int place = normalize_axis(call.name(), axis, x.rank());
             if (x.dim(place) >= 0) num = x.dim(place);
             shape.remove(place);
@@ -772,7 +778,8 @@ const Op& unpack_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+          if (x.rank() == 0)
+            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1), " not in range [0, 0): a scalar has no dimension to take apart");
           int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
           int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
           if (call.params.integer(0) >= 0 && call.params.integer(0) != n)

@@ -41,4 +41,6 @@ def refused_while_tracing(error: Exception) -> Exception:
     return InvalidArgumentWhileTracingError(error.node_def, error.op, error.message)
 
 
-_core.register_objects({"describe_escaped": _describe})
+_core.register_objects(
+    {"describe_escaped": _describe, "InvalidArgumentWhileTracingError": InvalidArgumentWhileTracingError}
+)

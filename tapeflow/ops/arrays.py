@@ -11,7 +11,7 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument
 from tapeflow.ops.constants import range as number_range
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.indexing import boolean_mask as boolean_mask
 from tapeflow.ops.indexing import gather as gather
 from tapeflow.ops.indexing import take
@@ -179,7 +179,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     """
     x = convert_to_tensor(tensor)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
-        value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
+        value = padding_value_of(constant_values, x.dtype)
         flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
         return primitives.PadV2(x, shape_argument(flat), value)
     pairs = np.asarray(paddings)
@@ -194,7 +194,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         )
     mode = mode.upper()
     if mode == "CONSTANT":
-        value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
+        value = padding_value_of(constant_values, x.dtype)
         return primitives.PadV2(x, [int(p) for p in pairs.reshape(-1)], value)
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(

@@ -14,6 +14,7 @@ from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
+from tapeflow.ops.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
 from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
@@ -1061,6 +1062,26 @@ def _segment_mean(values: Any, ids: Any, count: int) -> Any:
     return total / primitives.Reshape(number, [count] + [1] * (total.shape.rank - 1))
 
 
+def _deviations(values: Any, ids: Any, of_segments: Any) -> Any:
+    return values - primitives.GatherV2(of_segments, ids, 0, 0)
+
+
+def _segment_variance(values: Any, ids: Any, count: int) -> Any:
+    values = values if values.dtype.is_floating else cast(values, float32)
+    deviations = _deviations(values, ids, _segment_mean(values, ids, count))
+    return _segment_mean(deviations * deviations, ids, count)
+
+
+def _segment_std(values: Any, ids: Any, count: int) -> Any:
+    return primitives.Sqrt(_segment_variance(values, ids, count))
+
+
+def _segment_logsumexp(values: Any, ids: Any, count: int) -> Any:
+    largest = primitives.StopGradient(primitives.UnsortedSegmentMax(values, ids, count))
+    total = primitives.UnsortedSegmentSum(primitives.Exp(_deviations(values, ids, largest)), ids, count)
+    return primitives.Log(total) + largest
+
+
 def _segment_bool(fold: Any) -> Any:
     def run(values: Any, ids: Any, count: int) -> Any:
         return primitives.Greater(fold(cast(values, int32), ids, count), 0)
@@ -1098,6 +1119,9 @@ _OPERATIONS: dict[str, Any] = {
     "reduce_mean": _reduction(_segment_mean, _with_axis(primitives.Mean)),
     "reduce_any": _reduction(_segment_bool(primitives.UnsortedSegmentMax), _with_axis(primitives.Any)),
     "reduce_all": _reduction(_segment_bool(primitives.UnsortedSegmentMin), _with_axis(primitives.All)),
+    "reduce_variance": _reduction(_segment_variance, reduce_variance),
+    "reduce_std": _reduction(_segment_std, reduce_std),
+    "reduce_logsumexp": _reduction(_segment_logsumexp, reduce_logsumexp),
     "concat": concat,
     "stack": stack,
     "expand_dims": expand_dims,
