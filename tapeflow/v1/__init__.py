@@ -9,6 +9,7 @@ from tapeflow.v1 import (
     layers,
     learning_rates,
     losses,
+    older_arguments,
     older_names,
     optimizer,
     optimizers,
