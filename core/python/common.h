@@ -75,6 +75,9 @@ Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 [[noreturn]] void fail_conversion(PyObject*, DType wanted);
 // A Python number, text or list, which has no dtype of its own.
 bool is_plain_value(PyObject*);
+// After a call of `function` that failed: asks an argument whose class runs operations on itself (tf.RaggedTensor) to
+// run it. Null, with the first error, if there is none.
+PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
 DType known_dtype(PyObject*);
 Ints to_ints(PyObject*, const char* who, const char* argument);

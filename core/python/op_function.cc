@@ -146,26 +146,6 @@ PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
   return nullptr;
 }
 
-// After a call that failed: asks such an argument to run the operation. Null, with the first error, if there is none.
-PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  if (PyObject* runner = find_runner(args, n + named)) {
-    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
-    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
-    PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
-    if (result != Py_NotImplemented) {
-      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-      return result;
-    }
-    Py_DECREF(result);
-  }
-  PyErr_Restore(type, value, trace);
-  return nullptr;
-}
-
 PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   const Op& op = *f.op;
@@ -233,6 +213,29 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
     return wrap(std::move(call.out[0]));
   });
 }
+
+}  // namespace
+
+PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  if (PyObject* runner = find_runner(args, n + named)) {
+    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
+    PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
+    if (result != Py_NotImplemented) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  PyErr_Restore(type, value, trace);
+  return nullptr;
+}
+
+namespace {
 
 PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   PyObject* result = run_op(self, args, flagged, keywords);

@@ -12,9 +12,11 @@ from tapeflow.control_flow.tracing import trace_body
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.ragged import RaggedTensor, RaggedTensorSpec, stack
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import TypeSpec
 
 
@@ -66,7 +68,7 @@ def _staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) 
     """One loop over the slices; `fn` is traced once, before it, to learn what it returns."""
     flat = _flat_elements(elems, who)
     outer = _core.current_graph()
-    specs = [(x.dtype, x.shape[1:] if x.shape.rank is not None else None) for x in flat]
+    specs = [(x.dtype, x.shape[1:] if x.shape.rank is not None else TensorShape(None)) for x in flat]
 
     def apply(*row: Any) -> Any:
         result = fn(nest.pack_sequence_as(elems, list(row)))
@@ -137,6 +139,17 @@ def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
             )
 
 
+def _map_ragged(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+    """`fn` row by row, where what it takes or gives is ragged; without a signature it gives what it takes."""
+    flat = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in nest.flatten(elems)]
+    count = flat[0].row_splits.shape[0] - 1 if isinstance(flat[0], RaggedTensor) else flat[0].shape[0]
+    results = [nest.flatten(fn(nest.pack_sequence_as(elems, [x[i] for x in flat]))) for i in range(count)]
+    structure = elems if signature is None else signature
+    told = [isinstance(leaf, RaggedTensor | RaggedTensorSpec) for leaf in nest.flatten(structure)]
+    columns = zip(told, zip(*results))
+    return nest.pack_sequence_as(structure, [stack(list(c)) if ragged else _stacked(list(c)) for ragged, c in columns])
+
+
 # ---- the public functions
 
 
@@ -162,6 +175,8 @@ def map_fn(
     [1., 4., 9.]
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if any(isinstance(leaf, RaggedTensor | RaggedTensorSpec) for leaf in nest.flatten([elems, signature])):
+        return _map_ragged(fn, elems, signature)
     if _core.is_tracing():
         return _staged_map(fn, elems, signature, "map_fn")
     rows = _rows_of(elems, "map_fn")

@@ -16,7 +16,7 @@ from tapeflow.ops.indexing import boolean_mask as boolean_mask
 from tapeflow.ops.indexing import gather as gather
 from tapeflow.ops.indexing import take
 from tapeflow.ops.indexing import where as where
-from tapeflow.types.dtypes import as_dtype, int32
+from tapeflow.types.dtypes import as_dtype, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor
@@ -559,6 +559,13 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     [1, 2, 0]
     """
     x = convert_to_tensor(x)
+    if x.dtype not in (int32, int64):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"invert_permutation: Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
+            "int64",
+        )
     if x.shape.rank != 1:
         raise InvalidArgumentError(
             None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"

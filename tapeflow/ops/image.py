@@ -342,9 +342,10 @@ def per_image_standardization(image: Any) -> Any:
     """
     x = cast(as_image(image), float32)
     mean = primitives.Mean(x, [-3, -2, -1], True)
-    deviation = primitives.Sqrt(primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True))
-    least = 1 / math.sqrt(max(1, int(np.prod(x.shape.as_list()[-3:]))))
-    return (x - mean) / primitives.Maximum(deviation, cast(least, x.dtype))
+    variance = primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True)
+    least = 1 / max(1, int(np.prod(x.shape.as_list()[-3:])))
+    # The bound stands inside the root, whose slope at 0 is infinite.
+    return (x - mean) / primitives.Sqrt(primitives.Maximum(variance, cast(least, x.dtype)))
 
 
 # ---- how alike two images are

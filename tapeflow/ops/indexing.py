@@ -39,7 +39,7 @@ def gather(
     """
     if axis is None:
         axis = batch_dims
-    if hasattr(params, "__tf_operation__"):
+    if hasattr(params, "with_flat_values"):
         return params.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
     return primitives.GatherV2(params, indices, axis, batch_dims)
 
@@ -52,7 +52,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     [1, 20]
     """
     if x is None and y is None:
-        if hasattr(condition, "__tf_operation__"):
+        if hasattr(condition, "with_flat_values"):
             return condition.__tf_operation__(where, (condition,), {})
         return primitives.Where(condition)
     if x is None or y is None:
@@ -67,7 +67,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     >>> tf.boolean_mask([1, 2, 3], [True, False, True])
     [1, 3]
     """
-    if hasattr(tensor, "__tf_operation__"):
+    if hasattr(tensor, "with_flat_values"):
         return tensor.__tf_operation__(boolean_mask, (tensor, mask), {})
     tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
     axis = 0 if axis is None else int(axis)

@@ -18,8 +18,6 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
     >>> tf.reduce_logsumexp([0., 0.])
     0.6931472
     """
-    if hasattr(input_tensor, "__tf_operation__"):
-        return input_tensor.__tf_operation__(reduce_logsumexp, (input_tensor, axis, keepdims), {})
     x = convert_to_tensor(input_tensor)
     largest = primitives.Max(x, axis, True)
     shift = primitives.StopGradient(primitives.SelectV2(primitives.IsFinite(largest), largest, cast(0, x.dtype)))
@@ -34,8 +32,6 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     >>> tf.math.reduce_variance([1., 3.])
     1.0
     """
-    if hasattr(input_tensor, "__tf_operation__"):
-        return input_tensor.__tf_operation__(reduce_variance, (input_tensor, axis, keepdims), {})
     x = convert_to_tensor(input_tensor)
     return cast(_variance(x, axis, keepdims), x.dtype.real_dtype)
 
@@ -47,8 +43,6 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     >>> tf.math.reduce_std([1., 3.])
     1.0
     """
-    if hasattr(input_tensor, "__tf_operation__"):
-        return input_tensor.__tf_operation__(reduce_std, (input_tensor, axis, keepdims), {})
     x = convert_to_tensor(input_tensor)
     return cast(primitives.Sqrt(_variance(x, axis, keepdims)), x.dtype.real_dtype)
 
