@@ -153,6 +153,8 @@ def padding_value_of(value: Any, dtype: Any) -> Any:
     """What stands in places that nothing fills: also the default 0 of booleans."""
     if _core.is_tensor(value):
         return value
+    if dtype == string and isinstance(value, int) and value == 0:
+        value = ""
     return cast(value, dtype) if isinstance(value, int) and dtype.is_bool else convert_to_tensor(value, dtype=dtype)
 
 

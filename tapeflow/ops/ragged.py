@@ -11,7 +11,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
 from tapeflow.ops.reductions import reduce_logsumexp, reduce_std, reduce_variance
@@ -432,6 +432,8 @@ class RaggedTensor(CompositeTensor):
         >>> tf.ragged.constant([[1, 2], [3]]).to_tensor()
         [[1, 2], [3, 0]]
         """
+        if shape is None and _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
+            return self._staged_tensor(default_value)
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
@@ -451,6 +453,22 @@ class RaggedTensor(CompositeTensor):
             return primitives.ScatterNd(coordinates, values, dims)
         filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
+
+    def _staged_tensor(self, default_value: Any) -> Any:
+        """`to_tensor` of rows whose lengths only running tells."""
+        values = self._values
+        width = primitives.Max(self.row_lengths(), None, False)
+        rows = primitives.Cumsum(self.row_lengths(), 0, True, False)[:, None]
+        at = primitives.Range(cast(0, width.dtype), width, cast(1, width.dtype))[None, :]
+        inside = at < self.row_lengths()[:, None]
+        for _ in range(values.shape.rank - 1):
+            inside = primitives.ExpandDims(inside, -1)
+        filler = padding_value_of(0 if default_value is None else default_value, values.dtype)
+        # One row more, so that there is a place to look at even where there are no values.
+        more = primitives.ConcatV2([values, primitives.BroadcastTo(filler, primitives.Shape(values[:1], int32))], 0)
+        last = primitives.Maximum(primitives.Shape(more, int64)[0] - 1, 0)
+        places = primitives.Minimum(cast(rows + at, int64), last)
+        return primitives.SelectV2(inside, primitives.GatherV2(more, places, 0, 0), filler)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """A SparseTensor with the values at the beginning of the rows."""
@@ -506,9 +524,8 @@ class RaggedTensor(CompositeTensor):
         if first is None:
             return expand_dims(self._item(rest), 0)
         if isinstance(first, builtins.slice):
-            rows = np.arange(self._row_splits.shape[0] - 1)[first]
             whole = first == builtins.slice(None)
-            picked = self if whole else gather_rows(self, rows)
+            picked = self if whole else gather_rows(self, np.arange(self._row_splits.shape[0] - 1)[first])
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
             splits = self._row_splits
@@ -671,6 +688,10 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     splits = _splits_tensor(splits)
     if splits.shape.rank != 1:
         raise ValueError(f"row_splits_to_segment_ids: Shape {splits.shape} must have rank 1")
+    if _core.is_symbolic(splits):
+        inner = splits[1:-1]
+        begun = primitives.UnsortedSegmentSum(inner - inner + 1, inner, splits[-1] + 1)
+        return cast(primitives.Cumsum(begun, 0, False, False)[:-1], out_type or splits.dtype)
     count, at = splits.shape[0] - 1, splits.numpy()
     return cast(np.repeat(np.arange(count), np.diff(at)), out_type or splits.dtype)
 
@@ -1067,7 +1088,7 @@ def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
                 table = primitives.Reshape(table, [count, width, *table.shape.as_list()[1:]])
                 result = RaggedTensor.from_tensor(table, lengths=lengths)
                 return expand_dims(result, 1) if keepdims else result
-            result = fold(x.values, x.value_rowids(), int(x.nrows()))
+            result = fold(x.values, x.value_rowids(), x.nrows() if _core.is_symbolic(x.row_splits) else int(x.nrows()))
             return primitives.ExpandDims(result, 1) if keepdims else result
         if isinstance(x.values, RaggedTensor):
             return _as_dense_rows(x, keepdims)
@@ -1088,9 +1109,10 @@ def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
 
 def _segment_mean(values: Any, ids: Any, count: int) -> Any:
     total = primitives.UnsortedSegmentSum(values, ids, count)
-    ones = primitives.BroadcastTo(_core.convert_to_tensor(1, total.dtype, None, "mean"), [values.shape[0]])
-    number = primitives.UnsortedSegmentSum(ones, ids, count)
-    return total / primitives.Reshape(number, [count] + [1] * (total.shape.rank - 1))
+    number = cast(primitives.UnsortedSegmentSum(ids - ids + 1, ids, count), total.dtype)
+    for _ in range(total.shape.rank - 1):
+        number = primitives.ExpandDims(number, -1)
+    return total / number
 
 
 def _deviations(values: Any, ids: Any, of_segments: Any) -> Any:
