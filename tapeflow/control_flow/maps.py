@@ -77,6 +77,8 @@ def _staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) 
     graph, (result, outputs) = trace_body(apply, outer, specs)
     if signature is not None or who == "map_fn":
         _check_dtypes(outputs, _expected_dtypes(elems, signature))
+    for variable in graph.changing:
+        graph.read_itself(variable)
     graph.capture_held_constants()
     graph.set_outputs(outputs)
     captures = graph.captures

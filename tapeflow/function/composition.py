@@ -13,6 +13,7 @@ from tapeflow import _core
 from tapeflow.autodiff.black_box import differentiable_call
 from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.random_seed import replayed, snapshot
 from tapeflow.types import nest
 from tapeflow.types.errors import OpError
 from tapeflow.types.sparse_tensor import SparseTensor
@@ -96,7 +97,7 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         positional, named = nest.map_structure(_sparse_sample, [args, kwargs], arguments(tensors))
         return function(*positional, **named)
 
-    with running_at_once():
+    with running_at_once(), replayed(snapshot()):
         found = _probes(try_out, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]

@@ -368,7 +368,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
     0.0
     """
     a, b = _same_images(a, b)
-    peak = convert_image_dtype(convert_to_tensor(max_val, dtype=a.dtype), float32)
+    peak = convert_image_dtype(cast(max_val, a.dtype), float32)
     a, b = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
     error = primitives.Mean(primitives.SquaredDifference(a, b), [-3, -2, -1], False)
     return (20 / math.log(10)) * primitives.Log(peak) - (10 / math.log(10)) * primitives.Log(error)
