@@ -98,10 +98,6 @@ _older(
     "tf.compat.v1.assert_near(1., 1.) => None", ignored=("data",),
 )  # fmt: skip
 _older(
-    ("assert_scalar", "debugging.assert_scalar"), "debugging.assert_scalar", _names("tensor name= message="),
-    "tf.compat.v1.assert_scalar(1) => 1",
-)  # fmt: skip
-_older(
     ("debugging.assert_all_finite", "verify_tensor_all_finite"), "debugging.assert_all_finite",
     _names("t= msg= name= x= message="),
     "tf.compat.v1.debugging.assert_all_finite([1.], 'not finite') => [1.]", {"t": "x", "msg": "message"},
@@ -307,3 +303,15 @@ def split(
         texts = find_public("reshape")(texts, [1])
     words = find_public("strings.split")(texts, sep, maxsplit)
     return words.to_sparse() if result_type == "SparseTensor" else words
+
+
+@public("compat.v1.assert_scalar", "compat.v1.debugging.assert_scalar")
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
+    """`tensor` as a tensor; a ValueError unless it is a scalar.
+
+    >>> tf.compat.v1.assert_scalar(5)
+    5
+    """
+    tensor = find_public("convert_to_tensor")(tensor)
+    find_public("debugging.assert_scalar")(tensor, message)
+    return tensor
