@@ -379,9 +379,6 @@ def get_default_graph() -> Graph:
     ...     tf.compat.v1.get_default_graph() is graph
     True
     """
-    building = _core.current_graph()
-    if building is not None and not building.takes_everything:
-        return building
     if defaults.graphs:
         return defaults.graphs[-1]
     if defaults.outermost is None:
