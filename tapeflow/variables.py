@@ -201,13 +201,22 @@ class Variable(_core.Variable, metaclass=_VariableType):
             return self._update_rows(slices.indices, slices.values, who)
         with _core.StopRecording(True):
             values = np.array(self.numpy())
-            indices = np.asarray(slices.indices).reshape(-1)
+            given = np.asarray(slices.indices)
+            indices = given.reshape(-1)
+            wanted = (*given.shape, *values.shape[1:])
+            if values.ndim == 0 or np.shape(slices.values) not in ((), wanted):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"{who}: Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+                    f"updates.shape {list(np.shape(slices.values))}, indices.shape {list(given.shape)}, params.shape "
+                    f"{list(values.shape)}",
+                )
             if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
                 bad = int(np.argmax((indices < 0) | (indices >= values.shape[0])))
                 _fail_index(who, bad, int(indices[bad]), values.shape[0])
             updates = np.asarray(convert_to_tensor(slices.values, dtype=self.dtype))
-            updates = np.broadcast_to(updates, (indices.size, *values.shape[1:]))
-            combine(values, indices, updates)
+            combine(values, indices, np.broadcast_to(updates, wanted).reshape(indices.size, *values.shape[1:]))
         return self.assign(values)
 
     def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Any:
@@ -259,25 +268,29 @@ class Variable(_core.Variable, metaclass=_VariableType):
             return self._update_later(self.batch_scatter_update, sparse_delta)
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
+        if values.ndim < indices.ndim or indices.shape[:-1] != values.shape[: indices.ndim - 1]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "batch_scatter_update: indices must begin with the leading dimensions of the variable; got shapes "
+                f"{list(indices.shape)} and {list(values.shape)}",
+            )
+        if indices.size and (indices.min() < 0 or indices.max() >= values.shape[indices.ndim - 1]):
+            bad = int(np.argmax((indices < 0) | (indices >= values.shape[indices.ndim - 1])))
+            _fail_index("batch_scatter_update", bad, int(indices.flat[bad]), values.shape[indices.ndim - 1])
         flat = values.reshape(-1, *values.shape[indices.ndim - 1 :])
         rows = indices.reshape(-1, indices.shape[-1])
-        updates = np.asarray(sparse_delta.values).reshape(-1, rows.shape[-1], *flat.shape[2:])
+        updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self.dtype)).reshape(
+            -1, rows.shape[-1], *flat.shape[2:]
+        )
         for batch, row, update in zip(flat, rows, updates):
             batch[row] = update
         return self.assign(flat.reshape(values.shape))
 
     def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
-        if _core.is_tracing():
+        with _core.StopRecording(True):
             scatter = _SCATTER_BY_FUNCTION[combine]
             return self.assign(scatter(self.read_value(), indices, convert_to_tensor(updates, dtype=self.dtype)))
-        values = np.array(self.numpy())
-        index = tuple(np.moveaxis(np.asarray(indices), -1, 0))
-        updates = np.asarray(convert_to_tensor(updates, dtype=self.dtype))
-        if combine is None:
-            values[index] = updates
-        else:
-            combine(values, index, updates)
-        return self.assign(values)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Adds at the positions in the last dimension of `indices`."""

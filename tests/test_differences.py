@@ -111,3 +111,31 @@ def test_subnormal_numbers():
     assert tf.function(lambda x: x * x)(tiny).numpy().tolist() == [0.0, 1.0]
     assert tf.matmul(tiny[:1, None], tiny[None, :1]).numpy().tolist() == [[0.0]]
     assert tf.reduce_max(tf.fill([20000], 1e-20) * 1e-20).numpy() == 0.0
+
+
+def test_gradients_of_running_products_and_complex_norms():
+    x = tf.constant([1.0, 0.0, 2.0], tf.float64)
+    z = tf.constant([1.0 + 2.0j, -0.5 + 1.0j])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        products, complex_products, norm = tf.math.cumprod(x), tf.math.cumprod(z), tf.math.reduce_euclidean_norm(z)
+    np.testing.assert_allclose(tape.gradient(products, x, tf.constant([1.0, 1, 1], tf.float64)).numpy(), [1, 3, 0])
+    # d(z0 + z0 z1) with cotangents 1: conj(1 + z1), conj(z0)
+    np.testing.assert_allclose(tape.gradient(complex_products, z).numpy(), [0.5 - 1j, 1 - 2j], rtol=1e-6)
+    np.testing.assert_allclose(tape.gradient(norm, z).numpy(), z.numpy() / np.linalg.norm(z.numpy()), rtol=1e-6)
+
+
+def test_special_functions_at_their_edges():
+    x = tf.constant(0.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.math.bessel_i1(x)
+    assert tape.gradient(y, x).numpy() == 0.5
+    np.testing.assert_allclose(tf.math.special.expint([-1.0]).numpy(), [-0.21938393], rtol=1e-6)
+    assert tf.math.erf(tf.constant(np.inf, tf.float64)).numpy() == 1
+    assert tf.math.special.bessel_j0(np.float32(np.inf)).numpy() == 0
+
+
+def test_nan_is_not_lost():
+    assert np.isnan(tf.nn.softmax([np.nan, 1.0]).numpy()).all()
+    assert np.isnan(tf.math.cumulative_logsumexp([np.nan, 1.0]).numpy()).all()

@@ -154,3 +154,22 @@ def test_a_sparse_update_that_fails_changes_nothing():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"scatter_add: indices\[1\] = 2 is not in \[0, 2\)"):
         v.scatter_add(tf.IndexedSlices([5.0, 5.0], [0, 2]))
     assert v.numpy().tolist() == [1, 2]
+
+
+def test_scatters_refuse_what_does_not_fit():
+    v = tf.Variable([1.0, 2.0])
+    refused = (
+        lambda: v.scatter_nd_add([[-1]], [1.0]),
+        lambda: v.scatter_nd_update([[2]], [1.0]),
+        lambda: v.scatter_add(tf.IndexedSlices([1.0, 2.0, 3.0], [0])),
+        lambda: v.batch_scatter_update(tf.IndexedSlices([1.0], [5])),
+        lambda: tf.Variable(1.0).scatter_add(tf.IndexedSlices([1.0], [0])),
+        lambda: tf.Variable(1.0).scatter_nd_sub([[0]], [1.0]),
+        lambda: tf.Variable(1.0).batch_scatter_update(tf.IndexedSlices([1.0], [0])),
+    )
+    for update in refused:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            update()
+    with pytest.raises(TypeError, match="Cannot convert"):
+        tf.Variable([1, 2]).batch_scatter_update(tf.IndexedSlices([1.5], [0]))
+    assert v.numpy().tolist() == [1, 2]

@@ -1,5 +1,6 @@
 // Activations, their fused gradients, softmax and the cross entropies.
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "base/parallel.h"
@@ -409,6 +410,7 @@ const Op& cross_entropy_op = define(Op{
     .kernel =
         [](Call& call) {
           Rows rows = rows_of(call.in[0]);
+          if (rows.length == 0 && call.out[0].size()) std::memset(call.out[0].mutable_raw(), 0, call.out[0].bytes());
           in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
             auto kernel = vector_kernels<T>().cross_entropy_row;
             for_rows(rows, [&](int64_t r) {

@@ -130,6 +130,9 @@ const Op& select_op = define(Op{
     .infer =
         [](Call& call) {
           const Tensor &c = call.in[0], &x = call.in[1], &y = call.in[2];
+          if (x.dtype() != y.dtype() && thread_state().stage)
+            fail(ErrorKind::type, "where: Input 'e' of 'SelectV2' Op has type ", name_of(y.dtype()), " that does not match type ",
+                 name_of(x.dtype()), " of argument 't'.");
           if (x.dtype() != y.dtype())
             fail(ErrorKind::invalid_argument, "where: cannot compute SelectV2 as input #2(zero-based) was expected to be a ",
                  legacy_name_of(x.dtype()), " tensor but is a ", legacy_name_of(y.dtype()), " tensor");

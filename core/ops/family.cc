@@ -3,20 +3,38 @@
 
 namespace tapeflow::family {
 
+namespace {
+// Of the i-th tensor that an operation takes.
+const char* argument_name(const Op& op, size_t i) {
+  for (const Argument& a : op.arguments)
+    if (a.kind == Argument::Kind::tensor && i-- == 0) return a.name;
+  return "input";
+}
+}  // namespace
+
 void fail_broadcast(const Call& call) {
   fail(ErrorKind::invalid_argument, call.name(), ": the shapes must broadcast; Incompatible shapes: ",
        call.in[0].shape(), " vs. ", call.in[1].shape());
 }
 
 void fail_unsupported(const Call& call) {
+  if (thread_state().stage)
+    fail(ErrorKind::type, call.name(), ": Value passed to parameter '", argument_name(call.op, 0), "' has DataType ",
+         name_of(call.in[0].dtype()), " not in list of allowed values");
   fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(call.in[0].dtype()),
        " is not in the list of allowed values");
 }
 
+// Building a graph, TensorFlow raises a TypeError; running one operation, an InvalidArgumentError.
 void fail_dtypes(const Call& call) {
+  DType first = call.in[0].dtype(), second = call.in[1].dtype();
+  if (thread_state().stage)
+    fail(ErrorKind::type, call.name(), ": Input '", argument_name(call.op, 1), "' of '", call.op.name, "' Op has type ",
+         name_of(second), " that does not match type ", name_of(first), " of argument '", argument_name(call.op, 0),
+         "'. Use tf.cast to make the dtypes equal.");
   fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name,
-       " as input #1(zero-based) was expected to be a ", legacy_name_of(call.in[0].dtype()), " tensor but is a ",
-       legacy_name_of(call.in[1].dtype()), " tensor. Use tf.cast to make the dtypes equal.");
+       " as input #1(zero-based) was expected to be a ", legacy_name_of(first), " tensor but is a ",
+       legacy_name_of(second), " tensor. Use tf.cast to make the dtypes equal.");
 }
 
 Tensor spread(const RuleContext& c, const Tensor& x_dot) {

@@ -440,7 +440,8 @@ const Op& gather_op = define(Op{
           int axis = normalize_axis("gather", c.params.integer(0), x.rank());
           const Tensor& indices = c.x(1);
           int64_t batch_dims = c.params.integer(1);
-          if (axis == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
+          // As in TensorFlow, only axis 0 given as such leaves rows: -1 of a vector does not.
+          if (c.params.integer(0) == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
             Shape rows{indices.size()};
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
@@ -896,8 +897,12 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
   if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
   std::vector<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
   int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
-  shape[0] = count;
-  Tensor updates = broadcast_to(values, shape), target = writable_value(v);
+  Shape wanted = indices.shape();
+  for (int i = 1; i < shape.rank(); ++i) wanted.append(shape[i]);
+  if (values.rank() != 0 && !(values.shape() == wanted))
+    fail(ErrorKind::invalid_argument, who, ": Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape ",
+         values.shape(), ", indices.shape ", indices.shape(), ", params.shape ", shape);
+  Tensor updates = broadcast_to(values, wanted), target = writable_value(v);
   if (how == RowUpdate::replace) {
     by_size(target.dtype(), [&]<class T>(T*) {
       const T* from = static_cast<const T*>(updates.raw());

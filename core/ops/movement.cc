@@ -382,10 +382,15 @@ Ints resolved_permutation(const char* who, const Param& p, int rank) {
   bool used[kMaxRank] = {};
   for (int64_t axis : p.ints) {
     int i = normalize_axis(who, axis, rank);
-    if (used[i]) fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from, or twice in, the permutation");
     used[i] = true;
     result.push_back(i);
   }
+  for (int i = 0; i < rank; ++i)
+    if (!used[i]) {
+      std::string given;
+      for (int64_t axis : p.ints) given += (given.empty() ? "" : ",") + std::to_string(axis);
+      fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from {", given, "}.");
+    }
   return result;
 }
 
@@ -565,6 +570,20 @@ const Op& broadcast_to_op = define(Op{
 
 // ---- joining and splitting along one axis
 
+[[noreturn]] void fail_list_dtypes(const Call& call) {
+  if (thread_state().stage) {
+    std::string dtypes;
+    for (const Tensor& t : call.in) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name_of(t.dtype()));
+    fail(ErrorKind::type, call.name(), ": Tensors in list passed to '", call.op.arguments[0].name, "' of '", call.op.name,
+         "' Op have types [", dtypes, "] that don't all match.");
+  }
+  size_t other = 1;
+  while (call.in[other].dtype() == call.in[0].dtype()) ++other;
+  fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name, " as input #", other,
+       "(zero-based) was expected to be a ", legacy_name_of(call.in[0].dtype()), " tensor but is a ",
+       legacy_name_of(call.in[other].dtype()), " tensor; all values must have one dtype");
+}
+
 void infer_concat(Call& call) {
   if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
   const Shape& first = call.in[0].shape();
@@ -574,7 +593,7 @@ void infer_concat(Call& call) {
   for (size_t i = 1; i < call.in.size(); ++i) {
     const Shape& other = call.in[i].shape();
     if (call.in[i].dtype() != call.in[0].dtype())
-      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+      fail_list_dtypes(call);
     bool same = other.rank() == first.rank();
     for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
     if (!same)
@@ -612,7 +631,7 @@ void infer_concat_staged(Call& call) {
   int64_t length = 0;
   for (const Tensor& t : call.in) {
     if (t.dtype() != call.in[0].dtype())
-      fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+      fail_list_dtypes(call);
     merge_dims(call, shape, t.shape(), axis);
     length = known_sum(length, t.rank() < 0 ? -1 : t.dim(axis));
   }
@@ -724,7 +743,7 @@ const Op& pack_op = define(Op{
           const Shape& first = call.in[0].shape();
           for (size_t i = 1; i < call.in.size(); ++i) {
             if (call.in[i].dtype() != call.in[0].dtype())
-              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(call.in[i].dtype()));
+              fail_list_dtypes(call);
             if (!(call.in[i].shape() == first))
               fail(ErrorKind::invalid_argument, call.name(), ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i, "].shape = ", call.in[i].shape());
           }
@@ -741,7 +760,7 @@ const Op& pack_op = define(Op{
           Shape shape = Shape::unknown();
           for (const Tensor& t : call.in) {
             if (t.dtype() != call.in[0].dtype())
-              fail(ErrorKind::invalid_argument, call.name(), ": all values must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+              fail_list_dtypes(call);
             merge_dims(call, shape, t.shape(), -1);
           }
           int64_t axis = known_integer(call.params[0]);
@@ -783,7 +802,8 @@ const Op& unpack_op = define(Op{
           if (axis == kUnknownInt) {
             shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
           } else if (x.rank() >= 0) {
-            if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+            if (x.rank() == 0)
+              fail(ErrorKind::value, "unstack: Argument `axis` = ", axis, " not in range [0, 0): a scalar has no dimension to take apart");
             int place = normalize_axis(call.name(), axis, x.rank());
             if (x.dim(place) >= 0) num = x.dim(place);
             shape.remove(place);
@@ -794,7 +814,8 @@ const Op& unpack_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          if (x.rank() == 0) fail(ErrorKind::value, call.name(), ": a scalar has no dimension to take apart");
+          if (x.rank() == 0)
+            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1), " not in range [0, 0): a scalar has no dimension to take apart");
           int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
           int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
           if (call.params.integer(0) >= 0 && call.params.integer(0) != n)

@@ -48,12 +48,6 @@ void infer_reduction(Call& call) {
   call.returns(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
 }
 
-void infer_boolean_reduction(Call& call) {
-  if (call.in[0].dtype() != DType::boolean)
-    fail(ErrorKind::value, call.name(), ": Tensor conversion requested dtype bool for Tensor with dtype ", name_of(call.in[0].dtype()));
-  infer_reduction(call);
-}
-
 // ---- the walk
 
 // Neighbouring dimensions that are all reduced, or all kept, count as one.
@@ -406,8 +400,8 @@ const Op& min_op = define(Op{
 });
 const Op& any_op = define(Op{
     .name = "Any",
-    .arguments = reduction_arguments(any_dtype),
-    .infer = infer_boolean_reduction,
+    .arguments = reduction_arguments(booleans),
+    .infer = infer_reduction,
     .kernel = [](Call& call) { reduce<bool>(call, generic_steps(false, [](bool a, bool b) { return a || b; }), std::identity()); },
     .gradient = Gradient::none,
     .names = {"math.reduce_any", "reduce_any"},
@@ -416,8 +410,8 @@ const Op& any_op = define(Op{
 });
 const Op& all_op = define(Op{
     .name = "All",
-    .arguments = reduction_arguments(any_dtype),
-    .infer = infer_boolean_reduction,
+    .arguments = reduction_arguments(booleans),
+    .infer = infer_reduction,
     .kernel = [](Call& call) { reduce<bool>(call, generic_steps(true, [](bool a, bool b) { return a && b; }), std::identity()); },
     .gradient = Gradient::none,
     .names = {"math.reduce_all", "reduce_all"},

@@ -9,20 +9,27 @@
 namespace tapeflow {
 namespace {
 
+// The largest finite float16 or bfloat16, in the type that they are computed in.
+template <class T> Compute<T> largest_small_float() {
+  if constexpr (std::is_same_v<T, half>) return 65504.0f;
+  else if constexpr (std::is_same_v<T, bfloat16>) return 0x1.fep127f;
+  else return Compute<T>();
+}
+
 struct SumFold {
-  template <class C> static C start() { return C(0); }
+  template <class T> static Compute<T> start() { return Compute<T>(0); }
   template <class C> static C combine(C a, C b) { return C(a + b); }
 };
 struct ProdFold {
-  template <class C> static C start() { return C(1); }
+  template <class T> static Compute<T> start() { return Compute<T>(1); }
   template <class C> static C combine(C a, C b) { return C(a * b); }
 };
 struct MaxFold {
-  template <class C> static C start() { return std::numeric_limits<C>::lowest(); }
+  template <class T> static Compute<T> start() { return is_small_float<T> ? -largest_small_float<T>() : std::numeric_limits<Compute<T>>::lowest(); }
   template <class C> static C combine(C a, C b) { return b > a || b != b ? b : a; }
 };
 struct MinFold {
-  template <class C> static C start() { return std::numeric_limits<C>::max(); }
+  template <class T> static Compute<T> start() { return is_small_float<T> ? largest_small_float<T>() : std::numeric_limits<Compute<T>>::max(); }
   template <class C> static C combine(C a, C b) { return b < a || b != b ? b : a; }
 };
 template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>;
@@ -39,7 +46,7 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Ints& ids, 
     wide.resize(size_t(y.size()));
     total = wide.data();
   }
-  std::fill(total, total + y.size(), Fold::template start<C>());
+  std::fill(total, total + y.size(), Fold::template start<T>());
   std::vector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0) continue;

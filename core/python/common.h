@@ -69,6 +69,15 @@ DType dtype_from(PyObject*);
 // Converts anything that TensorFlow accepts as a tensor. `wanted` is the dtype it must have; `preferred` the one that
 // numbers and lists take if they can (DType::invalid: none). `who` names the function for messages.
 Tensor to_tensor(PyObject*, DType wanted, DType preferred, const char* who);
+// Converts what stands beside a tensor of dtype `decided`: Python numbers and lists that cannot take it are a TypeError.
+Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
+// A Python value that cannot be a tensor of this dtype.
+[[noreturn]] void fail_conversion(PyObject*, DType wanted);
+// A Python number, text or list, which has no dtype of its own.
+bool is_plain_value(PyObject*);
+// After a call of `function` that failed: asks an argument whose class runs operations on itself (tf.RaggedTensor) to
+// run it. Null, with the first error, if there is none.
+PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
 DType known_dtype(PyObject*);
 Ints to_ints(PyObject*, const char* who, const char* argument);

@@ -12,7 +12,7 @@ struct CompositionObject {
 };
 PyObject* function_of(PyObject* self) { return reinterpret_cast<CompositionObject*>(self)->function; }
 
-PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+PyObject* run_composition(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   PyObject* function = function_of(self);
   if (!thread_state().stage) return PyObject_Vectorcall(function, args, flagged, keywords);
   PyObject* hook = registered("stage_composition");
@@ -24,6 +24,11 @@ PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged
   for (Py_ssize_t i = 0; i < named; ++i)
     if (PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]) < 0) return nullptr;
   return PyObject_CallFunctionObjArgs(hook, function, positional.get(), by_name.get(), nullptr);
+}
+
+PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+  PyObject* result = run_composition(self, args, flagged, keywords);
+  return result ? result : run_elsewhere(self, args, PyVectorcall_NARGS(flagged), keywords);
 }
 
 // Composition(function)

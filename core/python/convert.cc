@@ -11,6 +11,18 @@
 #include "ops/ops.h"
 
 namespace tapeflow::python {
+
+void fail_conversion(PyObject* o, DType wanted) {
+  Ref text = checked(PyObject_Repr(o));
+  const char* words = PyUnicode_AsUTF8(text.get());
+  if (!words) throw_python_error();
+  if (thread_state().stage)
+    fail(ErrorKind::type, "Expected ", name_of(wanted), ", but got ", words, " of type '", Py_TYPE(o)->tp_name,
+         "'. Cannot convert ", words, " to a tensor of dtype ", name_of(wanted), ".");
+  fail(ErrorKind::type, "Cannot convert ", words, " to EagerTensor of dtype ", legacy_name_of(wanted),
+       wanted == DType::float32 ? " (float32)" : "", ".");
+}
+
 namespace {
 
 PyArray_Descr* bfloat16_descr = nullptr;
@@ -61,14 +73,6 @@ DType dtype_of_numpy(PyArray_Descr* descr) {
   }
   if (bfloat16_descr && descr->type_num == bfloat16_descr->type_num) return DType::bfloat16;
   return DType::invalid;
-}
-
-[[noreturn]] void fail_conversion(PyObject* o, DType wanted) {
-  Ref text = checked(PyObject_Repr(o));
-  const char* words = PyUnicode_AsUTF8(text.get());
-  if (!words) throw_python_error();
-  fail(ErrorKind::type, "Cannot convert ", words, " to EagerTensor of dtype ", legacy_name_of(wanted),
-       wanted == DType::float32 ? " (float32)" : "", ".");
 }
 
 [[noreturn]] void fail_unsupported(PyObject* o) {
@@ -417,6 +421,14 @@ static bool is_tensor_shape(PyObject* o) {
   static PyObject* type = nullptr;
   if (!type) type = registered("TensorShape");
   return reinterpret_cast<PyObject*>(Py_TYPE(o)) == type;
+}
+
+bool is_plain_value(PyObject* o) { return is_sequence(o) || (is_python_scalar(o) && !PyArray_CheckScalar(o)); }
+
+Tensor to_tensor_beside(PyObject* o, DType decided, const char* who) {
+  Tensor t = to_tensor(o, DType::invalid, decided, who);
+  if (t.dtype() != decided && is_plain_value(o)) fail_conversion(o, decided);
+  return t;
 }
 
 Ints to_ints(PyObject* o, const char* who, const char* argument) {

@@ -17,7 +17,8 @@ void set_op_error(const char* name, const char* message) {
 void set_python_error(const Error& e) {
   switch (e.kind) {
     case ErrorKind::python: return;
-    case ErrorKind::invalid_argument:  // while tracing it is a ValueError, too
+    // What is wrong already while tracing is a ValueError in TensorFlow, or an InvalidArgumentError if only running shows it.
+    case ErrorKind::invalid_argument:
       return set_op_error(thread_state().stage ? "InvalidArgumentWhileTracingError" : "InvalidArgumentError", e.what());
     case ErrorKind::unimplemented: return set_op_error("UnimplementedError", e.what());
     case ErrorKind::failed_precondition: return set_op_error("FailedPreconditionError", e.what());

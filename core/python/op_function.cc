@@ -40,12 +40,37 @@ void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssiz
   }
 }
 
-[[noreturn]] void fail_dtype(const Op& op, const Argument& a, DType d) {
+// `position` among the tensors. An argument with one dtype only is told what it was expected to be.
+[[noreturn]] void fail_dtype(const Op& op, const Argument& a, size_t position, DType d, PyObject* given) {
+  const char* who = op.public_name();
   std::string allowed;
+  DType only = DType::invalid;
+  int count = 0;
   for (int i = 0; i < kDTypeLimit; ++i)
-    if (a.dtypes.has(DType(i))) allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(DType(i)));
-  fail(ErrorKind::invalid_argument, op.public_name(), ": Value for attr 'T' of ", legacy_name_of(d),
+    if (a.dtypes.has(DType(i))) {
+      allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(DType(i)));
+      only = DType(i), ++count;
+    }
+  if (count == 1 && is_plain_value(given)) fail_conversion(given, only);
+  if (thread_state().stage) {
+    if (count == 1)
+      fail(ErrorKind::type, who, ": Input '", a.name, "' of '", op.name, "' Op has type ", name_of(d),
+           " that does not match expected type of ", allowed, ".");
+    fail(ErrorKind::type, who, ": Value passed to parameter '", a.name, "' has DataType ", name_of(d),
+         " not in list of allowed values: ", allowed);
+  }
+  if (count == 1)
+    fail(ErrorKind::invalid_argument, who, ": cannot compute ", op.name, " as input #", position,
+         "(zero-based) was expected to be a ", legacy_name_of(only), " tensor but is a ", legacy_name_of(d), " tensor; argument '",
+         a.name, "'");
+  fail(ErrorKind::invalid_argument, who, ": Value for attr 'T' of ", legacy_name_of(d),
        " is not in the list of allowed values: ", allowed, "; argument '", a.name, "' has dtype ", name_of(d));
+}
+
+// Whether what stands beside a tensor may be of another dtype until the shape rule looks: tf.add and tf.matmul.
+bool only_prefers(const Op& op) {
+  std::string_view name = op.name;
+  return name == "AddV2" || name == "MatMul";
 }
 
 DType dtype_inside_list(PyObject* list) {
@@ -121,26 +146,6 @@ PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
   return nullptr;
 }
 
-// After a call that failed: asks such an argument to run the operation. Null, with the first error, if there is none.
-PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  if (PyObject* runner = find_runner(args, n + named)) {
-    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
-    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
-    PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
-    if (result != Py_NotImplemented) {
-      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-      return result;
-    }
-    Py_DECREF(result);
-  }
-  PyErr_Restore(type, value, trace);
-  return nullptr;
-}
-
 PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   const Op& op = *f.op;
@@ -172,7 +177,10 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       DType preferred = a.group >= 0 && group_dtype[a.group] != DType::invalid ? group_dtype[a.group] : a.preferred;
       if (a.kind == Argument::Kind::tensor) {
         in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
-        if (!a.dtypes.has(in.back().dtype())) fail_dtype(op, a, in.back().dtype());
+        DType own = in.back().dtype(), decided = a.group >= 0 ? group_dtype[a.group] : DType::invalid;
+        if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) && !only_prefers(op))
+          fail_conversion(slot[i], decided);
+        if (!a.dtypes.has(own)) fail_dtype(op, a, in.size() - 1, own, slot[i]);
         if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
       } else if (a.kind == Argument::Kind::tensors) {
         if (is_tensor(slot[i]) || is_variable(slot[i])) {
@@ -185,7 +193,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
           }
         }
         for (const Tensor& t : in)
-          if (!a.dtypes.has(t.dtype())) fail_dtype(op, a, t.dtype());
+          if (!a.dtypes.has(t.dtype())) fail_dtype(op, a, in.size() - 1, t.dtype(), slot[i]);
       }
     }
     Params params;
@@ -205,6 +213,29 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
     return wrap(std::move(call.out[0]));
   });
 }
+
+}  // namespace
+
+PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  if (PyObject* runner = find_runner(args, n + named)) {
+    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
+    PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
+    if (result != Py_NotImplemented) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  PyErr_Restore(type, value, trace);
+  return nullptr;
+}
+
+namespace {
 
 PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   PyObject* result = run_op(self, args, flagged, keywords);

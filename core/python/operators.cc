@@ -28,26 +28,32 @@ bool stranger(PyObject* o) {
 struct Operands {
   Tensor a, b;
 };
-// Python numbers, lists and arrays take the dtype of the tensor beside them.
-Operands convert_operands(PyObject* a, PyObject* b, const char* who) {
+// Python numbers, lists and arrays take the dtype of the tensor beside them. Where they cannot, + and @ leave the
+// complaint to the operation, as TensorFlow does.
+enum class Beside { must_agree, may_differ };
+Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside beside) {
+  auto convert = [&](PyObject* o, DType d) {
+    return beside == Beside::must_agree ? to_tensor_beside(o, d, who) : to_tensor(o, DType::invalid, d, who);
+  };
   if (is_operand(a)) {
     Tensor x = operand(a);
-    return {x, is_operand(b) ? operand(b) : to_tensor(b, DType::invalid, x.dtype(), who)};
+    return {x, is_operand(b) ? operand(b) : convert(b, x.dtype())};
   }
   Tensor y = operand(b);
-  return {to_tensor(a, DType::invalid, y.dtype(), who), y};
+  return {convert(a, y.dtype()), y};
 }
 // `name`: of the node, in a graph.
-template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute) {
+template <class Compute>
+PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute, Beside beside = Beside::must_agree) {
   if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] {
-    Operands o = convert_operands(a, b, who);
+    Operands o = convert_operands(a, b, who, beside);
     NameNode named(name);
     return wrap(compute(o.a, o.b));
   });
 }
 
-PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add); }
+PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add, Beside::may_differ); }
 PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", "sub", subtract); }
 PyObject* nb_multiply(PyObject* a, PyObject* b) { return binary(a, b, "multiply", "mul", multiply); }
 PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", "floordiv", floor_div); }
@@ -75,7 +81,8 @@ PyObject* nb_power(PyObject* a, PyObject* b, PyObject* modulus) {
   return binary(a, b, "pow", "pow", power);
 }
 PyObject* nb_matrix_multiply(PyObject* a, PyObject* b) {
-  return binary(a, b, "matmul", "matmul", [](const Tensor& x, const Tensor& y) { return matmul(x, y, false, false); });
+  auto multiply_matrices = [](const Tensor& x, const Tensor& y) { return matmul(x, y, false, false); };
+  return binary(a, b, "matmul", "matmul", multiply_matrices, Beside::may_differ);
 }
 
 template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) {
@@ -149,7 +156,7 @@ PyObject* rich_compare(PyObject* a, PyObject* b, int operation) {
   return guarded([&]() -> PyObject* {
     Operands o;
     try {
-      o = convert_operands(a, b, "equal");
+      o = convert_operands(a, b, "equal", Beside::must_agree);
     } catch (const Error&) {
       if (!equality) throw;
       PyErr_Clear();

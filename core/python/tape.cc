@@ -145,8 +145,11 @@ PyObject* tape_watched_variables(PyObject* self, PyObject*) {
 }
 
 PyObject* tape_reset(PyObject* self, PyObject*) {
-  tape_of(self).reset();
-  Py_RETURN_NONE;
+  return guarded([&]() -> PyObject* {
+    if (!tape_of(self).recording()) fail(ErrorKind::value, "GradientTape.reset: Tape is not recording.");
+    tape_of(self).reset();
+    Py_RETURN_NONE;
+  });
 }
 
 struct GradientArguments {

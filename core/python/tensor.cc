@@ -173,6 +173,7 @@ int as_bool(PyObject* self) {
   return guarded(
       [&]() -> int {
         Tensor t = tensor_of(self);
+        if (t.size() == 0) return 0;
         if (t.size() != 1)
           fail(ErrorKind::value, "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all.");
         note_on_tapes_if_any(Event::truth, t);

@@ -16,6 +16,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype, int32
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import TypeSpec
 
 
@@ -67,7 +68,7 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
     """One loop over the slices; `fn` is traced once, before it, to learn what it returns."""
     flat = _flat_elements(elems, who)
     outer = _core.current_graph()
-    specs = [(x.dtype, x.shape[1:] if x.shape.rank is not None else None) for x in flat]
+    specs = [(x.dtype, x.shape[1:] if x.shape.rank is not None else TensorShape(None)) for x in flat]
 
     def apply(*row: Any) -> Any:
         result = fn(nest.pack_sequence_as(elems, list(row)))
@@ -76,10 +77,10 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
     graph, (result, outputs) = trace_body(apply, outer, specs)
     if signature is not None or who == "map_fn":
         _check_dtypes(outputs, _expected_dtypes(elems, signature))
-    graph.capture_held_constants()
-    graph.set_outputs(outputs)
     for variable in graph.changing:
         graph.read_itself(variable)
+    graph.capture_held_constants()
+    graph.set_outputs(outputs)
     captures = graph.captures
     for variable in graph.captured_variables:
         convert_to_tensor(variable)

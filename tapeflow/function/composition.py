@@ -13,8 +13,10 @@ from tapeflow import _core
 from tapeflow.autodiff.black_box import differentiable_call
 from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.random_seed import replayed, snapshot
 from tapeflow.types import nest
 from tapeflow.types.errors import OpError
+from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.symbolic import Refusals
 from tapeflow.types.tensor_shape import TensorShape
 
@@ -81,21 +83,40 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]
 
-    def run(tensors: list[Any]) -> Any:
+    def arguments(tensors: list[Any]) -> Any:
         given = list(leaves)
         for place, tensor in zip(places, tensors):
             given[place] = tensor
-        positional, named = nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
+        return nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
+
+    def run(tensors: list[Any]) -> Any:
+        positional, named = arguments(tensors)
         return function(*positional, **named)
 
-    with running_at_once():
-        found = _probes(run, symbolic)
+    def try_out(tensors: list[Any]) -> Any:
+        positional, named = nest.map_structure(_sparse_sample, [args, kwargs], arguments(tensors))
+        return function(*positional, **named)
+
+    with running_at_once(), replayed(snapshot()):
+        found = _probes(try_out, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
     outputs = iter(differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False))
     results = nest.flatten(structure, expand_composites=True)
     results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
     return nest.pack_sequence_as(structure, results, expand_composites=True)
+
+
+def _sparse_sample(argument: Any, sample: Any) -> Any:
+    """A sparse tensor whose positions lie in its shape, in order; any other sample as it is."""
+    if not isinstance(argument, SparseTensor) or not _core.is_symbolic(argument.indices):
+        return sample
+    count, rank = sample.values.shape[0], sample.dense_shape.shape[0]
+    known = argument.shape.as_list() if argument.shape.rank is not None else [None] * rank
+    dims = [count + 1 if d is None else d for d in known]
+    flat = np.arange(count) % max(1, int(np.prod(dims)))
+    places = np.stack(np.unravel_index(flat, dims), 1) if rank else np.zeros([count, 0])
+    return SparseTensor(places.astype(np.int64), sample.values, np.array(dims, np.int64))
 
 
 def _is_value(leaf: Any) -> bool:

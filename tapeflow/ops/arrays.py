@@ -13,12 +13,12 @@ from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument
 from tapeflow.ops.constants import range as number_range
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.indexing import boolean_mask as boolean_mask
 from tapeflow.ops.indexing import gather as gather
 from tapeflow.ops.indexing import take
 from tapeflow.ops.indexing import where as where
-from tapeflow.types.dtypes import as_dtype, int32
+from tapeflow.types.dtypes import as_dtype, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor
@@ -195,7 +195,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
             return primitives.PadV2(x, flat, constant_values)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
-        value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
+        value = padding_value_of(constant_values, x.dtype)
         flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
         return primitives.PadV2(x, shape_argument(flat), value)
     pairs = np.asarray(paddings)
@@ -210,7 +210,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         )
     mode = mode.upper()
     if mode == "CONSTANT":
-        value = convert_to_tensor(constant_values, dtype=None if _core.is_tensor(constant_values) else x.dtype)
+        value = padding_value_of(constant_values, x.dtype)
         return primitives.PadV2(x, [int(p) for p in pairs.reshape(-1)], value)
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
@@ -596,6 +596,13 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     [1, 2, 0]
     """
     x = convert_to_tensor(x)
+    if x.dtype not in (int32, int64):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"invert_permutation: Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
+            "int64",
+        )
     if x.shape.rank != 1:
         raise InvalidArgumentError(
             None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow import primitives
+from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.color import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from tapeflow.ops.conversion import convert_to_tensor
@@ -202,7 +202,8 @@ def _crop(value: Any, size: Any, sample: Sample) -> Any:
         raise ValueError(f"image.random_crop: Need value.shape >= size, got  {dims} {counts}")
     room = convert_to_tensor([d - s + 1 for d, s in zip(dims, counts)], dtype=int32)
     corner = primitives.FloorMod(sample([len(dims)], 0, int32.max, int32), room)
-    return primitives.StridedSlice(value, [int(c) for c in np.asarray(corner)], [1] * len(dims), counts)
+    begin = corner if _core.is_symbolic(corner) else [int(c) for c in np.asarray(corner)]
+    return primitives.StridedSlice(value, begin, [1] * len(dims), counts)
 
 
 @public("image.random_crop", "compat.v1.image.random_crop", "compat.v1.random_crop")

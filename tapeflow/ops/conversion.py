@@ -8,7 +8,8 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.dtypes import as_dtype, string
+from tapeflow.types.errors import UnimplementedError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import Dimension, TensorShape
@@ -70,6 +71,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         x = x.read_value()
     if x.dtype == wanted:
         return x
+    if x.dtype == string:
+        name_of_wanted = {"float32": "float", "float64": "double"}.get(wanted.name, wanted.name)
+        raise UnimplementedError(None, None, f"cast: Cast string to {name_of_wanted} is not supported")
     return primitives.Cast(x, wanted)
 
 
@@ -145,6 +149,15 @@ def executing_eagerly() -> bool:
     True
     """
     return not _core.is_tracing()
+
+
+def padding_value_of(value: Any, dtype: Any) -> Any:
+    """What stands in places that nothing fills: also the default 0 of booleans."""
+    if _core.is_tensor(value):
+        return value
+    if dtype == string and isinstance(value, int) and value == 0:
+        value = ""
+    return cast(value, dtype) if isinstance(value, int) and dtype.is_bool else convert_to_tensor(value, dtype=dtype)
 
 
 def densify(slices: IndexedSlices) -> Any:

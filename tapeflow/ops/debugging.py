@@ -310,16 +310,14 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
 
 @public("debugging.assert_scalar")
 @shape_assertion
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Any:
-    """`tensor` as a tensor; a ValueError unless it is a scalar.
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raises a ValueError unless `tensor` is a scalar.
 
     >>> tf.debugging.assert_scalar(5)
-    5
     """
-    x = convert_to_tensor(tensor)
-    if x.shape.rank != 0:
-        raise ValueError(f"{'' if message is None else message}Expected scalar shape, saw shape: {x.shape}.")
-    return x
+    shape = convert_to_tensor(tensor).shape
+    if shape.rank != 0:
+        raise ValueError(f"{'' if message is None else message}Expected scalar shape, saw shape: {shape}.")
 
 
 @public("debugging.assert_type")

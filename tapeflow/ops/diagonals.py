@@ -8,7 +8,7 @@ import numpy as np
 
 from tapeflow import primitives
 from tapeflow.namespace import public
-from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.conversion import convert_to_tensor, padding_value_of
 from tapeflow.types.errors import InvalidArgumentError
 
 
@@ -27,7 +27,9 @@ def diag(
     >>> tf.linalg.diag([1, 2])
     [[1, 0], [0, 2]]
     """
-    return primitives.MatrixDiagV3(diagonal, k, int(num_rows), int(num_cols), padding_value, align)
+    diagonal = convert_to_tensor(diagonal)
+    padding = padding_value_of(padding_value, diagonal.dtype)
+    return primitives.MatrixDiagV3(diagonal, k, int(num_rows), int(num_cols), padding, align)
 
 
 @public("linalg.diag_part", "compat.v1.matrix_diag_part")
@@ -43,7 +45,8 @@ def diag_part(
     >>> tf.linalg.diag_part([[1, 2], [3, 4]])
     [1, 4]
     """
-    return primitives.MatrixDiagPartV3(input, k, padding_value, align)
+    input = convert_to_tensor(input)
+    return primitives.MatrixDiagPartV3(input, k, padding_value_of(padding_value, input.dtype), align)
 
 
 @public("linalg.set_diag", "compat.v1.matrix_set_diag")

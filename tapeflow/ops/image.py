@@ -342,9 +342,10 @@ def per_image_standardization(image: Any) -> Any:
     """
     x = cast(as_image(image), float32)
     mean = primitives.Mean(x, [-3, -2, -1], True)
-    deviation = primitives.Sqrt(primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True))
-    least = 1 / math.sqrt(max(1, int(np.prod(x.shape.as_list()[-3:]))))
-    return (x - mean) / primitives.Maximum(deviation, cast(least, x.dtype))
+    variance = primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True)
+    least = 1 / max(1, int(np.prod(x.shape.as_list()[-3:])))
+    # The bound stands inside the root, whose slope at 0 is infinite.
+    return (x - mean) / primitives.Sqrt(primitives.Maximum(variance, cast(least, x.dtype)))
 
 
 # ---- how alike two images are
@@ -367,7 +368,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
     0.0
     """
     a, b = _same_images(a, b)
-    peak = convert_image_dtype(convert_to_tensor(max_val, dtype=a.dtype), float32)
+    peak = convert_image_dtype(cast(max_val, a.dtype), float32)
     a, b = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
     error = primitives.Mean(primitives.SquaredDifference(a, b), [-3, -2, -1], False)
     return (20 / math.log(10)) * primitives.Log(peak) - (10 / math.log(10)) * primitives.Log(error)

@@ -47,7 +47,7 @@ def gather(
     """
     if axis is None:
         axis = batch_dims
-    if not _core.is_tensor(params) and hasattr(params, "__tf_operation__"):
+    if not _core.is_tensor(params) and hasattr(params, "with_flat_values"):
         return params.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
     return primitives.GatherV2(params, indices, axis, batch_dims)
 
@@ -60,7 +60,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     [1, 20]
     """
     if x is None and y is None:
-        if not _core.is_tensor(condition) and hasattr(condition, "__tf_operation__"):
+        if not _core.is_tensor(condition) and hasattr(condition, "with_flat_values"):
             return condition.__tf_operation__(where, (condition,), {})
         return primitives.Where(condition)
     if x is None or y is None:
@@ -75,7 +75,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     >>> tf.boolean_mask([1, 2, 3], [True, False, True])
     [1, 3]
     """
-    if not _core.is_tensor(tensor) and hasattr(tensor, "__tf_operation__"):
+    if not _core.is_tensor(tensor) and hasattr(tensor, "with_flat_values"):
         return tensor.__tf_operation__(boolean_mask, (tensor, mask), {})
     tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
     if axis is None and not _core.is_tracing() and mask.ndim == 1 and tensor.ndim > 0 and len(mask) == len(tensor):

@@ -67,7 +67,6 @@ def softmax_cross_entropy_with_logits_v2(
 
 @public("compat.v1.nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits_v1(
-    _sentinel: Any = None,
     labels: Any = None,
     logits: Any = None,
     dim: int = -1,
@@ -79,8 +78,8 @@ def softmax_cross_entropy_with_logits_v1(
     >>> tf.compat.v1.nn.softmax_cross_entropy_with_logits(labels=[[1., 0.]], logits=[[0., 0.]])
     [0.6931472]
     """
-    if _sentinel is not None or labels is None or logits is None:
-        raise ValueError("Only call `softmax_cross_entropy_with_logits` with named arguments (labels=..., logits=...)")
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
     logits = convert_to_tensor(logits)
     labels = primitives.StopGradient(convert_to_tensor(labels, dtype_hint=logits.dtype))
     return softmax_cross_entropy_with_logits(labels, logits, dim if axis is None else axis)
@@ -124,23 +123,19 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
 
 
 @public("compat.v1.nn.sparse_softmax_cross_entropy_with_logits")
-def sparse_softmax_cross_entropy_with_logits_v1(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
+def sparse_softmax_cross_entropy_with_logits_v1(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
     """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
 
     >>> tf.compat.v1.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[0., 0.]])
     [0.6931472]
     """
-    if _sentinel is not None or labels is None or logits is None:
-        raise ValueError(
-            "Only call `sparse_softmax_cross_entropy_with_logits` with named arguments (labels=..., logits=..., ...)"
-        )
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
     return sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
 def _same_shape(logits: Any, labels: Any, names: str = "`logits` and `labels`") -> None:
-    if labels.shape != logits.shape:
+    if labels.shape != logits.shape and not labels.shape.is_compatible_with(logits.shape):
         raise ValueError(f"{names} must have the same shape, received ({logits.shape} vs {labels.shape}).")
 
 
@@ -166,18 +161,14 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
 
 
 @public("compat.v1.nn.sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits_v1(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
+def sigmoid_cross_entropy_with_logits_v1(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
     """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
 
     >>> tf.compat.v1.nn.sigmoid_cross_entropy_with_logits(labels=[1.], logits=[0.])
     [0.6931472]
     """
-    if _sentinel is not None or labels is None or logits is None:
-        raise ValueError(
-            "Only call `sigmoid_cross_entropy_with_logits` with named arguments (labels=..., logits=..., ...)"
-        )
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
     return sigmoid_cross_entropy_with_logits(labels, logits)
 
 

@@ -30,6 +30,8 @@ def _kind(value: Any) -> Any:
         return type(value)(0)
     if isinstance(value, list | tuple):
         kinds = [_kind(v) for v in value]
+        if not kinds:
+            return np.dtype(float)
         return np.result_type(*kinds).type(0).item() if all(isinstance(k, _WEAK) for k in kinds) else _joined(kinds)
     return np.asarray(value).dtype
 
@@ -111,10 +113,21 @@ def promote_types(type1: Any, type2: Any) -> Any:
 # ---- one operand
 
 
-def _unary(names: str, compute: Callable[[Any], Any], sentence: str, example: str, floats: bool = True) -> None:
-    def function(x: Any) -> Any:
+def _unary(
+    names: str, compute: Callable[[Any], Any], sentence: str, example: str, floats: bool = True, argument: str = "x"
+) -> None:
+    """Defines a function of one array, whose argument NumPy calls `x`, `a` or `val`."""
+
+    def of_x(x: Any) -> Any:
         return compute(promoted(x, floats=floats)[0])
 
+    def of_a(a: Any) -> Any:
+        return of_x(a)
+
+    def of_val(val: Any) -> Any:
+        return of_x(val)
+
+    function = {"x": of_x, "a": of_a, "val": of_val}[argument]
     document(function, sentence, example)
     public(*(f"experimental.numpy.{name}" for name in names.split()))(function)
 
@@ -178,8 +191,8 @@ _unary("positive", primitives.Identity, "x.", "positive([1]) = [1]", floats=Fals
 _unary("square", primitives.Square, "x times x.", "square([3]) = [9]", floats=False)
 _unary("reciprocal", primitives.Reciprocal, "1 / x.", "reciprocal([2.]) = [0.5]")
 _unary("conj conjugate", arithmetic.conj, "Complex conjugate.", "conj([1]) = [1]", floats=False)
-_unary("real", arithmetic.real, "Real part.", "real([1]) = [1]", floats=False)
-_unary("imag", arithmetic.imag, "Imaginary part.", "imag([1]) = [0]", floats=False)
+_unary("real", arithmetic.real, "Real part.", "real([1]) = [1]", floats=False, argument="val")
+_unary("imag", arithmetic.imag, "Imaginary part.", "imag([1]) = [0]", floats=False, argument="val")
 _unary(
     "logical_not",
     lambda x: primitives.LogicalNot(as_truth(x)),
@@ -194,8 +207,9 @@ _unary(
     "All elements in a row.",
     "ravel([[1, 2]]) = [1, 2]",
     floats=False,
+    argument="a",
 )
-_unary("copy", primitives.Identity, "The same values.", "copy([1]) = [1]", floats=False)
+_unary("copy", primitives.Identity, "The same values.", "copy([1]) = [1]", floats=False, argument="a")
 
 
 @public("experimental.numpy.sign")
@@ -321,12 +335,18 @@ def _matmul(x: Any, y: Any) -> Any:
 
 
 _binary("matmul", _matmul, "Matrix product.", "matmul([1, 2], [3, 4]) = 11")
-_binary(
-    "outer",
-    lambda x, y: primitives.Reshape(x, [-1, 1]) * primitives.Reshape(y, [1, -1]),
-    "All products of two elements.",
-    "outer([1, 2], [3]) = [[3], [6]]",
-)
+
+
+@public("experimental.numpy.outer")
+def outer(a: Any, b: Any) -> Any:
+    """All products of two elements.
+
+    >>> tf.experimental.numpy.outer([1, 2], [3])
+    [[3], [6]]
+    """
+    x, y = promoted(a, b)
+    multiply = _boolean_or(primitives.Mul, primitives.LogicalAnd)
+    return multiply(primitives.Reshape(x, [-1, 1]), primitives.Reshape(y, [1, -1]))
 
 
 # ---- reductions

@@ -11,9 +11,10 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
-from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
+from tapeflow.ops.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
 from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
@@ -32,6 +33,32 @@ def _splits_tensor(splits: Any, dtype: Any = None) -> Any:
 def _from_lengths(lengths: Any) -> Any:
     zero = _core.convert_to_tensor([0], lengths.dtype, None, "ragged")
     return primitives.ConcatV2([zero, primitives.Cumsum(lengths, 0, False, False)], 0)
+
+
+def _spans(starts: Any, lengths: Any, step: int = 1) -> Any:
+    """The numbers from each start on, as many as the lengths say, one span behind the other."""
+    splits = _from_lengths(lengths)
+    rows = row_splits_to_segment_ids(splits)
+    places = primitives.Cumsum(rows - rows + 1, 0, True, False) - primitives.GatherV2(splits, rows, 0, 0)
+    return primitives.GatherV2(starts, rows, 0, 0) + step * places
+
+
+def _span_of(key: builtins.slice, lengths: Any) -> tuple[Any, Any, int]:
+    """Where a Python slice of rows of these lengths begins in each row, how many it takes, and its step."""
+    step = 1 if key.step is None else int(key.step)
+    least, beyond = (0, 0) if step > 0 else (-1, 1)
+
+    def place(at: Any, otherwise: Any) -> Any:
+        if at is None:
+            return otherwise
+        at = cast(at, lengths.dtype)
+        at = primitives.SelectV2(at < 0, at + lengths, at + (lengths - lengths))
+        return primitives.Minimum(primitives.Maximum(at, least), lengths - beyond)
+
+    begin = place(key.start, lengths - lengths if step > 0 else lengths - 1)
+    end = place(key.stop, lengths if step > 0 else lengths - lengths - 1)
+    count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
+    return begin, primitives.Maximum(count, 0), step
 
 
 def _values_tensor(values: Any) -> Any:
@@ -405,6 +432,8 @@ class RaggedTensor(CompositeTensor):
         >>> tf.ragged.constant([[1, 2], [3]]).to_tensor()
         [[1, 2], [3, 0]]
         """
+        if shape is None and _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
+            return self._staged_tensor(default_value)
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
@@ -424,6 +453,22 @@ class RaggedTensor(CompositeTensor):
             return primitives.ScatterNd(coordinates, values, dims)
         filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
+
+    def _staged_tensor(self, default_value: Any) -> Any:
+        """`to_tensor` of rows whose lengths only running tells."""
+        values = self._values
+        width = primitives.Max(self.row_lengths(), None, False)
+        rows = primitives.Cumsum(self.row_lengths(), 0, True, False)[:, None]
+        at = primitives.Range(cast(0, width.dtype), width, cast(1, width.dtype))[None, :]
+        inside = at < self.row_lengths()[:, None]
+        for _ in range(values.shape.rank - 1):
+            inside = primitives.ExpandDims(inside, -1)
+        filler = padding_value_of(0 if default_value is None else default_value, values.dtype)
+        # One row more, so that there is a place to look at even where there are no values.
+        more = primitives.ConcatV2([values, primitives.BroadcastTo(filler, primitives.Shape(values[:1], int32))], 0)
+        last = primitives.Maximum(primitives.Shape(more, int64)[0] - 1, 0)
+        places = primitives.Minimum(cast(rows + at, int64), last)
+        return primitives.SelectV2(inside, primitives.GatherV2(more, places, 0, 0), filler)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """A SparseTensor with the values at the beginning of the rows."""
@@ -479,9 +524,8 @@ class RaggedTensor(CompositeTensor):
         if first is None:
             return expand_dims(self._item(rest), 0)
         if isinstance(first, builtins.slice):
-            rows = np.arange(self._row_splits.shape[0] - 1)[first]
             whole = first == builtins.slice(None)
-            picked = self if whole else gather_rows(self, rows)
+            picked = self if whole else gather_rows(self, np.arange(self._row_splits.shape[0] - 1)[first])
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
             splits = self._row_splits
@@ -490,7 +534,7 @@ class RaggedTensor(CompositeTensor):
         row = int(first)
         count = self._row_splits.shape[0] - 1
         if not -count <= row < count:
-            raise InvalidArgumentError(None, None, f"__getitem__: slice index {row} of dimension 0 out of bounds.")
+            raise IndexError(f"Row key {row} out of bounds")
         start, end = (int(n) for n in self._row_splits.numpy()[row % count : row % count + 2])
         part = self._values[start:end]
         return part[tuple(rest)] if rest else part
@@ -498,19 +542,14 @@ class RaggedTensor(CompositeTensor):
     def _inner_item(self, keys: list[Any]) -> Any:
         first, rest = keys[0], keys[1:]
         if first is None:
-            return self.with_values(
-                expand_dims(self._values, 1)
-                if isinstance(self._values, RaggedTensor)
-                else primitives.ExpandDims(self._values, 1)
-            )
-        at = self._row_splits.numpy()
+            return expand_dims(self._inner_item(rest) if rest else self, 1)
         if isinstance(first, builtins.slice):
-            rows = [np.arange(start, end)[first] for start, end in itertools.pairwise(at)]
             if first == builtins.slice(None):
                 picked = self
             else:
-                values = gather_rows(self._values, np.concatenate(rows) if rows else np.zeros(0, np.int64))
-                picked = RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), self._row_splits.dtype))
+                begin, count, step = _span_of(first, self.row_lengths())
+                values = gather_rows(self._values, _spans(self._row_splits[:-1] + begin, count, step))
+                picked = RaggedTensor(values, _from_lengths(count))
             if not rest:
                 return picked
             inner = picked._values
@@ -545,6 +584,11 @@ class RaggedTensor(CompositeTensor):
         name = getattr(function, "__name__", "")
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
             return _STAGED_OPERATIONS[name](*args, **kwargs)
+        if name == "embedding_lookup":
+            return _elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
+        composed = isinstance(function, _core.Composition)
+        if name in _DENSE or (composed and name not in _COMPOSED):
+            return NotImplemented
         return _elementwise(function, args, kwargs)
 
 
@@ -620,12 +664,15 @@ def gather_rows(x: Any, rows: Any) -> Any:
     positions = cast(convert_to_tensor(rows, dtype_hint=int64), int64)
     if not isinstance(x, RaggedTensor):
         return primitives.GatherV2(x, positions, 0, 0)
-    at, chosen = x.row_splits.numpy(), positions.numpy().reshape(-1)
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= len(at) - 1):
-        raise InvalidArgumentError(None, None, f"gather: indices must be in [0, {len(at) - 1}); got {chosen.tolist()}")
-    inner = [np.arange(at[i], at[i + 1]) for i in chosen]
-    values = gather_rows(x.values, np.concatenate(inner) if inner else np.zeros(0, np.int64))
-    result = RaggedTensor(values, cast(np.cumsum([0, *(len(i) for i in inner)]), x.row_splits.dtype))
+    if not _core.is_symbolic(positions) and not _core.is_symbolic(x.row_splits):
+        chosen, count = positions.numpy().reshape(-1), x.row_splits.shape[0] - 1
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= count):
+            raise InvalidArgumentError(None, None, f"gather: indices must be in [0, {count}); got {chosen.tolist()}")
+    flat = positions if positions.shape.rank == 1 else primitives.Reshape(positions, [-1])
+    starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
+    lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts
+    values = gather_rows(x.values, _spans(starts, lengths))
+    result = RaggedTensor(values, _from_lengths(lengths))
     if positions.shape.rank == 0:
         return values
     return result
@@ -641,6 +688,10 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     splits = _splits_tensor(splits)
     if splits.shape.rank != 1:
         raise ValueError(f"row_splits_to_segment_ids: Shape {splits.shape} must have rank 1")
+    if _core.is_symbolic(splits):
+        inner = splits[1:-1]
+        begun = primitives.UnsortedSegmentSum(inner - inner + 1, inner, splits[-1] + 1)
+        return cast(primitives.Cumsum(begun, 0, False, False)[:-1], out_type or splits.dtype)
     count, at = splits.shape[0] - 1, splits.numpy()
     return cast(np.repeat(np.arange(count), np.diff(at)), out_type or splits.dtype)
 
@@ -817,8 +868,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         rows = [x.values for x in ragged]
         inner = concat(rows, 0) if any(isinstance(r, RaggedTensor) for r in rows) else primitives.ConcatV2(rows, 0)
         return RaggedTensor(inner, _from_lengths(primitives.ConcatV2([x.row_lengths() for x in ragged], 0)))
-    counts = {int(x.nrows()) for x in ragged}
-    if len(counts) != 1:
+    counts = {x.row_splits.shape[0] for x in ragged} - {None}
+    if len(counts) > 1:
         raise InvalidArgumentError(
             None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
         )
@@ -828,13 +879,15 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
             if any(isinstance(x.values, RaggedTensor) for x in ragged)
             else primitives.ConcatV2([x.values for x in ragged], axis - 1)
         )
-    places, order, begin = [], [], 0
+    starts, begin = [], 0
     for x in ragged:
-        at = x.row_splits.numpy()
-        places.append([np.arange(start, end) + begin for start, end in itertools.pairwise(at)])
-        begin += int(at[-1])
-    order = np.concatenate([row[i] for i in range(counts.pop()) for row in places]) if begin else np.zeros(0, np.int64)
-    picked = [gather_rows(x.values, np.arange(_row_count(x.values))) for x in ragged]
+        starts.append(cast(x.row_splits[:-1], int64) + begin)
+        begin = begin + cast(x.row_splits[-1], int64)
+    order = _spans(
+        primitives.Reshape(primitives.Pack(starts, 1), [-1]),
+        primitives.Reshape(primitives.Pack([cast(x.row_lengths(), int64) for x in ragged], 1), [-1]),
+    )
+    picked = [gather_rows(x.values, _spans(x.row_splits[:1], x.row_splits[-1:])) for x in ragged]
     lengths = ragged[0].row_lengths()
     for x in ragged[1:]:
         lengths = lengths + cast(x.row_lengths(), lengths.dtype)
@@ -1035,7 +1088,7 @@ def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
                 table = primitives.Reshape(table, [count, width, *table.shape.as_list()[1:]])
                 result = RaggedTensor.from_tensor(table, lengths=lengths)
                 return expand_dims(result, 1) if keepdims else result
-            result = fold(x.values, x.value_rowids(), int(x.nrows()))
+            result = fold(x.values, x.value_rowids(), x.nrows() if _core.is_symbolic(x.row_splits) else int(x.nrows()))
             return primitives.ExpandDims(result, 1) if keepdims else result
         if isinstance(x.values, RaggedTensor):
             return _as_dense_rows(x, keepdims)
@@ -1056,9 +1109,30 @@ def _reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
 
 def _segment_mean(values: Any, ids: Any, count: int) -> Any:
     total = primitives.UnsortedSegmentSum(values, ids, count)
-    ones = primitives.BroadcastTo(_core.convert_to_tensor(1, total.dtype, None, "mean"), [values.shape[0]])
-    number = primitives.UnsortedSegmentSum(ones, ids, count)
-    return total / primitives.Reshape(number, [count] + [1] * (total.shape.rank - 1))
+    number = cast(primitives.UnsortedSegmentSum(ids - ids + 1, ids, count), total.dtype)
+    for _ in range(total.shape.rank - 1):
+        number = primitives.ExpandDims(number, -1)
+    return total / number
+
+
+def _deviations(values: Any, ids: Any, of_segments: Any) -> Any:
+    return values - primitives.GatherV2(of_segments, ids, 0, 0)
+
+
+def _segment_variance(values: Any, ids: Any, count: int) -> Any:
+    values = values if values.dtype.is_floating else cast(values, float32)
+    deviations = _deviations(values, ids, _segment_mean(values, ids, count))
+    return _segment_mean(deviations * deviations, ids, count)
+
+
+def _segment_std(values: Any, ids: Any, count: int) -> Any:
+    return primitives.Sqrt(_segment_variance(values, ids, count))
+
+
+def _segment_logsumexp(values: Any, ids: Any, count: int) -> Any:
+    largest = primitives.StopGradient(primitives.UnsortedSegmentMax(values, ids, count))
+    total = primitives.UnsortedSegmentSum(primitives.Exp(_deviations(values, ids, largest)), ids, count)
+    return primitives.Log(total) + largest
 
 
 def _segment_bool(fold: Any) -> Any:
@@ -1090,6 +1164,105 @@ def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
     return tensor
 
 
+def _tile(input: RaggedTensor, multiples: Any, name: str | None = None) -> Any:
+    for axis, times in enumerate(dims_of(multiples)):
+        input = (
+            concat([input] * times, axis) if times else input[(builtins.slice(None),) * axis + (builtins.slice(0, 0),)]
+        )
+    return input
+
+
+def _softmax(logits: RaggedTensor, axis: int | None = None, name: str | None = None) -> Any:
+    if axis not in (None, -1, logits.shape.rank - 1) or logits.flat_values.shape.rank != 1:
+        raise ValueError(f"softmax: a ragged tensor is normalized along its last dimension; got axis={axis}")
+    if isinstance(logits.values, RaggedTensor):
+        return logits.with_values(_softmax(logits.values))
+    ids, count = logits.value_rowids(), logits.nrows()
+    largest = primitives.StopGradient(primitives.UnsortedSegmentMax(logits.values, ids, count))
+    powers = primitives.Exp(_deviations(logits.values, ids, largest))
+    total = primitives.UnsortedSegmentSum(powers, ids, count)
+    return logits.with_values(powers / primitives.GatherV2(total, ids, 0, 0))
+
+
+def _squeeze(input: RaggedTensor, axis: Any = None, name: str | None = None) -> Any:
+    if axis is None:
+        raise ValueError("Ragged.squeeze must have an axis argument.")
+    for a in sorted((a % input.shape.rank for a in dims_of(axis)), reverse=True):
+        input = _squeezed(input, a)
+    return input
+
+
+def _squeezed(x: Any, axis: int) -> Any:
+    if not isinstance(x, RaggedTensor):
+        return primitives.Squeeze(x, [axis])
+    if axis > 1:
+        return x.with_values(_squeezed(x.values, axis - 1))
+    lengths = [int(x.nrows())] if axis == 0 else x.row_lengths().numpy().tolist()
+    if any(n != 1 for n in lengths):
+        raise InvalidArgumentError(None, None, f"squeeze: Can not squeeze dim[{axis}], expected a dimension of 1")
+    return x.values
+
+
+def _split(
+    value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: str | None = None
+) -> Any:
+    if int(axis) != 0:
+        raise ValueError(f"split: a ragged tensor is split along axis 0; got axis={axis}")
+    sizes = num_or_size_splits
+    rows = int(value.nrows())
+    if not isinstance(sizes, list | tuple) and not getattr(sizes, "shape", None):
+        if rows % int(sizes):
+            raise InvalidArgumentError(
+                None, None, f"split: {rows} rows cannot be divided into {int(sizes)} equal parts"
+            )
+        sizes = [rows // int(sizes)] * int(sizes)
+    ends = np.cumsum(dims_of(sizes)).tolist()
+    return [value[begin:end] for begin, end in zip([0, *ends[:-1]], ends)]
+
+
+def _reduce_join(
+    inputs: RaggedTensor, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
+) -> Any:
+    if axis is not None and dims_of(axis)[0] not in (-1, inputs.shape.rank - 1):
+        raise ValueError(f"reduce_join: a ragged tensor is joined along its last dimension; got axis={axis}")
+    glue = separator.encode()
+    if axis is None:
+        return convert_to_tensor(glue.join(inputs.flat_values.numpy().reshape(-1).tolist()))
+    if isinstance(inputs.values, RaggedTensor):
+        return inputs.with_values(_reduce_join(inputs.values, -1, keepdims, separator))
+    at, words = inputs.row_splits.numpy(), inputs.values.numpy().tolist()
+    joined = [glue.join(words[begin:end]) for begin, end in itertools.pairwise(at)]
+    return convert_to_tensor([[text] for text in joined] if keepdims else joined)
+
+
+def _add_n(inputs: list[Any], name: str | None = None) -> Any:
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = total + x
+    return total
+
+
+def _reshape(tensor: RaggedTensor, shape: Any, name: str | None = None) -> Any:
+    if dims_of(shape) != [-1]:
+        raise ValueError(f"reshape: of a ragged tensor only all elements can be had, as shape [-1]; got {shape}")
+    return primitives.Reshape(tensor.flat_values, [-1])
+
+
+# Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
+_DENSE = {
+    "transpose", "cumsum", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
+    "segment_prod", "matmul", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
+    "strided_slice", "space_to_batch", "batch_to_space", "band_part",
+}  # fmt: skip
+_COMPOSED = {
+    "as_string", "clip_by_value", "divide", "divide_no_nan", "dropout", "elu", "erfcinv", "gelu", "leaky_relu",
+    "length", "lower", "log_sigmoid", "multiply_no_nan", "ndtri", "one_hot", "ones_like", "reciprocal_no_nan",
+    "regex_full_match", "regex_replace", "relu6", "round", "saturate_cast", "scalar_mul", "selu", "sigmoid",
+    "silu", "softplus", "softsign", "squared_difference", "strip", "substr", "swish", "to_hash_bucket",
+    "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number", "truediv", "unicode_transcode", "upper",
+    "zeros_like",
+}  # fmt: skip
+
 _OPERATIONS: dict[str, Any] = {
     "reduce_sum": _reduction(primitives.UnsortedSegmentSum, _with_axis(primitives.Sum)),
     "reduce_prod": _reduction(primitives.UnsortedSegmentProd, _with_axis(primitives.Prod)),
@@ -1098,6 +1271,9 @@ _OPERATIONS: dict[str, Any] = {
     "reduce_mean": _reduction(_segment_mean, _with_axis(primitives.Mean)),
     "reduce_any": _reduction(_segment_bool(primitives.UnsortedSegmentMax), _with_axis(primitives.Any)),
     "reduce_all": _reduction(_segment_bool(primitives.UnsortedSegmentMin), _with_axis(primitives.All)),
+    "reduce_variance": _reduction(_segment_variance, reduce_variance),
+    "reduce_std": _reduction(_segment_std, reduce_std),
+    "reduce_logsumexp": _reduction(_segment_logsumexp, reduce_logsumexp),
     "concat": concat,
     "stack": stack,
     "expand_dims": expand_dims,
@@ -1105,6 +1281,13 @@ _OPERATIONS: dict[str, Any] = {
     "boolean_mask": boolean_mask,
     "where": _true_places,
     "reverse": _reverse,
+    "tile": _tile,
+    "softmax": _softmax,
+    "squeeze": _squeeze,
+    "split": _split,
+    "reduce_join": _reduce_join,
+    "add_n": _add_n,
+    "reshape": _reshape,
 }
 _STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
 

@@ -1,13 +1,15 @@
 """Seeds and streams of the random operations: which Philox key and counter a call gets, as TensorFlow counts them.
 
 A stream is the state of one generator: a 128-bit counter and a key. Operations with the same name, attributes and seeds
-share a stream, and each call moves it on. `set_seed` begins all streams anew.
+share a stream, and each call moves it on. In a function or a graph each operation has a stream of its own, and the
+seed of one without is its number in the graph. `set_seed` begins all streams anew.
 """
 
 from __future__ import annotations
 
 import random
 import secrets
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -35,9 +37,15 @@ class _Seeds:
 
     def __init__(self) -> None:
         self.lock = Lock()
+        # The streams of each traced function, and where they begin.
+        self.streams_by_graph: weakref.WeakKeyDictionary[Any, list[tuple[_Stream, Any]]] = weakref.WeakKeyDictionary()
+        self.number_by_graph: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.begin(None)
 
     def begin(self, seed: int | None) -> None:
+        for streams in list(self.streams_by_graph.values()):
+            for stream, state in streams:
+                stream.assign(state)
         self.seed = seed
         self.operation_seeds = random.Random(seed)
         self.stream_by_operation: dict[Any, _Stream] = {}
@@ -112,7 +120,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """
     if _seeds.seed is not None:
         if op_seed is None:
-            op_seed = _seeds.operation_seeds.randint(0, _LIMIT)
+            graph = _core.current_graph()
+            op_seed = _seeds.operation_seeds.randint(0, _LIMIT) if graph is None else _next_number(graph)
         pair = (_seeds.seed % _LIMIT, int(op_seed) % _LIMIT)
     elif op_seed is not None:
         pair = (DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
@@ -124,6 +133,13 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
             )
         return None, None
     return (0, _LIMIT) if pair == (0, 0) else pair
+
+
+def _next_number(graph: Any) -> int:
+    """The number of the next operation without a seed in a graph."""
+    number = _seeds.number_by_graph.get(graph, 0)
+    _seeds.number_by_graph[graph] = number + 1
+    return number
 
 
 def _new_stream(first: int | None, second: int | None) -> _Stream:
@@ -146,6 +162,9 @@ def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
 
 def draw_from(operation: Any, first: int | None, second: int | None, blocks: int, kept: bool = True) -> tuple[Any, Any]:
     """The same with both seeds given; the stream goes on at the next call if it is `kept`."""
+    graph = _core.current_graph()
+    if graph is not None:
+        return _draw_in_function(graph, first, second, blocks)
     with _seeds.lock:
         if first is None:
             operation = None
@@ -154,10 +173,20 @@ def draw_from(operation: Any, first: int | None, second: int | None, blocks: int
             stream = _new_stream(first, second)
             if kept:
                 _seeds.stream_by_operation[operation, first, second] = stream
-        if graph is not None:  # it lives as long as the graph, which asks for the variables that it changes
-            graph.__dict__.setdefault("streams", []).append(stream)
         key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
         stream.assign(state)
+    return key, counter
+
+
+def _draw_in_function(graph: Any, first: int | None, second: int | None, blocks: int) -> tuple[Any, Any]:
+    _core.swap_stage(None)
+    try:
+        stream = _new_stream(first, second)
+        _seeds.streams_by_graph.setdefault(graph, []).append((stream, stream.read_value()))
+    finally:
+        _core.swap_stage(graph)
+    key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+    stream.assign(state)
     return key, counter
 
 
@@ -167,7 +196,7 @@ def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]
     if first is None and second is not None:
         first = DEFAULT_GLOBAL_SEED
     elif first is not None and second is None:
-        second = graph.node_count
+        second = _next_number(graph)
     _core.swap_stage(None)
     try:
         stream = _new_stream(first, second)

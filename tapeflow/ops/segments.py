@@ -8,6 +8,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import is_open
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.indexing import take
 from tapeflow.types.dtypes import as_dtype, int32, int64
@@ -17,12 +18,15 @@ from tapeflow.types.indexed_slices import IndexedSlices
 
 def _over_rows(count: Any, data: Any) -> Any:
     """One number per segment, in a shape that broadcasts against the rows of the result."""
-    return primitives.Reshape(count, count.shape.as_list() + [1] * (data.shape.rank - count.shape.rank))
+    for _ in range(data.shape.rank - count.shape.rank):
+        count = primitives.ExpandDims(count, -1)
+    return count
 
 
 def _ones_for(segment_ids: Any, dtype: Any) -> Any:
     one = _core.convert_to_tensor(1, dtype, None, "segment")
-    return primitives.BroadcastTo(one, segment_ids.shape.as_list())
+    shape = primitives.Shape(segment_ids) if is_open(segment_ids) else segment_ids.shape.as_list()
+    return primitives.BroadcastTo(one, shape)
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -56,7 +60,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     """
     data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     total = primitives.UnsortedSegmentSum(data, segment_ids, num_segments)
-    return _divide(total, _unsorted_count(data, segment_ids, num_segments, total))
+    return total / _unsorted_count(data, segment_ids, num_segments, total)
 
 
 @public("math.unsorted_segment_sqrt_n")
@@ -74,6 +78,15 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 # ---- sums over chosen rows
 
 
+def _check_sorted(who: str, segment_ids: np.ndarray, num_segments: int) -> None:
+    if (segment_ids[1:] < segment_ids[:-1]).any():
+        raise InvalidArgumentError(None, None, f"{who}: segment ids are not increasing")
+    if segment_ids.size and segment_ids[-1] >= num_segments:
+        raise InvalidArgumentError(
+            None, None, f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}"
+        )
+
+
 def _chosen_sum(
     who: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool
 ) -> tuple[Any, Any]:
@@ -88,17 +101,14 @@ def _chosen_sum(
             f"{who}: segment_ids and indices should have same size; got {segment_ids.shape} and {indices.shape}",
         )
     rows = primitives.GatherV2(data, indices, 0, 0) if sparse_gradient else take(data, indices, 0)
-    total = primitives.SegmentSum(rows, segment_ids)
-    count = primitives.SegmentSum(_ones_for(segment_ids, int32), segment_ids)
-    if num_segments is not None:
-        missing = int(num_segments) - total.shape[0]
-        if missing < 0:
-            raise InvalidArgumentError(
-                None, None, f"{who}: segment ids must be < num_segments; got num_segments = {int(num_segments)}"
-            )
-        zero = _core.convert_to_tensor(0, total.dtype, None, who)
-        total = primitives.PadV2(total, [0, missing] + [0, 0] * (total.shape.rank - 1), zero)
-        count = primitives.PadV2(count, [0, missing], 0)
+    ones = _ones_for(segment_ids, int32)
+    if num_segments is None:
+        total, count = primitives.SegmentSum(rows, segment_ids), primitives.SegmentSum(ones, segment_ids)
+    else:
+        if not _core.is_symbolic(segment_ids) and not _core.is_symbolic(num_segments):
+            _check_sorted(who, np.asarray(segment_ids), int(num_segments))
+        total = primitives.UnsortedSegmentSum(rows, segment_ids, num_segments)
+        count = primitives.UnsortedSegmentSum(ones, segment_ids, num_segments)
     return total, cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype)
 
 
@@ -300,7 +310,7 @@ def histogram_fixed_width_bins(
     """
     values = convert_to_tensor(values)
     low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
-    if not bool(low < high):
+    if not _core.is_symbolic(low) and not _core.is_symbolic(high) and not bool(low < high):
         raise InvalidArgumentError(
             None,
             None,

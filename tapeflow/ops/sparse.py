@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, ones
+from tapeflow.ops.constants import dims_of, ones, shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.hashing import combined_fingerprint, fingerprint64, fingerprint_of_key
 from tapeflow.ops.indexing import take
@@ -566,6 +566,11 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
     """The elements of a dense tensor, broadcast to the shape of `x`, at the positions of `x`."""
     y = convert_to_tensor(dense, dtype_hint=x.dtype)
+    if y.shape.rank == 0:
+        return y
+    if _core.is_symbolic(x.dense_shape):
+        places = x.indices[:, x.shape.rank - y.shape.rank :] % primitives.Shape(y, int64)
+        return primitives.GatherNd(y, places, 0)
     dims = _dims(x)
     if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
         raise InvalidArgumentError(
@@ -575,8 +580,6 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
             f"{dims} vs. {y.shape.as_list()}",
         )
     skip = len(dims) - y.shape.rank
-    if y.shape.rank == 0:
-        return y
     columns = [
         _column(x.indices, skip + i)
         if size != 1
@@ -621,7 +624,8 @@ def sparse_dense_matmul(
     dense = convert_to_tensor(b, dtype_hint=a.dtype)
     if adjoint_b:
         dense = _adjoint(dense)
-    return primitives.SparseTensorDenseMatMul(a.indices, a.values, dense, _dims(a), adjoint_a)
+    shape = shape_argument(a.dense_shape) if _core.is_symbolic(a.dense_shape) else _dims(a)
+    return primitives.SparseTensorDenseMatMul(a.indices, a.values, dense, shape, adjoint_a)
 
 
 def _adjoint(x: Any) -> Any:

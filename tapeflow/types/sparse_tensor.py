@@ -20,6 +20,9 @@ SparseTensorValue.__doc__ = """The parts of a sparse tensor as arrays, as `Sessi
 public("compat.v1.SparseTensorValue")(SparseTensorValue)
 
 
+_KEEPS_ZEROS = frozenset({"abs", "erf", "identity", "negative", "sign", "sqrt", "square", "tanh"})
+
+
 @public("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensor")
 class SparseTensor(CompositeTensor):
     """Elements `values[i]` at the positions `indices[i]` of a tensor of shape `dense_shape`; all others are zero.
@@ -124,9 +127,15 @@ class SparseTensor(CompositeTensor):
         return SparseTensorSpec(shape, self.dtype)
 
     def __str__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
 
     __repr__ = __str__
+
+    def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs an operation that keeps zeros on the stored elements."""
+        if getattr(function, "__name__", "") not in _KEEPS_ZEROS or args[:1] != (self,):
+            return NotImplemented
+        return self.with_values(function(self._values, *args[1:], **kwargs))
 
 
 @public("SparseTensorSpec")

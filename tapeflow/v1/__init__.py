@@ -12,6 +12,7 @@ from tapeflow.v1 import (
     metrics,
     monitored_session,
     moving_average,
+    older_arguments,
     older_names,
     optimizer,
     optimizers,

@@ -157,3 +157,16 @@ def test_distorted_boxes_follow_the_seeds():
         tf.image.sample_distorted_bounding_box([20, 30, 3], tf.zeros([1, 0, 4]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="image_size must contain 3 elements"):
         tf.image.sample_distorted_bounding_box([20, 30], BOXES)
+
+
+def test_standardization_of_equal_pixels_has_a_gradient():
+    image = tf.constant([[[2.0], [2.0]]])
+    with tf.GradientTape() as tape:
+        tape.watch(image)
+        y = tf.image.per_image_standardization(image)[0, 0, 0]
+    np.testing.assert_allclose(tape.gradient(y, image).numpy().reshape(-1), [0.5**0.5, -(0.5**0.5)], rtol=1e-6)
+
+
+def test_psnr_of_bytes():
+    x = tf.constant([[[10], [20]]], tf.uint8)
+    np.testing.assert_allclose(tf.image.psnr(x, x + tf.constant(5, tf.uint8), 255).numpy(), 34.1514, rtol=1e-4)

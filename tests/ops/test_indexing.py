@@ -82,3 +82,18 @@ def test_update_of_a_slice():
     )
     np.testing.assert_array_equal(dx, [1.0, 0.0, 0.0, 4.0])
     np.testing.assert_array_equal(dv, [2.0, 3.0])
+
+
+def test_rows_are_sparse_only_along_axis_zero_given_as_such():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        first, last = tf.gather(x, [0], axis=0), tf.gather(x, [0], axis=-1)
+    assert isinstance(tape.gradient(first, x), tf.IndexedSlices)
+    assert tape.gradient(last, x).numpy().tolist() == [1, 0]
+
+
+def test_padding_of_booleans():
+    assert tf.pad([True], [[1, 1]]).numpy().tolist() == [False, True, False]
+    assert tf.linalg.diag([True]).numpy().tolist() == [[True]]
+    assert tf.linalg.diag_part([[True, False], [True, True]]).numpy().tolist() == [True, True]

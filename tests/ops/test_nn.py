@@ -250,3 +250,15 @@ def test_ctc_loss_without_merging():
     np.testing.assert_allclose(first, [5.18808], rtol=1e-5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Not enough time"):
         tf.compat.v1.nn.ctc_loss(tf.sparse.from_dense([[1, 1, 2]]), logits[:2, :1], [2], ctc_merge_repeated=False)
+
+
+def test_cross_entropy_of_no_classes_is_zero():
+    empty = tf.zeros([0, 3])
+    assert tf.nn.softmax_cross_entropy_with_logits(empty, empty, axis=0).numpy().tolist() == [0, 0, 0]
+
+
+def test_older_cross_entropies_by_position():
+    v1 = tf.compat.v1.nn
+    labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[0.0, 0.0]])
+    for loss in (v1.softmax_cross_entropy_with_logits, v1.sigmoid_cross_entropy_with_logits):
+        np.testing.assert_allclose(loss(labels, logits).numpy().reshape(-1)[0], np.log(2), rtol=1e-6)

@@ -204,3 +204,11 @@ def test_random_numbers_have_numpys_shapes():
     bounded = tnp.random.uniform([0.0, 10.0], [1.0, 11.0]).numpy()
     assert 0 <= bounded[0] < 1 and 10 <= bounded[1] < 11
     assert tnp.random.poisson(3.0, [4]).shape == [4]
+
+
+def test_empty_lists_and_names_of_arguments():
+    tnp = tf.experimental.numpy
+    assert tnp.sin([]).dtype == tf.float64
+    assert tnp.real(val=[1 + 2j]).numpy() == [1]
+    assert tnp.copy(a=[1]).numpy() == tnp.ravel(a=[[1]]).numpy() == [1]
+    assert tnp.outer(a=[True, False], b=[True]).numpy().tolist() == [[True], [False]]

@@ -364,3 +364,63 @@ def test_determinism_asks_for_seeds(monkeypatch):
     with pytest.raises(RuntimeError, match="require a seed"):
         tf.random.normal([2])
     tf.random.normal([2], seed=1)
+
+
+def test_each_operation_of_a_function_has_its_own_stream():
+    tf.random.set_seed(1234)
+
+    @tf.function
+    def first():
+        return tf.random.uniform([1]), tf.random.uniform([1])
+
+    @tf.function
+    def second():
+        return tf.random.uniform([1]), tf.random.uniform([1])
+
+    before = [x.numpy() for x in first()]
+    np.testing.assert_allclose(before, [[0.13047123], [0.1689806]], rtol=1e-6)
+    np.testing.assert_array_equal(before, [x.numpy() for x in second()])
+    assert all(x.numpy() != y for x, y in zip(first(), before))
+    tf.random.set_seed(1234)
+    np.testing.assert_array_equal(before, [x.numpy() for x in first()])
+
+
+def test_one_seed_twice_in_a_function_gives_the_same_numbers():
+    tf.random.set_seed(7)
+    outside = tf.random.uniform([1], seed=1)
+    function = tf.function(lambda: (tf.random.uniform([1], seed=1), tf.random.uniform([1], seed=1)))
+    x, y = function()
+    assert x.numpy() == y.numpy() == outside.numpy()
+    later = function()
+    assert later[0].numpy() == later[1].numpy() == tf.random.uniform([1], seed=1).numpy() != x.numpy()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_numbers_differ_between_rounds_of_a_loop(seed):
+    tf.random.set_seed(seed)
+
+    @tf.function
+    def by_loop():
+        rows = tf.TensorArray(tf.float32, 3)
+        for i in tf.range(3):
+            rows = rows.write(i, tf.random.uniform([]))
+        return rows.stack()
+
+    by_map = tf.function(lambda: tf.map_fn(lambda x: x + tf.random.uniform([]), tf.zeros([3])))
+    for numbers in (by_loop().numpy(), by_map().numpy()):
+        assert len(set(numbers.tolist())) == 3
+
+
+def test_tracing_does_not_move_streams_on():
+    tf.random.set_seed(7)
+    crop = tf.function(lambda x: tf.image.random_crop(x, [2], seed=1))
+    expected = tf.image.random_crop(tf.range(9), [2], seed=1)
+    np.testing.assert_array_equal(crop(tf.range(9)).numpy(), expected.numpy())
+
+
+def test_operations_of_a_graph_are_numbered():
+    with tf.Graph().as_default():
+        tf.compat.v1.set_random_seed(3)
+        x, y = tf.random.uniform([1]), tf.random.uniform([1])
+        with tf.compat.v1.Session() as session:
+            np.testing.assert_allclose(session.run([x, y]), [[0.12736404], [0.77806914]], rtol=1e-6)

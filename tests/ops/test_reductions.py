@@ -155,8 +155,12 @@ def test_counts():
 
 
 def test_boolean_reductions_refuse_numbers():
-    with pytest.raises(ValueError, match="requested dtype bool for Tensor with dtype float32"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"input #0\(zero-based\) was expected to be a bool tensor"
+    ):
         tf.reduce_all(tf.constant([1.0]))
+    with pytest.raises(TypeError, match=r"Cannot convert \[1, 2\] to EagerTensor of dtype bool"):
+        tf.reduce_any([1, 2])
 
 
 def test_older_argument_names():
@@ -166,3 +170,12 @@ def test_older_argument_names():
     assert v1.count_nonzero(input=[0, 1, 2]).numpy() == 2
     with pytest.raises(ValueError, match="Cannot specify both"):
         v1.reduce_max([1.0], axis=0, reduction_indices=0)
+
+
+def test_ragged_statistics():
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    np.testing.assert_allclose(tf.math.reduce_variance(ragged, axis=1).numpy(), [0.25, 0])
+    np.testing.assert_allclose(tf.math.reduce_std(ragged).numpy(), np.std([1.0, 2, 3]), rtol=1e-6)
+    np.testing.assert_allclose(
+        tf.reduce_logsumexp(ragged, axis=1).numpy(), [np.log(np.exp(1) + np.exp(2)), 3], rtol=1e-6
+    )

@@ -64,3 +64,38 @@ def test_bincount_is_numpys():
     weights = np.linspace(0, 1, 50)
     np.testing.assert_allclose(tf.math.bincount(x, weights=weights), np.bincount(x, weights))
     assert tf.math.bincount([[1, 1], [0, 2]], axis=-1).numpy().tolist() == [[0, 2, 0], [1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "dtype, largest", [(tf.float16, 65504.0), (tf.bfloat16, 3.3895314e38), (tf.float32, 3.4028235e38)]
+)
+def test_a_segment_without_rows_has_the_extreme_finite_number(dtype, largest):
+    x = tf.ones([1], dtype)
+    assert float(tf.math.unsorted_segment_max(x, [0], 2)[1]) == pytest.approx(-largest)
+    assert float(tf.math.unsorted_segment_min(x, [0], 2)[1]) == pytest.approx(largest)
+
+
+def test_means_of_segments_that_are_known_only_when_running():
+    @tf.function
+    def means(x, ids):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.math.segment_mean(x, ids)
+        return y, tape.gradient(y, x)
+
+    y, dx = means(tf.constant([[1.0], [3.0], [5.0]]), tf.constant([0, 0, 1]))
+    np.testing.assert_allclose(y.numpy(), [[2], [5]])
+    np.testing.assert_allclose(dx.numpy(), [[0.5], [0.5], [1]])
+    chosen = tf.function(lambda x, ids: tf.sparse.segment_mean(x, [0, 2, 1], ids, num_segments=4))
+    np.testing.assert_allclose(chosen(tf.constant([1.0, 2.0, 5.0]), tf.constant([0, 0, 2])).numpy(), [3.0, 0, 2, 0])
+
+
+def test_mean_of_integers_is_not_cut():
+    mean = tf.math.unsorted_segment_mean(tf.constant([1, 2]), [0, 0], 1)
+    assert mean.dtype == tf.float64
+    assert mean.numpy() == [1.5]
+
+
+def test_histogram_of_a_range_that_is_known_only_when_running():
+    counts = tf.function(lambda x, r: tf.histogram_fixed_width(x, r, nbins=2))
+    assert counts(tf.constant([0.1, 0.9, 0.8]), tf.constant([0.0, 1.0])).numpy().tolist() == [1, 2]

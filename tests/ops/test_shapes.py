@@ -239,3 +239,61 @@ def test_shapes_that_cannot_be(name):
     assert words in message
     function = message.partition(":")[0]
     assert function in PUBLIC_FUNCTIONS or function == name, f"'{function}' is no public function: {message}"
+
+
+@pytest.mark.parametrize("operation", ["-", "*", "/", "//", "%", "**", "<", ">="])
+def test_python_values_that_cannot_take_the_dtype_beside_them(operation):
+    compute = eval(f"lambda x, y: x {operation} y")
+    for x, y in ((tf.constant([1, 2]), 2.5), (tf.constant([1.0]), "a"), (2.5, tf.constant([1]))):
+        with pytest.raises(TypeError, match=r"Cannot convert (2.5|'a') to EagerTensor of dtype (int32|float)"):
+            compute(x, y)
+        with pytest.raises(TypeError, match=r"Expected (int32|float32), but got (2.5|'a') of type '(float|str)'"):
+            tf.function(lambda x=x, y=y: compute(x, y))()
+
+
+def test_sums_and_products_of_matrices_leave_the_complaint_to_the_operation():
+    for compute in (lambda: tf.constant([[1]]) + 2.5, lambda: tf.constant([[1]]) @ [[2.5]]):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="was expected to be a int32 tensor but is a float tensor"
+        ):
+            compute()
+
+
+def test_dtypes_that_differ_in_a_graph():
+    x, y = tf.constant([1.0]), tf.constant([1])
+    for function, words in (
+        (lambda: x + y, "Input 'y' of 'AddV2' Op has type int32 that does not match type float32 of argument 'x'"),
+        (lambda: tf.where([True], x, y), "Input 'e' of 'SelectV2' Op has type int32 that does not match type float32"),
+        (lambda: tf.concat([x, y], 0), "have types [float32, int32] that don't all match"),
+        (
+            lambda: tf.logical_not(x),
+            "Input 'x' of 'LogicalNot' Op has type float32 that does not match expected type of",
+        ),
+        (lambda: tf.sqrt(y), "Value passed to parameter 'x' has DataType int32 not in list of allowed values"),
+    ):
+        with pytest.raises(TypeError) as raised:
+            tf.function(function)()
+        assert words in str(raised.value)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"ConcatV2 as input #1\(zero-based\) was expected to be a float"
+    ):
+        tf.concat([x, y], 0)
+
+
+def test_what_is_wrong_while_tracing_is_an_invalid_argument_and_a_value_error():
+    for kind in (ValueError, tf.errors.InvalidArgumentError):
+        with pytest.raises(kind, match=r"Incompatible shapes: \[2\] vs. \[3\]"):
+            tf.function(lambda: tf.zeros([2]) + tf.zeros([3]))()
+
+
+def test_casts_of_text_and_wrong_permutations():
+    with pytest.raises(tf.errors.UnimplementedError, match="Cast string to float is not supported"):
+        tf.cast("1.5", tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"1 is missing from \{0,0\}"):
+        tf.transpose(tf.zeros([2, 2]), [0, 0])
+    with pytest.raises(ValueError, match=r"Argument `axis` = 0 not in range \[0, 0\)"):
+        tf.unstack(tf.constant(1.0))
+
+
+def test_truth_of_an_empty_tensor():
+    assert not tf.zeros([0])

@@ -98,3 +98,70 @@ def test_block_lstm_gradient_is_the_numeric_one():
     step = 1e-6 * np.eye(6).reshape(6, 2, 1, 3)
     numeric = [float(loss(x + d) - loss(x - d)) / 2e-6 for d in step]
     np.testing.assert_allclose(np.ravel(tape.gradient(value, x)), numeric, rtol=1e-6)
+
+
+def test_ragged_operations():
+    x = tf.ragged.constant([[1.0, 2.0, 3.0], [4.0]])
+    assert tf.tile(x, [1, 2]).to_list() == [[1, 2, 3, 1, 2, 3], [4, 4]]
+    assert tf.tile(x, [2, 1]).to_list() == [[1, 2, 3], [4], [1, 2, 3], [4]]
+    np.testing.assert_allclose(
+        tf.nn.softmax(x).flat_values.numpy(), [*tf.nn.softmax([1.0, 2.0, 3.0]).numpy(), 1.0], rtol=1e-6
+    )
+    assert tf.squeeze(tf.expand_dims(x, 0), [0]).to_list() == x.to_list()
+    assert [part.to_list() for part in tf.split(x, 2)] == [[[1, 2, 3]], [[4]]]
+    assert tf.clip_by_value(x, 2.0, 3.0).to_list() == [[2, 2, 3], [3]]
+    assert tf.add_n([x, x]).to_list() == [[2, 4, 6], [8]]
+    assert tf.reshape(x, [-1]).numpy().tolist() == [1, 2, 3, 4]
+    assert tf.one_hot(tf.cast(x, tf.int32), 2).shape.as_list() == [2, None, 2]
+    words = tf.strings.as_string(tf.cast(x, tf.int32))
+    assert tf.strings.reduce_join(words, axis=-1, separator="-").numpy().tolist() == [b"1-2-3", b"4"]
+    assert tf.nn.embedding_lookup([[0.0], [5.0]], tf.ragged.constant([[1], [0, 1]])).to_list() == [[[5]], [[0], [5]]]
+    assert x[:, ::-1].to_list() == [[3, 2, 1], [4]]
+    assert x[:, -2:].to_list() == [[2, 3], [4]]
+    assert x[:, None].to_list() == [[[1, 2, 3]], [[4]]]
+    with pytest.raises(IndexError, match="Row key 9 out of bounds"):
+        x[9]
+    for refused in (tf.transpose, tf.math.cumsum):
+        with pytest.raises(ValueError, match="unsupported type"):
+            refused(x)
+
+
+def test_maps_of_ragged_tensors():
+    x = tf.ragged.constant([[1, 2, 3], [], [4]])
+    assert tf.map_fn(lambda row: row * 2, x).to_list() == [[2, 4, 6], [], [8]]
+    assert tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.int32).numpy().tolist() == [6, 0, 4]
+    spec = tf.RaggedTensorSpec([None], tf.int32)
+    assert tf.map_fn(tf.range, tf.constant([1, 3]), fn_output_signature=spec).to_list() == [[0], [0, 1, 2]]
+
+
+def test_ragged_and_sparse_arguments_of_functions():
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    def rows(x):
+        return (
+            tf.concat([x, tf.reverse(x, [1])], 1),
+            tf.reduce_max(x, axis=1),
+            tf.reduce_mean(x, axis=1),
+            x.to_tensor(-1),
+        )
+
+    twice, largest, mean, dense = rows(tf.ragged.constant([[1.0, 2.0], [3.0]]))
+    assert twice.to_list() == [[1, 2, 2, 1], [3, 3]]
+    assert largest.numpy().tolist() == [2, 3]
+    assert mean.numpy().tolist() == [1.5, 3]
+    assert dense.numpy().tolist() == [[1, 2], [3, -1]]
+
+    @tf.function
+    def product(a, b):
+        return tf.sparse.sparse_dense_matmul(a, b), tf.sparse.to_dense(a), tf.sparse.to_dense(a * 2)
+
+    a = tf.SparseTensor([[0, 1], [2, 0]], [3, 4], [3, 2])
+    found, dense, doubled = product(a, tf.constant([[1], [10]]))
+    assert found.numpy().tolist() == [[30], [0], [4]]
+    np.testing.assert_array_equal(doubled.numpy(), 2 * dense.numpy())
+
+
+def test_sparse_tensors_through_functions_that_keep_zeros():
+    x = tf.SparseTensor([[1]], [-4.0], [3])
+    assert tf.abs(x).values.numpy() == [4]
+    assert tf.sqrt(tf.square(x)).values.numpy() == [4]
+    assert str(x).startswith("SparseTensor(indices=tf.Tensor([[1]], shape=(1, 1), dtype=int64), values=tf.Tensor([-4.]")
