@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow.namespace import public
+from tapeflow.train.checkpoint_state import latest_checkpoint
 from tapeflow.types.errors import OutOfRangeError
 from tapeflow.v1.graph import get_default_graph
-from tapeflow.v1.saver import Saver, latest_checkpoint
+from tapeflow.v1.saver import Saver
 from tapeflow.v1.session import Session
 from tapeflow.v1.training_step import get_global_step
 from tapeflow.v1.variables import global_variables_initializer, local_variables_initializer
