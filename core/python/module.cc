@@ -1,6 +1,7 @@
 // The extension module: registers what Python hands over, and small functions about the core as a whole.
 #include "autodiff/tape.h"
 #include "base/parallel.h"
+#include "kernels/checksum.h"
 #include "kernels/blas.h"
 #include "kernels/vector.h"
 #include "ops/ops.h"
@@ -80,6 +81,15 @@ PyObject* set_library_path(PyObject*, PyObject* directories) {
 }
 PyObject* instruction_set(PyObject*, PyObject*) { return PyUnicode_FromString(vector_isa()); }
 
+PyObject* checksum(PyObject*, PyObject* args) {
+  Py_buffer data;
+  unsigned int start = 0;
+  if (!PyArg_ParseTuple(args, "y*|I:crc32c", &data, &start)) return nullptr;
+  const uint32_t crc = crc32c(data.buf, size_t(data.len), start);
+  PyBuffer_Release(&data);
+  return PyLong_FromUnsignedLong(crc);
+}
+
 PyMethodDef functions[] = {
     {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
     {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},
@@ -92,6 +102,7 @@ PyMethodDef functions[] = {
     {"thread_count", get_threads, METH_NOARGS, nullptr},
     {"set_thread_count", set_threads, METH_O, nullptr},
     {"set_library_path", set_library_path, METH_O, "Where to look for the BLAS and LAPACK library, before its first use."},
+    {"crc32c", checksum, METH_VARARGS, "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -10,10 +10,10 @@ from tapeflow.data.dataset import Dataset, DatasetSpec
 from tapeflow.data.files import packed_file
 from tapeflow.data.handles import Recent
 from tapeflow.data.pipe import Run
-from tapeflow.data.records import framed
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import constant
+from tapeflow.ops.records import framed
 from tapeflow.types import nest
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import OutOfRangeError

@@ -16,9 +16,9 @@ import numpy as np
 
 from tapeflow import _core
 from tapeflow.data.pipe import Pipe, Run, as_count
-from tapeflow.data.records import read_records
 from tapeflow.data.structure import Leaves, as_leaf
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.records import records_in
 from tapeflow.types import nest
 from tapeflow.types.dtypes import string
 from tapeflow.types.errors import InvalidArgumentError, NotFoundError
@@ -116,7 +116,7 @@ def text_lines(filenames: Any, compression: Any) -> Pipe:
 
 def records(filenames: Any, compression: Any) -> Pipe:
     """The records of TFRecord files."""
-    return FromFiles(filenames, compression, lambda file, run: read_records(file), "TFRecordDatasetV2")
+    return FromFiles(filenames, compression, lambda file, run: records_in(file.read), "TFRecordDatasetV2")
 
 
 def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compression: Any) -> Pipe:

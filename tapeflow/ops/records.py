@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
+from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.file_errors import file_errors, file_name
 from tapeflow.types.errors import DataLossError, FailedPreconditionError
@@ -18,47 +16,15 @@ _BLOCK = 1 << 20
 _MASK_DELTA = 0xA282EAD8
 
 
-@cache
-def _tables() -> list[list[int]]:
-    """For CRC-32C (Castagnoli), eight bytes at a time."""
-    first = np.arange(256, dtype=np.uint64)
-    for _ in range(8):
-        first = np.where(first & 1, (first >> 1) ^ 0x82F63B78, first >> 1)
-    tables = [first]
-    for _ in range(7):
-        tables.append(first[tables[-1] & 0xFF] ^ (tables[-1] >> 8))
-    return [[int(x) for x in table] for table in tables]
-
-
-def crc32c(data: bytes) -> int:
-    """The CRC-32C of bytes.
-
-    >>> hex(crc32c(b"123456789"))
-    '0xe3069283'
-    """
-    t0, t1, t2, t3, t4, t5, t6, t7 = _tables()
-    crc, whole = 0xFFFFFFFF, len(data) & ~7
-    for low, high in struct.iter_unpack("<II", data[:whole]):
-        low ^= crc
-        crc = (
-            t7[low & 0xFF] ^ t6[low >> 8 & 0xFF] ^ t5[low >> 16 & 0xFF] ^ t4[low >> 24]
-            ^ t3[high & 0xFF] ^ t2[high >> 8 & 0xFF] ^ t1[high >> 16 & 0xFF] ^ t0[high >> 24]
-        )  # fmt: skip
-    for byte in data[whole:]:
-        crc = t0[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def masked_crc(data: bytes) -> int:
-    """The checksum as it stands in files: turned by 15 bits and shifted, so that it is not one of itself."""
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+def masked(crc: int) -> bytes:
+    """A checksum as it stands in files: turned by 15 bits and shifted, so that it is not one of itself."""
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
 def framed(record: bytes) -> bytes:
     """A record as it stands in a file."""
     length = struct.pack("<Q", len(record))
-    return length + struct.pack("<I", masked_crc(length)) + record + struct.pack("<I", masked_crc(record))
+    return length + masked(_core.crc32c(length)) + record + masked(_core.crc32c(record))
 
 
 @public("io.TFRecordOptions", "compat.v1.io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions")
@@ -179,22 +145,27 @@ class _Reader:
 
 def read_records(path: Any, compression: Any = None) -> Iterator[bytes]:
     """The records of a file; DataLossError where a checksum is wrong or the end is missing."""
-    name, place = file_name(path), 0
+    name = file_name(path)
     with file_errors(name), open(name, "rb") as file:
-        reader = _Reader(file, _compression(compression))
-        while head := reader.take(12):
-            record = b""
-            if len(head) == 12:
-                (length, check) = struct.unpack("<QI", head)
-                if check != masked_crc(head[:8]):
-                    raise DataLossError(None, None, f"corrupted record at {place} in {name}")
-                record = reader.take(length + 4)
-            if len(head) < 12 or len(record) < length + 4:
-                raise DataLossError(None, None, f"truncated record at {place} in {name}")
-            if struct.unpack("<I", record[length:])[0] != masked_crc(record[:length]):
-                raise DataLossError(None, None, f"corrupted record at {place} in {name}")
-            place += 16 + length
-            yield record[:length]
+        yield from records_in(_Reader(file, _compression(compression)).take, f" in {name}")
+
+
+def records_in(read: Callable[[int], bytes], where: str = "") -> Iterator[bytes]:
+    """The records among the bytes that `read` gives, in the sizes asked for."""
+    place = 0
+    while head := read(12):
+        record, length = b"", 0
+        if len(head) == 12:
+            (length,) = struct.unpack("<Q", head[:8])
+            if head[8:] != masked(_core.crc32c(head[:8])):
+                raise DataLossError(None, None, f"corrupted record at {place}{where}")
+            record = read(length + 4)
+        if len(head) < 12 or len(record) < length + 4:
+            raise DataLossError(None, None, f"truncated record at {place}{where}")
+        if record[length:] != masked(_core.crc32c(record[:length])):
+            raise DataLossError(None, None, f"corrupted record at {place}{where}")
+        place += 16 + length
+        yield record[:length]
 
 
 @public("compat.v1.io.tf_record_iterator", "compat.v1.python_io.tf_record_iterator")

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow.train.checksum import crc32c, masked
+from tapeflow import _core
+from tapeflow.ops.records import masked
 from tapeflow.train.messages import bytes_field, fields, fixed_field, number_field, read_varint, varint
 from tapeflow.types.dtypes import DType, as_dtype, dtype_by_enum
 from tapeflow.types.errors import DataLossError, NotFoundError
@@ -72,12 +73,12 @@ def _entry(array: np.ndarray, offset: int, size: int, crc: int) -> bytes:
 def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
     if array.dtype != object:
         data = np.ascontiguousarray(array).tobytes()
-        return data, crc32c(data)
+        return data, _core.crc32c(data)
     texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.reshape(-1).tolist()]
     lengths = b"".join(varint(len(text)) for text in texts)
-    crc = crc32c(b"".join(struct.pack("<I", len(text)) for text in texts))
+    crc = _core.crc32c(b"".join(struct.pack("<I", len(text)) for text in texts))
     rest = masked(crc) + b"".join(texts)
-    return lengths + rest, crc32c(rest, crc)
+    return lengths + rest, _core.crc32c(rest, crc)
 
 
 def _table(entries: dict[bytes, bytes]) -> bytes:
@@ -100,7 +101,7 @@ def _block(entries: dict[bytes, bytes]) -> bytes:
         content += struct.pack("<I", place)
     content += struct.pack("<I", len(restarts) or 1)
     content += b"\0"  # not compressed
-    return bytes(content + masked(crc32c(bytes(content))))
+    return bytes(content + masked(_core.crc32c(bytes(content))))
 
 
 # ---- reading
@@ -154,7 +155,7 @@ class Bundle:
             raise DataLossError(None, None, f"{self._files[entry.shard]}: the end of the file is missing")
         if entry.dtype.name == "string":
             return self._texts(name, data, entry)
-        if masked(crc32c(data)) != entry.checksum:
+        if masked(_core.crc32c(data)) != entry.checksum:
             raise DataLossError(None, None, f"Checksum does not match: {name} in {self._files[entry.shard]}")
         return np.frombuffer(data, entry.dtype.as_numpy_dtype).reshape(entry.shape).copy()
 
@@ -213,7 +214,11 @@ def _read_table(data: bytes, prefix: str) -> dict[bytes, bytes]:
 
 def _read_block(data: bytes, offset: int, size: int, prefix: str) -> dict[bytes, bytes]:
     block = data[offset : offset + size + 1]
-    if len(block) != size + 1 or block[-1] or masked(crc32c(block)) != data[offset + size + 1 : offset + size + 5]:
+    if (
+        len(block) != size + 1
+        or block[-1]
+        or masked(_core.crc32c(block)) != data[offset + size + 1 : offset + size + 5]
+    ):
         raise DataLossError(None, None, f"{prefix}.index: a block is damaged or compressed")
     (restarts,) = struct.unpack("<I", block[size - 4 : size])
     end, place, key = size - 4 - 4 * restarts, 0, b""
