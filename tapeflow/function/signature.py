@@ -176,8 +176,6 @@ def _structure_key(structure: Any) -> Any:
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
         return (type(structure), tuple([_structure_key(x) for x in structure]))
-    if hasattr(structure, "_trace_key"):
-        return structure._trace_key()
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
         return type(structure), getattr(structure, "_trace_key", None)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):

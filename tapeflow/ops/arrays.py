@@ -18,7 +18,7 @@ from tapeflow.ops.indexing import boolean_mask as boolean_mask
 from tapeflow.ops.indexing import gather as gather
 from tapeflow.ops.indexing import take
 from tapeflow.ops.indexing import where as where
-from tapeflow.types.dtypes import as_dtype, int32, int64
+from tapeflow.types.dtypes import as_dtype, bool_, int32, int64, string
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor
@@ -191,7 +191,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     """
     x = convert_to_tensor(tensor)
     if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:
-        flat = _flat_pairs(paddings)
+        flat = _flat_pairs(paddings) if x.dtype not in (bool_, string) else None
         if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
             return primitives.PadV2(x, flat, constant_values)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):

@@ -53,7 +53,7 @@ def _trace_key(kind: type, fields: dict[str, Any]) -> Any:
         if isinstance(value, Mapping):
             return tuple((name, key(x)) for name, x in value.items())
         if hasattr(value, "_trace_key"):
-            return value._trace_key()
+            return value._trace_key
         if _is_component(value) or isinstance(value, TypeSpec):
             return getattr(value, "value_type", type(value))
         return type(value), value
@@ -98,6 +98,7 @@ class ExtensionTypeSpec(TypeSpec):
     def _serialize(self) -> tuple[Any, ...]:
         return tuple(self._fields_of_spec().items())
 
+    @property
     def _trace_key(self) -> Any:
         return _trace_key(self.value_type, self._fields_of_spec())
 
@@ -251,6 +252,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
     def _type_spec(self) -> Any:
         return type(self).Spec.from_value(self)  # type: ignore[attr-defined]
 
+    @property
     def _trace_key(self) -> Any:
         return _trace_key(type(self), {name: getattr(self, name) for name in type(self)._fields})
 

@@ -206,7 +206,7 @@ def test_every_slice_draws_its_own_numbers():
     again = tf.vectorized_map(lambda r: tf.random.normal([2]), X)
     tf.random.set_seed(7)
     np.testing.assert_array_equal(tf.vectorized_map(lambda r: tf.random.normal([2]), X), together)
-    assert not np.array_equal(again, together)
+    np.testing.assert_array_equal(again, together)  # each call traces a function of its own, as in TensorFlow
     assert len(np.unique(together)) == 8
     tf.random.set_seed(None)
 
