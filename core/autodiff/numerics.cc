@@ -107,7 +107,7 @@ void NumericsCheck::record(const Call& call) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);
     if (!count.any() || hands_on(call.op) || beside(call.op, i)) continue;
-    const Origin* origin = current_origin();
+    const Origin* origin = current_origin;
     Finding finding{&call.op, origin && origin->backward ? origin->op : nullptr, origin && !origin->backward, i, call.out.size(),
                     {y.dtype(), y.shape()}, count, {}, here(true)};
     struct Release {

@@ -7,21 +7,17 @@
 namespace tapeflow {
 namespace {
 constexpr size_t kPartLimit = 1 << 13;
-constinit thread_local const Origin* origin __attribute__((tls_model("initial-exec"))) = nullptr;
 }  // namespace
 
 LocationSource location_source;
 
-const Origin* current_origin() { return origin; }
+constinit thread_local const Origin* current_origin __attribute__((tls_model("initial-exec"))) = nullptr;
 
-RunFor::RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(origin) { origin = &origin_; }
-RunFor::~RunFor() { origin = outer_; }
-
-Location here(bool of_forward) {
+Location place_of_origin(bool of_forward) {
   if (!location_source.current) return {};
-  if (!origin || !origin->location.code || (origin->backward && !of_forward)) return location_source.current();
-  location_source.retain(origin->location.code);
-  return origin->location;
+  if (!current_origin->location.code || (current_origin->backward && !of_forward)) return location_source.current();
+  location_source.retain(current_origin->location.code);
+  return current_origin->location;
 }
 
 void Place::set_here() {

@@ -27,12 +27,12 @@ struct Origin {
   Location location;
   bool backward;
 };
-const Origin* current_origin();  // of this thread, or null
+extern constinit thread_local const Origin* current_origin __attribute__((tls_model("initial-exec")));  // or null
 
 class RunFor {
  public:
-  RunFor(const Op* op, const Location& at, bool backward);
-  ~RunFor();
+  RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(current_origin) { current_origin = &origin_; }
+  ~RunFor() { current_origin = outer_; }
   RunFor(const RunFor&) = delete;
 
  private:
@@ -42,7 +42,11 @@ class RunFor {
 
 // The line of the program that the operation now running stands in: in a graph, the one that was traced; for what a rule
 // runs, the one that asked for gradients, or (`of_forward`) the one whose gradient it is.
-Location here(bool of_forward = false);
+Location place_of_origin(bool of_forward);
+inline Location here(bool of_forward = false) {
+  if (current_origin) return place_of_origin(of_forward);
+  return location_source.current ? location_source.current() : Location{};
+}
 
 // A location that is let go of with its holder.
 class Place {

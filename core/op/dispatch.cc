@@ -9,9 +9,11 @@ namespace tapeflow {
 
 const char* Call::name() const { return op.public_name(); }
 
-ThreadState& thread_state() {
-  static thread_local ThreadState state __attribute__((tls_model("initial-exec")));
-  return state;
+constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+
+ThreadState& begin_thread() {
+  static thread_local ThreadState state;
+  return *(state_of_thread = &state);
 }
 
 void stop_recorder(const Recorder* recorder) {
@@ -40,7 +42,7 @@ bool staged(Call& call, Stage* stage) {
 bool wait(Call& call) {
   const Op& op = call.op;
   const Tensor &a = call.in[0], &b = call.in[op.float_binary ? 1 : 0];
-  if (call.specs[0].shape.elements() < kPendingElements || a.dtype() != DType::float32) return false;
+  if (std::max(a.size(), b.size()) < kPendingElements || a.dtype() != DType::float32) return false;
   ElementwiseOperation operation{a, Tensor(), op.float_unary};
   if (op.float_binary) {
     if (!operation.placement.find(a.shape(), b.shape(), call.specs[0].shape)) return false;

@@ -157,7 +157,9 @@ struct ThreadState {
   Stage* stage = nullptr;
   bool in_kernel = false;               // the results of operations that a kernel calls do not wait
 };
-ThreadState& thread_state();
+ThreadState& begin_thread();
+extern constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec")));  // null at first
+inline ThreadState& thread_state() { return state_of_thread ? *state_of_thread : begin_thread(); }
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
 
 // Hides recorders while it lives: all of them, those from `first` on, or those that do not work in forward mode.

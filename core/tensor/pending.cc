@@ -132,7 +132,14 @@ int operations_of(const Tensor& t) { return t && !t.computed() ? pending_of(t.bo
 
 Pending::~Pending() { held_bytes -= held; }
 
-void drop_pending(TensorBody* body) { delete pending_of(body); }
+void drop_pending(TensorBody* body) {
+  if (!body->added_aside) {
+    delete pending_of(body);
+    return;
+  }
+  finish_additions(body);
+  body->buffer->drop();
+}
 
 void let_die(const Tensor& t) {
   if (Pending* p = pending_of(t.body())) p->dying = true;

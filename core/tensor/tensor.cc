@@ -25,7 +25,6 @@ TensorBody* TensorBody::create() {
 }
 
 void TensorBody::destroy() {
-  if (added_aside) finish_additions(this);
   if (buffer)
     buffer->drop();
   else if (!data && !symbolic)
