@@ -10,7 +10,7 @@ from tapeflow import _core, primitives
 from tapeflow.data import batching, choosing, mapping, ordering, sources, windows
 from tapeflow.data.buckets import Bucketed
 from tapeflow.data.files import matching_files, saved_elements, write_elements
-from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow.data.options import AUTOTUNE, Options
 from tapeflow.data.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, count_in, counting
@@ -26,7 +26,7 @@ from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.logging import get_logger
 from tapeflow.types.tensor_shape import TensorShape, as_shape
-from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec
 
 _recent = Recent(512)
 
@@ -35,32 +35,25 @@ public("data.UNKNOWN_CARDINALITY", "data.experimental.UNKNOWN_CARDINALITY")(UNKN
 
 
 @public("data.DatasetSpec", "compat.v1.data.DatasetSpec")
-class DatasetSpec(TypeSpec):
+class DatasetSpec(NumberedSpec):
     """The specification of a dataset: that of its elements.
 
     >>> tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)).is_compatible_with(tf.data.Dataset.range(3))
     True
     """
 
-    _component_specs = TensorSpec([], int64)
-
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
-        self._element_spec, self._dataset_shape = element_spec, as_shape(dataset_shape)
+        super().__init__(element_spec)
+        self._dataset_shape = as_shape(dataset_shape)
 
     value_type = property(lambda self: Dataset)
-    _trace_key = property(lambda self: repr(self._element_spec))
     element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._element_spec, self._dataset_shape
 
-    def _to_components(self, value: Any) -> Any:
-        return value._number_tensor()
-
-    def _from_components(self, components: Any) -> Any:
-        if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
-            return by_number(components)
-        return Dataset(_Named(components, self._element_spec))
+    def _named(self, number: Any) -> Any:
+        return Dataset(_Named(number, self._element_spec))
 
     @staticmethod
     def from_value(value: Any) -> DatasetSpec:

@@ -7,12 +7,13 @@ from collections import deque
 from typing import Any
 from weakref import WeakValueDictionary
 
+from tapeflow import _core
 from tapeflow.function.trace import running_at_once
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
-from tapeflow.types.tensor_spec import TypeSpec
+from tapeflow.types.tensor_spec import TensorSpec, TypeSpec
 
 _numbers = itertools.count(1)
 _object_by_number: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -44,6 +45,31 @@ def by_number(tensor: Any) -> Any:
     if found is None:
         raise InvalidArgumentError(None, None, "the dataset or iterator that a tensor names does not exist any more")
     return found
+
+
+class NumberedSpec(TypeSpec):
+    """The specification of something that is a number in graphs: that of its elements."""
+
+    _component_specs = TensorSpec([], int64)
+    _trace_key = property(lambda self: repr(self._element_spec))
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec,)
+
+    def _to_components(self, value: Any) -> Any:
+        return value._number_tensor()
+
+    def _from_components(self, components: Any) -> Any:
+        if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
+            return by_number(components)
+        return self._named(components)
+
+    def _named(self, number: Any) -> Any:
+        """The object that a graph knows by this number."""
+        return self.value_type(None, self._element_spec, number)
 
 
 def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:

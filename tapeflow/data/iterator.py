@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core
-from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.optional import Optional
 from tapeflow.data.pipe import Pipe, Run
 from tapeflow.data.structure import Leaves, packer
@@ -27,7 +27,7 @@ from tapeflow.types import nest
 from tapeflow.types.dtypes import bool_, int64
 from tapeflow.types.errors import OutOfRangeError
 from tapeflow.types.tensor_shape import TensorShape
-from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow.types.tensor_spec import CompositeTensor
 
 _END = "End of sequence"
 _FOR_ITER = opmap["FOR_ITER"]
@@ -94,7 +94,7 @@ class Cursor:
 
 
 @public("data.IteratorSpec")
-class IteratorSpec(TypeSpec):
+class IteratorSpec(NumberedSpec):
     """The specification of an iterator: that of its elements.
 
     >>> iterator = iter(tf.data.Dataset.range(3))
@@ -102,24 +102,7 @@ class IteratorSpec(TypeSpec):
     True
     """
 
-    _component_specs = TensorSpec([], int64)
-
-    def __init__(self, element_spec: Any) -> None:
-        self._element_spec = element_spec
-
     value_type = property(lambda self: Iterator)
-    _trace_key = property(lambda self: repr(self._element_spec))
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return (self._element_spec,)
-
-    def _to_components(self, value: Any) -> Any:
-        return value._number_tensor()
-
-    def _from_components(self, components: Any) -> Any:
-        if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
-            return by_number(components)
-        return Iterator(None, self._element_spec, components)
 
     @staticmethod
     def from_value(value: Any) -> IteratorSpec:

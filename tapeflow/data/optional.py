@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.data.handles import Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
 from tapeflow.data.structure import as_element, map_leaves, spec_of_leaf
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
@@ -13,38 +13,21 @@ from tapeflow.types import nest
 from tapeflow.types.dtypes import bool_, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
-from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow.types.tensor_spec import CompositeTensor
 
 _recent = Recent(16)  # each may hold a batch
 _MISSING = object()
 
 
 @public("OptionalSpec")
-class OptionalSpec(TypeSpec):
+class OptionalSpec(NumberedSpec):
     """The specification of an optional: that of its value.
 
     >>> tf.OptionalSpec(tf.TensorSpec([], tf.int32)).is_compatible_with(tf.experimental.Optional.from_value(1))
     True
     """
 
-    _component_specs = TensorSpec([], int64)
-
-    def __init__(self, element_spec: Any) -> None:
-        self._element_spec = element_spec
-
     value_type = property(lambda self: Optional)
-    _trace_key = property(lambda self: repr(self._element_spec))
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return (self._element_spec,)
-
-    def _to_components(self, value: Any) -> Any:
-        return value._number_tensor()
-
-    def _from_components(self, components: Any) -> Any:
-        if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
-            return by_number(components)
-        return Optional(None, self._element_spec, components)
 
 
 @public("experimental.Optional", "data.experimental.Optional")

@@ -16,9 +16,10 @@ import numpy as np
 
 from tapeflow import _core
 from tapeflow.ops.records import masked
-from tapeflow.train.messages import bytes_field, fields, fixed_field, number_field, read_varint, varint
+from tapeflow.train.messages import bytes_field, fields, fixed_field, number_field
 from tapeflow.types.dtypes import DType, as_dtype, dtype_by_enum
 from tapeflow.types.errors import DataLossError, NotFoundError
+from tapeflow.types.wire import decode_varint, encode_varint
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _RESTART_EVERY = 16
@@ -75,7 +76,7 @@ def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
         data = np.ascontiguousarray(array).tobytes()
         return data, _core.crc32c(data)
     texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.reshape(-1).tolist()]
-    lengths = b"".join(varint(len(text)) for text in texts)
+    lengths = b"".join(encode_varint(len(text)) for text in texts)
     crc = _core.crc32c(b"".join(struct.pack("<I", len(text)) for text in texts))
     rest = masked(crc) + b"".join(texts)
     return lengths + rest, _core.crc32c(rest, crc)
@@ -84,9 +85,14 @@ def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
 def _table(entries: dict[bytes, bytes]) -> bytes:
     data = _block(entries)
     nothing = _block({})
-    first = varint(0) + varint(len(data) - 5)
+    first = encode_varint(0) + encode_varint(len(data) - 5)
     listing = _block({max(entries): first})
-    footer = varint(len(data)) + varint(len(nothing) - 5) + varint(len(data) + len(nothing)) + varint(len(listing) - 5)
+    footer = (
+        encode_varint(len(data))
+        + encode_varint(len(nothing) - 5)
+        + encode_varint(len(data) + len(nothing))
+        + encode_varint(len(listing) - 5)
+    )
     return data + nothing + listing + footer.ljust(40, b"\0") + _MAGIC
 
 
@@ -96,7 +102,7 @@ def _block(entries: dict[bytes, bytes]) -> bytes:
     for number, key in enumerate(sorted(entries)):
         if number % _RESTART_EVERY == 0:
             restarts.append(len(content))
-        content += varint(0) + varint(len(key)) + varint(len(entries[key])) + key + entries[key]
+        content += encode_varint(0) + encode_varint(len(key)) + encode_varint(len(entries[key])) + key + entries[key]
     for place in restarts or [0]:
         content += struct.pack("<I", place)
     content += struct.pack("<I", len(restarts) or 1)
@@ -162,7 +168,7 @@ class Bundle:
     def _texts(self, name: str, data: bytes, entry: _Entry) -> Any:
         lengths, place = [], 0
         for _ in range(math.prod(entry.shape)):
-            length, place = read_varint(data, place)
+            length, place = decode_varint(data, place)
             lengths.append(length)
         place += 4
         texts = []
@@ -201,13 +207,13 @@ def _read_table(data: bytes, prefix: str) -> dict[bytes, bytes]:
         raise DataLossError(None, None, f"{prefix}.index: not an sstable (bad magic number)")
     place = len(data) - 48
     for _ in range(2):
-        _, place = read_varint(data, place)
-    offset, place = read_varint(data, place)
-    size, _ = read_varint(data, place)
+        _, place = decode_varint(data, place)
+    offset, place = decode_varint(data, place)
+    size, _ = decode_varint(data, place)
     entries: dict[bytes, bytes] = {}
     for handle in _read_block(data, offset, size, prefix).values():
-        start, after = read_varint(handle, 0)
-        length, _ = read_varint(handle, after)
+        start, after = decode_varint(handle, 0)
+        length, _ = decode_varint(handle, after)
         entries.update(_read_block(data, start, length, prefix))
     return entries
 
@@ -224,9 +230,9 @@ def _read_block(data: bytes, offset: int, size: int, prefix: str) -> dict[bytes,
     end, place, key = size - 4 - 4 * restarts, 0, b""
     found = {}
     while place < end:
-        shared, place = read_varint(block, place)
-        own, place = read_varint(block, place)
-        length, place = read_varint(block, place)
+        shared, place = decode_varint(block, place)
+        own, place = decode_varint(block, place)
+        length, place = decode_varint(block, place)
         key = key[:shared] + block[place : place + own]
         found[key] = block[place + own : place + own + length]
         place += own + length
