@@ -24,6 +24,7 @@
 #include <new>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "base/parallel.h"
 #include "kernels/gemm.h"
 
@@ -33,16 +34,10 @@ namespace {
 template <class T>
 const ConvKernels<T>& kernels() {
 #if defined(__x86_64__)
-  static const ConvKernels<T>& chosen = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
-                                            ? avx512::conv_kernels<T>()
-                                        : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                                            ? avx2::conv_kernels<T>()
-                                            : baseline::conv_kernels<T>();
-  return chosen;
-#else
-  return baseline::conv_kernels<T>();
+  if (instruction_set() == InstructionSet::avx512) return avx512::conv_kernels<T>();
+  if (instruction_set() == InstructionSet::avx2) return avx2::conv_kernels<T>();
 #endif
+  return baseline::conv_kernels<T>();
 }
 
 // Memory that a thread keeps from call to call, since fresh pages cost more than many convolutions. One buffer per use.

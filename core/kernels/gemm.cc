@@ -6,6 +6,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "base/instruction_set.h"
 #include "base/parallel.h"
 #include "kernels/blas.h"
 
@@ -34,11 +35,8 @@ constexpr bool is_complex<std::complex<T>> = true;
 template <class T>
 SerialGemm<T> choose_kernel() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return avx512::serial_gemm<T>();
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::serial_gemm<T>();
+  if (instruction_set() == InstructionSet::avx512) return avx512::serial_gemm<T>();
+  if (instruction_set() == InstructionSet::avx2) return avx2::serial_gemm<T>();
 #endif
   return baseline::serial_gemm<T>();
 }

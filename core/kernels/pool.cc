@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "base/parallel.h"
 
 namespace tapeflow {
@@ -35,18 +35,12 @@ int64_t out_size(const PoolGeometry& g) { return g.out[0] * g.out[1] * g.out[2] 
 int64_t out_rows(const PoolGeometry& g) { return g.out[0] * g.out[1]; }
 
 template <class T>
-const PoolKernels<T>& kernels() {
+PoolKernels<T> kernels() {
 #if defined(__x86_64__)
-  static const PoolKernels<T> chosen = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
-                                           ? avx512::pool_kernels<T>()
-                                       : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                                           ? avx2::pool_kernels<T>()
-                                           : baseline::pool_kernels<T>();
-#else
-  static const PoolKernels<T> chosen = baseline::pool_kernels<T>();
+  if (instruction_set() == InstructionSet::avx512) return avx512::pool_kernels<T>();
+  if (instruction_set() == InstructionSet::avx2) return avx2::pool_kernels<T>();
 #endif
-  return chosen;
+  return baseline::pool_kernels<T>();
 }
 
 // One window of an image: the element positions of its cells inside the input, at channel 0, in scan order. They are
@@ -247,8 +241,9 @@ void max_pool_forward(const PoolGeometry& geometry, const T* x, T* y, int64_t* a
       });
     };
     if (!argmax) {
+      const auto find_maxima = kernels<T>().max_forward;
       for_each_run(g, low, high, [&](const Window& window, int64_t windows) {
-        kernels<T>().max_forward(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
+        find_maxima(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
       });
       return;
     }
@@ -325,8 +320,9 @@ void avg_pool_forward(const PoolGeometry& geometry, const T* x, T* y) {
   for_each_row_range(g, [&](int64_t image, int64_t low, int64_t high) {
     const T* from = x + image * in_size(g);
     T* to = y + image * out_size(g);
+    const auto average = kernels<T>().average_forward;
     for_each_run(g, low, high, [&](const Window& window, int64_t windows) {
-      kernels<T>().average_forward(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
+      average(run_of(g, window, windows, g.channels), from + window.origin, to + window.output);
     });
   });
 }

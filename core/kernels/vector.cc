@@ -1,8 +1,7 @@
 // Chooses the table of vector kernels for this machine. The kernels are in vector_isa.cc, compiled once per set.
 #include "kernels/vector.h"
 
-#include <cstdlib>
-#include <cstring>
+#include "base/instruction_set.h"
 
 namespace tapeflow {
 
@@ -29,16 +28,10 @@ struct Tables {
 };
 
 Tables choose() {
-  const char* wish = std::getenv("TAPEFLOW_ISA");
-  [[maybe_unused]] auto wanted = [wish](const char* isa) { return !wish || !std::strcmp(wish, isa); };
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_avx512 && wanted("avx512"))
+  if (instruction_set() == InstructionSet::avx512)
     return {"avx512", &avx512::float_kernels, &avx512::double_kernels, &avx512::conversions};
-  if (has_avx2 && (wanted("avx2") || wanted("avx512")))
+  if (instruction_set() == InstructionSet::avx2)
     return {"avx2", &avx2::float_kernels, &avx2::double_kernels, &avx2::conversions};
 #endif
   return {"baseline", &baseline::float_kernels, &baseline::double_kernels, &baseline::conversions};
