@@ -25,13 +25,21 @@ FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*
 
 bool run_eagerly = false;
 
+bool covers(const Shape& wanted, const Shape& given) {
+  if (!wanted.known_rank()) return true;
+  if (wanted.rank() != given.rank()) return false;
+  for (int i = 0; i < wanted.rank(); ++i)
+    if (wanted[i] >= 0 && wanted[i] != given[i]) return false;
+  return true;
+}
+
 bool takes(const Graph& graph, PyObject* args) {
   if (size_t(PyTuple_GET_SIZE(args)) != graph.inputs.size()) return false;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     PyObject* o = PyTuple_GET_ITEM(args, Py_ssize_t(i));
     if (!is_tensor(o)) return false;
     const TensorBody *given = reinterpret_cast<TensorObject*>(o)->body, *wanted = graph.values[graph.inputs[i]].tensor.body();
-    if (given->symbolic || given->dtype != wanted->dtype || !(given->shape == wanted->shape)) return false;
+    if (given->symbolic || given->dtype != wanted->dtype || !covers(wanted->shape, given->shape)) return false;
   }
   return true;
 }
@@ -59,10 +67,12 @@ PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// _quicken(graph, structure, counter): calls with arguments like the graph's inputs need not pass Python any more.
+// _quicken(graph, structure, counter, only): calls with arguments like the graph's inputs need not pass Python any more. If
+// it is not the only graph of the function, its inputs must have known shapes: another one might fit better.
 PyObject* quicken(PyObject* self, PyObject* args) {
   PyObject *graph, *structure, *counter;
-  if (!PyArg_ParseTuple(args, "OOO!:_quicken", &graph, &structure, counter_type, &counter)) return nullptr;
+  int only;
+  if (!PyArg_ParseTuple(args, "OOO!p:_quicken", &graph, &structure, counter_type, &counter, &only)) return nullptr;
   return guarded([&]() -> PyObject* {
     FunctionObject* o = object(self);
     const auto& to = checked_graph(graph);
@@ -74,7 +84,7 @@ PyObject* quicken(PyObject* self, PyObject* args) {
       tensors += leaf != Py_None;
     }
     bool simple = tensors == to->outputs.size() && to->captures.empty();
-    for (ValueId v : to->inputs) simple &= to->values[v].tensor.size() >= 0;
+    for (ValueId v : to->inputs) simple &= only || to->values[v].tensor.size() >= 0;
     if (!simple) Py_RETURN_NONE;
     delete o->graph;
     o->graph = new std::shared_ptr<Graph>(to);

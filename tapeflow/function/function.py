@@ -33,7 +33,7 @@ class Traces:
         self.history = retracing.History()
         self.face: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
-        self.quick: tuple[FuncGraph, Any] | None = None  # the graph of the last call and what it gives
+        self.quick: tuple[Any, ...] | None = None  # how the last call could have gone without Python
 
 
 class Function(_core.FunctionBase):
@@ -68,8 +68,9 @@ class Function(_core.FunctionBase):
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
         if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
-            self._traces.quick = (concrete.graph, concrete.structured_outputs)
-            self._quicken(*self._traces.quick, self._traces.history)
+            only = self.input_signature is not None
+            self._traces.quick = (concrete.graph, concrete.structured_outputs, self._traces.history, only)
+            self._quicken(*self._traces.quick)
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -104,7 +105,7 @@ class Function(_core.FunctionBase):
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
         if traces.quick is not None:
-            bound._quicken(*traces.quick, traces.history)
+            bound._quicken(*traces.quick)
         return bound
 
     # ---- which graph

@@ -578,3 +578,17 @@ def test_ragged_signature_of_any_length():
 def test_sparse_argument():
     dense = tf.function(tf.sparse.to_dense)(tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]]))
     assert dense.numpy().tolist() == [[1, 0], [0, 2]]
+
+
+def test_a_signature_with_open_dimensions_holds_in_every_call():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec(None)])
+    def total(x, y):
+        return tf.reduce_sum(x) + tf.reduce_sum(y)
+
+    for rows in (1, 2, 5, 2):
+        assert float(total(tf.ones([rows, 3]), tf.ones([rows]))) == 4 * rows
+    for wrong in (tf.ones([2, 4]), tf.ones([3]), tf.ones([2, 3], tf.float64)):
+        with pytest.raises(TypeError, match="Can not cast|cast"):
+            total(wrong, tf.ones([1]))
+    assert float(total(tf.ones([1, 3]), 2.0)) == 5
+    assert total.experimental_get_tracing_count() == 1
