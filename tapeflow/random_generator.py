@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from math import prod
+from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ class Generator:
         if is_op_determinism_enabled():
             raise RuntimeError('"from_non_deterministic_state" cannot be called when determinism is enabled.')
         alg = algorithm_number(PHILOX if alg is None else alg)
-        return cls(state=[secrets.randbits(64) - 2**63 for _ in range(_state_size(alg))], alg=alg)
+        return cls(state=[SystemRandom().getrandbits(64) - 2**63 for _ in range(_state_size(alg))], alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
+from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class SeedSource:
     def __init__(self, seed: Any, changes: bool) -> None:
         first, second = _seeds_for(None if seed is None else int(seed))
         if first is None:
-            first, second = secrets.randbelow(_LIMIT), secrets.randbelow(_LIMIT)
+            first, second = SystemRandom().randrange(_LIMIT), SystemRandom().randrange(_LIMIT)
         self._seeds = (first, second)
         self._words = random_words(self._seeds, 64) if changes else None
 

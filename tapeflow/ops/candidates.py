@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,7 +121,8 @@ def fixed_unigram_candidate_sampler(
         message = "Must provide either vocab_file or unigrams, but not both."
         raise InvalidArgumentError(None, None, message)
     if vocab_file:
-        lines = Path(vocab_file).read_text().splitlines()
+        with open(vocab_file) as file:
+            lines = file.read().splitlines()
         unigrams = [float(line.rsplit(",", 1)[-1]) for line in lines]
     weights = np.power(np.asarray(unigrams, np.float32), float(np.float32(distortion)), dtype=np.float64)
     weights = np.concatenate([np.zeros(num_reserved_ids), weights])[shard::num_shards]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import namedtuple
+from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -198,5 +198,5 @@ def sample_distorted_bounding_box(
     if seed:
         key, counter = draw("SampleDistortedBoundingBoxV2", seed, attempts)
     else:  # without a seed of its own it does not follow the global one
-        key, counter, _ = key_counter_of([secrets.randbits(31), secrets.randbits(31)])
+        key, counter, _ = key_counter_of([SystemRandom().getrandbits(31), SystemRandom().getrandbits(31)])
     return _sample(_Words(key, counter, _WORDS_PER_ATTEMPT * attempts), checked, min_object_covered, attempts)

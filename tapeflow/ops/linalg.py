@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
 
 # The package of the LAPACK library stands beside NumPy's.
-_core.set_library_path(str(Path(np.__file__).parent.parent / "scipy_openblas32" / "lib"))
+_core.set_library_path(os.path.join(os.path.dirname(np.__file__), "..", "scipy_openblas32", "lib"))
 
 
 def swapped_ends(rank: int) -> list[int]:

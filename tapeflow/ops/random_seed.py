@@ -8,10 +8,10 @@ seed of one without is its number in the graph. `set_seed` begins all streams an
 from __future__ import annotations
 
 import random
-import secrets
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from random import SystemRandom
 from threading import Lock
 from typing import Any
 
@@ -144,7 +144,7 @@ def _next_number(graph: Any) -> int:
 
 def _new_stream(first: int | None, second: int | None) -> _Stream:
     if first is None:
-        return _Stream(0, secrets.randbits(64) - 2**63, secrets.randbits(64) - 2**63)
+        return _Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
     return _Stream(0, second, first)
 
 

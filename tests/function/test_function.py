@@ -588,7 +588,7 @@ def test_a_signature_with_open_dimensions_holds_in_every_call():
     for rows in (1, 2, 5, 2):
         assert float(total(tf.ones([rows, 3]), tf.ones([rows]))) == 4 * rows
     for wrong in (tf.ones([2, 4]), tf.ones([3]), tf.ones([2, 3], tf.float64)):
-        with pytest.raises(TypeError, match="Can not cast|cast"):
+        with pytest.raises(TypeError, match="cast"):
             total(wrong, tf.ones([1]))
     assert float(total(tf.ones([1, 3]), 2.0)) == 5
     assert total.experimental_get_tracing_count() == 1
