@@ -11,10 +11,6 @@ inline bool may_be_added_to(const Tensor& total) {
   return total.unique() || (total.body()->added_aside && total.body()->references == 1);
 }
 
-// Lets a thread do `add(work)`, which adds something made of a and b to the elements at `total`'s address; a and b must
-// have their elements. False if no thread is free.
-template <class Work> bool add_aside(const Tensor& total, const Tensor& a, const Tensor& b, Work work);
-
 // The address of a total's elements; they are only for those who add to them in turn.
 void* address_of_total(const Tensor& total);
 
@@ -22,6 +18,8 @@ namespace addition {
 bool give(const Tensor& total, const Tensor& a, const Tensor& b, const AsideWork&);
 }
 
+// Lets a thread do `work()`, which adds something made of a and b to the elements at the total's address; a and b must
+// have their elements. False if no thread is free.
 template <class Work> bool add_aside(const Tensor& total, const Tensor& a, const Tensor& b, Work work) {
   static_assert(sizeof(Work) <= sizeof(AsideWork::arguments) && std::is_trivially_copyable_v<Work>);
   AsideWork aside{[](const void* arguments) { (*static_cast<const Work*>(arguments))(); }, {}};
