@@ -38,13 +38,16 @@ void accumulate(Cotangent& total, Cotangent more, const Shape& shape) {
     return;
   }
   if (total.indices) total = {densified(total, shape), Tensor()};
-  Tensor other = densified(more, shape);
-  const Tensor& t = total.values;
-  if (thread_state().recorders.empty() && !other.symbolic() && t.unique() && t.shape() == other.shape() && t.dtype() == other.dtype()) {
-    if (t.dtype() == DType::float32) return add_in_place<float>(t, other);
-    if (t.dtype() == DType::float64) return add_in_place<double>(t, other);
+  add_dense(total.values, densified(more, shape));
+}
+
+void add_dense(Tensor& total, const Tensor& more) {
+  if (thread_state().recorders.empty() && !more.symbolic() && total.unique() && total.shape() == more.shape() &&
+      total.dtype() == more.dtype()) {
+    if (total.dtype() == DType::float32) return add_in_place<float>(total, more);
+    if (total.dtype() == DType::float64) return add_in_place<double>(total, more);
   }
-  total.values = add(t, other);
+  total = add(total, more);
 }
 
 }  // namespace tapeflow

@@ -13,6 +13,8 @@ struct Cotangent {
 // total += more. Writes into `total` when nobody else holds it and nobody listens.
 void accumulate(Cotangent& total, Cotangent more, const Shape& shape);
 
+void add_dense(Tensor& total, const Tensor& more);
+
 // The dense form, for a tensor of the given shape.
 Tensor densified(const Cotangent&, const Shape& shape);
 

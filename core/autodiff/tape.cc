@@ -11,33 +11,31 @@
 
 namespace tapeflow {
 
-// One run of an operation. Behind the struct lie, in this order: the kept tensors, the dimensions of the inputs that
-// are not shaped like output 0, the input indices, the dtypes and ranks of inputs and outputs.
+// One run of an operation. Behind the struct lie, in this order: a tensor for each input and output (empty where the rule
+// does not look at it), the input indices, the dtypes and ranks of inputs and outputs, and the dimensions of the outputs
+// and of the inputs that are not shaped like output 0.
 struct Record {
   const Op* op;
   Params params;
   Location location;
   ValueIndex first_output;
   uint16_t inputs, outputs;
-  uint32_t kept_count, dims_count;
 
-  struct Kept {
-    TensorBody* body;
-    uint32_t which;  // input, or 2^16 + output
-  };
-
-  static size_t bytes(size_t inputs, size_t outputs, size_t kept, size_t dims) {
-    return sizeof(Record) + kept * sizeof(Kept) + dims * sizeof(int64_t) + inputs * sizeof(ValueIndex) +
-           (inputs + outputs) * sizeof(Form);
+  static size_t bytes_before_dims(size_t inputs, size_t outputs) {
+    size_t bytes = sizeof(Record) + (inputs + outputs) * (sizeof(Tensor) + sizeof(Form)) + inputs * sizeof(ValueIndex);
+    return (bytes + alignof(int64_t) - 1) / alignof(int64_t) * alignof(int64_t);
   }
-  Kept* kept() { return reinterpret_cast<Kept*>(this + 1); }
-  int64_t* dims() { return reinterpret_cast<int64_t*>(kept() + kept_count); }
-  ValueIndex* input() { return reinterpret_cast<ValueIndex*>(dims() + dims_count); }
+  Tensor* kept() { return reinterpret_cast<Tensor*>(this + 1); }
+  std::span<const Tensor> kept_inputs() { return {kept(), inputs}; }
+  std::span<const Tensor> kept_outputs() { return {kept() + inputs, outputs}; }
+  ValueIndex* input() { return reinterpret_cast<ValueIndex*>(kept() + inputs + outputs); }
   Form* form() { return reinterpret_cast<Form*>(input() + inputs); }
+  int64_t* dims() { return reinterpret_cast<int64_t*>(reinterpret_cast<char*>(this) + bytes_before_dims(inputs, outputs)); }
 
   void release_kept() {
-    for (uint32_t i = 0; i < kept_count; ++i) Tensor(std::exchange(kept()[i].body, nullptr));
-    params = Params();
+    for (Tensor *t = kept(), *end = t + inputs + outputs; t != end; ++t)
+      if (*t) *t = Tensor();
+    if (params.size()) params = Params();
   }
   void destroy() {
     release_kept();
@@ -47,6 +45,8 @@ struct Record {
 };
 
 namespace {
+constexpr uint8_t kUseful = 1, kSource = 2;  // what the walk back knows of a value
+
 constexpr size_t kChunkBytes = 1 << 15;
 constexpr size_t kFreeChunks = 64;
 std::vector<char*> free_chunks;
@@ -165,7 +165,7 @@ void Tape::clear() {
   chunks_.clear();
   for (char* chunk : oversized_) std::free(chunk);
   oversized_.clear();
-  chunk_used_ = 0;
+  room_ = room_end_ = nullptr;
   for (VariableBody* v : watched_) v->drop();
   watched_.clear();
   next_value_ = 0;
@@ -184,8 +184,7 @@ void Tape::reset() {
   forget(true);
 }
 
-void* Tape::allocate(size_t bytes) {
-  bytes = (bytes + 7) / 8 * 8;
+char* Tape::more_room(size_t bytes) {
   if (bytes > kChunkBytes) {
     // Rare (operations with thousands of inputs): memory of its own.
     char* chunk = static_cast<char*>(std::malloc(bytes));
@@ -193,21 +192,17 @@ void* Tape::allocate(size_t bytes) {
     oversized_.push_back(chunk);
     return chunk;
   }
-  if (chunks_.empty() || chunk_used_ + bytes > kChunkBytes) {
-    char* chunk;
-    if (free_chunks.empty()) {
-      chunk = static_cast<char*>(std::malloc(kChunkBytes));
-      if (!chunk) throw std::bad_alloc();
-    } else {
-      chunk = free_chunks.back();
-      free_chunks.pop_back();
-    }
-    chunks_.push_back(chunk);
-    chunk_used_ = 0;
+  char* chunk;
+  if (free_chunks.empty()) {
+    chunk = static_cast<char*>(std::malloc(kChunkBytes));
+    if (!chunk) throw std::bad_alloc();
+  } else {
+    chunk = free_chunks.back();
+    free_chunks.pop_back();
   }
-  void* place = chunks_.back() + chunk_used_;
-  chunk_used_ += bytes;
-  return place;
+  chunks_.push_back(chunk);
+  room_end_ = chunk + kChunkBytes;
+  return room_ = chunk;
 }
 
 void Tape::watch(const Tensor& t) {
@@ -342,62 +337,55 @@ bool is_recording() {
 
 void Tape::record(const Call& call) {
   if (paused_) return note_operation(call, Moment::paused);
+  const size_t inputs = call.in.size(), outputs = call.out.size();
   bool followed = false;
-  SmallVector<ValueIndex, 4> input;
+  size_t dims = 0;
   for (const Tensor& t : call.in) {
-    input.push_back(find_known(t));
-    followed |= is_followed(input.back());
+    followed |= is_followed(find_known(t));
+    dims += t.shape().dims().size();
   }
   if (!followed) return note_operation(call, Moment::open);
-  if (call.out.empty()) return;
-  if (explains_)
-    for (size_t i = 0; i < call.in.size(); ++i)
-      if (input[i] == kNotFollowed) input[i] = known(call.in[i]);
-  if (call.in.size() > 0xffff || call.out.size() > 0xffff)
+  if (outputs == 0) return;
+  if (inputs > 0xffff || outputs > 0xffff)
     fail(ErrorKind::unimplemented, call.name(), ": at most 65535 inputs or outputs can be recorded");
+  for (const Tensor& t : call.out) dims += t.shape().dims().size();
 
   const Op& op = call.op;
-  Keep keep = op.keep;
-  if (thread_state().stage && waits(call))
-    keep = keep_everything;
-  else if (op.keep_by_input)
-    keep = (is_followed(input[0]) ? op.keep_for[0] : 0) | (is_followed(input[1]) ? op.keep_for[1] : 0);
-  const Tensor& y = call.out[0];
-  size_t dims = 0, kept = 0;
-  SmallVector<Form, 4> form;
-  for (size_t i = 0; i < call.in.size(); ++i) {
-    const Tensor& t = call.in[i];
-    bool like_output = t.dtype() == y.dtype() && t.shape() == y.shape();
-    form.push_back({t.dtype(), like_output ? kLikeOutput : int8_t(t.rank())});
-    if (!like_output) dims += t.shape().dims().size();
-    kept += keeps_input(keep, i);
-  }
-  for (size_t i = 0; i < call.out.size(); ++i) {
-    form.push_back({call.out[i].dtype(), int8_t(call.out[i].rank())});
-    dims += call.out[i].shape().dims().size();
-    kept += keeps_output(keep, i);
-  }
-
-  Record* r = new (allocate(Record::bytes(call.in.size(), call.out.size(), kept, dims))) Record;
+  const size_t before_dims = Record::bytes_before_dims(inputs, outputs), most = before_dims + dims * sizeof(int64_t);
+  char* place = most <= size_t(room_end_ - room_) ? room_ : more_room(most);
+  Record* r = new (place) Record;
   r->op = &op;
   r->params = call.params;
   r->location = here();
   r->first_output = next_value_;
-  r->inputs = uint16_t(call.in.size());
-  r->outputs = uint16_t(call.out.size());
-  r->kept_count = uint32_t(kept);
-  r->dims_count = uint32_t(dims);
-  Record::Kept* k = r->kept();
-  int64_t* d = r->dims();
-  for (size_t i = 0; i < call.in.size(); ++i) {
-    const Tensor& t = call.in[i];
-    if (keeps_input(keep, i)) *k++ = {Tensor(t).release(), uint32_t(i)};
-    if (form[i].rank != kLikeOutput) d = std::copy(t.shape().begin(), t.shape().end(), d);
-    r->input()[i] = input[i];
+  r->inputs = uint16_t(inputs);
+  r->outputs = uint16_t(outputs);
+  ValueIndex* index = r->input();
+  for (size_t i = 0; i < inputs; ++i) {
+    index[i] = find_known(call.in[i]);
+    if (index[i] == kNotFollowed && explains_) index[i] = known(call.in[i]);
   }
-  for (size_t i = 0; i < call.out.size(); ++i) {
+
+  Keep keep = op.keep;
+  if (thread_state().stage && waits(call))
+    keep = keep_everything;
+  else if (op.keep_by_input)
+    keep = (is_followed(index[0]) ? op.keep_for[0] : 0) | (is_followed(index[1]) ? op.keep_for[1] : 0);
+  const Tensor& y = call.out[0];
+  Tensor* kept = r->kept();
+  Form* form = r->form();
+  auto* d = reinterpret_cast<int64_t*>(place + before_dims);
+  for (size_t i = 0; i < inputs; ++i) {
+    const Tensor& t = call.in[i];
+    new (kept++) Tensor(keeps_input(keep, i) ? t : Tensor());
+    bool like_output = t.dtype() == y.dtype() && t.shape() == y.shape();
+    *form++ = {t.dtype(), like_output ? kLikeOutput : int8_t(t.rank())};
+    if (!like_output) d = std::copy(t.shape().begin(), t.shape().end(), d);
+  }
+  for (size_t i = 0; i < outputs; ++i) {
     const Tensor& t = call.out[i];
-    if (keeps_output(keep, i)) *k++ = {Tensor(t).release(), uint32_t(0x10000 + i)};
+    new (kept++) Tensor(keeps_output(keep, i) ? t : Tensor());
+    *form++ = {t.dtype(), int8_t(t.rank())};
     d = std::copy(t.shape().begin(), t.shape().end(), d);
     if (differentiable.has(t.dtype()))
       follow(t, next_value_);
@@ -405,7 +393,7 @@ void Tape::record(const Call& call) {
       mark_unfollowed(t.body()->marks, kUnfollowed | kRecordOutput | next_value_);
     ++next_value_;
   }
-  std::copy(form.begin(), form.end(), r->form());
+  if (place == room_) room_ = reinterpret_cast<char*>(d);
   records_.push_back(r);
 }
 
@@ -433,7 +421,6 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   if (after_close.tape == this) after_close.detach();
   Hidden hidden(paused_ ? this : nullptr);
   // Which values lie on a path from a source.
-  constexpr uint8_t kUseful = 1, kSource = 2;
   const ValueIndex values = next_value_;
   const size_t count = records_.size();
   std::vector<uint8_t> useful = take(spare.useful);
@@ -461,10 +448,8 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   for (size_t i = count; i-- > 0;) {
     Record& r = *records_[i];
     run_rule(r, flow, useful);
-    for (int j = 0; j < r.outputs; ++j) {
-      ValueIndex y = r.first_output + ValueIndex(j);
-      if (!(useful[y] & kSource)) flow[y] = Cotangent();
-    }
+    for (ValueIndex y = r.first_output, end = y + r.outputs; y != end; ++y)
+      if (flow[y] && !(useful[y] & kSource)) flow[y] = Cotangent();
     if (!keep) r.release_kept();
   }
 
@@ -499,40 +484,39 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
     fail(ErrorKind::lookup, r.op->public_name(), ": gradient registry has no entry for: ", r.op->name,
          ". The operation has no gradient.");
 
-  SmallVector<Tensor, 4> kept_inputs, dy;
-  SmallVector<Tensor, 2> kept_outputs;
+  const ValueIndex* input = r.input();
+  const size_t inputs = r.inputs;
   SmallVector<bool, 8> wanted;
   bool any_wanted = false;
-  for (int i = 0; i < r.inputs; ++i) {
-    ValueIndex x = r.input()[i];
-    wanted.push_back(is_followed(x) && useful[x]);
+  for (size_t i = 0; i < inputs; ++i) {
+    wanted.push_back(is_followed(input[i]) && useful[input[i]]);
     any_wanted |= wanted.back();
   }
   if (!any_wanted) return;
-  kept_inputs.resize(r.inputs);
-  kept_outputs.resize(r.outputs);
-  for (uint32_t i = 0; i < r.kept_count; ++i) {
-    Record::Kept k = r.kept()[i];
-    (k.which < 0x10000 ? kept_inputs[k.which] : kept_outputs[k.which - 0x10000]) = Tensor::borrow(k.body);
-  }
-  RuleContext context{*r.op,  r.params, kept_inputs, kept_outputs, std::span<const Form>(r.form(), size_t(r.inputs + r.outputs)),
-                      r.dims(), {},       wanted,      {},           {}};
+  RuleContext context{*r.op,  r.params, r.kept_inputs(), r.kept_outputs(), {r.form(), size_t(r.inputs + r.outputs)},
+                      r.dims(), {},       wanted,          {},               {}};
+  SmallVector<Tensor, 2> dy;
   for (int j = 0; j < r.outputs; ++j) {
     ValueIndex y = r.first_output + ValueIndex(j);
     Cotangent& c = flow[y];
-    dy.push_back(c.indices ? densified(c, context.output_spec(j).shape) : c.values);
-    if (useful[y] == 1) c = Cotangent();  // the rule's dy is then the only holder of what is not needed any more
+    const bool last_use = useful[y] == kUseful;  // then the rule is the only holder
+    if (c.indices) {
+      dy.push_back(densified(c, context.output_spec(j).shape));
+      if (last_use) c = Cotangent();
+    } else {
+      dy.push_back(last_use ? std::move(c.values) : c.values);
+    }
   }
   context.given = dy;
-  context.result.resize(r.inputs);
+  context.result.resize(inputs);
   if (r.op->adds_in_place && thread_state().recorders.empty() && !thread_state().stage) {
-    context.totals.resize(r.inputs);
-    for (int i = 0; i < r.inputs; ++i) {
-      context.totals[size_t(i)] = nullptr;
-      if (!wanted[size_t(i)]) continue;
-      const Cotangent& so_far = flow[r.input()[i]];
-      bool alone = std::count(r.input(), r.input() + r.inputs, r.input()[i]) == 1;
-      if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values)) context.totals[size_t(i)] = &so_far.values;
+    context.totals.resize(inputs);
+    for (size_t i = 0; i < inputs; ++i) {
+      context.totals[i] = nullptr;
+      if (!wanted[i]) continue;
+      const Cotangent& so_far = flow[input[i]];
+      bool alone = std::count(input, input + inputs, input[i]) == 1;
+      if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values)) context.totals[i] = &so_far.values;
     }
   }
   RunFor sake(r.op, r.location, true);
@@ -542,23 +526,26 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
     r.op->vjp(context);
   context.given = {};
   dy.clear();
-  for (int i = 0; i < r.inputs; ++i) {
-    Tensor& dx = context.result[size_t(i)];
-    if (!wanted[size_t(i)] || !dx) continue;
-    Cotangent& total = flow[r.input()[i]];
-    Tensor indices = size_t(i) < context.sparse_indices.size() ? context.sparse_indices[size_t(i)] : Tensor();
-    if (!total)
-      total = {std::move(dx), std::move(indices)};
+  for (size_t i = 0; i < inputs; ++i) {
+    Tensor& dx = context.result[i];
+    if (!dx || !wanted[i]) continue;
+    Cotangent& total = flow[input[i]];
+    if (i < context.sparse_indices.size() && context.sparse_indices[i])
+      accumulate(total, {std::move(dx), std::move(context.sparse_indices[i])}, context.shape(int(i)));
+    else if (!total)
+      total.values = std::move(dx);
+    else if (!total.indices)
+      add_dense(total.values, dx);
     else
-      accumulate(total, {std::move(dx), std::move(indices)}, context.shape(i));
+      accumulate(total, {std::move(dx), Tensor()}, context.shape(int(i)));
   }
 }
 
 void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
   for (Record* r : records_) {
     size_t kept = 0;
-    for (uint32_t i = 0; i < r->kept_count; ++i)
-      if (const TensorBody* body = r->kept()[i].body) kept += size_t(body->size) * size_of(body->dtype);
+    for (const Tensor& t : std::span(r->kept(), r->inputs + r->outputs))
+      if (t) kept += t.bytes();
     see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs, {r->form() + r->inputs, r->outputs}});
   }
 }

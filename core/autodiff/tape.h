@@ -89,13 +89,13 @@ class Tape final : public Recorder, public Watcher {
   ValueIndex known(const Tensor&);  // makes it known if it is not
   ValueIndex known(VariableBody&);
   void clear();
-  void* allocate(size_t bytes);
+  char* more_room(size_t bytes);  // for the next record, where `room_` is too small
   void run_rule(Record&, std::vector<Cotangent>& cotangents, const std::vector<uint8_t>& useful);
 
   std::vector<Record*> records_;
   std::vector<char*> chunks_;  // memory of the records
   std::vector<char*> oversized_;
-  size_t chunk_used_ = 0;
+  char *room_ = nullptr, *room_end_ = nullptr;  // what is left of the last chunk
   std::vector<VariableBody*> watched_;
   ValueIndex next_value_ = 0;
   bool persistent_, watch_accessed_variables_, explains_, recording_ = false, paused_ = false, used_up_ = false;

@@ -23,8 +23,8 @@ class Watcher {
 
   ValueIndex find(const Tensor& t) const { return find(t.body()->marks, t.body()); }
   ValueIndex find(const VariableBody& v) const { return find(v.marks, &v); }
-  void follow(const Tensor& t, ValueIndex index) { follow(t.body()->marks, t.body(), index, t); }
-  void follow(VariableBody& v, ValueIndex index) { follow(v.marks, &v, index, Tensor()); }
+  void follow(const Tensor& t, ValueIndex index) { follow(t.body()->marks, t.body(), index, &t); }
+  void follow(VariableBody& v, ValueIndex index) { follow(v.marks, &v, index, nullptr); }
   // Notes where a value that is not followed is known by, if a mark is free: a followed value may take the mark.
   bool mark_unfollowed(Marks&, ValueIndex);
   void forget_all();
@@ -41,7 +41,22 @@ class Watcher {
     return marks.overflow ? find_in_table(key) : kNotFollowed;
   }
   ValueIndex find_in_table(const void* key) const;
-  void follow(Marks&, const void* key, ValueIndex, Tensor holder);
+  void follow(Marks& marks, const void* key, ValueIndex index, const Tensor* holder) {
+    if (marks.slot[0].tape == 0 && has_place())
+      marks.slot[0] = {serial_, index};
+    else
+      follow_beside_others(marks, key, index, holder);
+  }
+  void follow_beside_others(Marks&, const void* key, ValueIndex, const Tensor* holder);
+
+  // A serial's low byte is its place in the table of live watchers; a mark with any other serial is stale and may be
+  // overwritten. Watchers beyond 255 have place 255, where nothing is ever live, and use their own table.
+  static constexpr uint64_t kPlaces = 256, kNoPlace = 255;
+  bool has_place() const { return serial_ % kPlaces != kNoPlace; }
+  static uint64_t new_serial(Watcher*);
+  static void retire(uint64_t serial);
+  static uint64_t live_serial_[kPlaces];
+  static Watcher* live_watcher_[kPlaces];
 
   struct Entry {
     ValueIndex index;

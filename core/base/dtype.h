@@ -123,7 +123,9 @@ constexpr DTypes fixed_size = numbers | booleans;
 constexpr DTypes any_dtype = fixed_size | strings;
 constexpr DTypes differentiable = floating | complexes;
 
-size_t size_of(DType);
+// By number; among the gaps are TensorFlow's quantized types.
+constexpr uint8_t kElementBytes[kDTypeLimit] = {0, 4, 8, 4, 1, 2, 1, sizeof(std::string), 8, 8, 1, 1, 1, 4, 2, 2, 2, 2, 16, 2, 8, 8, 4, 8};
+constexpr size_t size_of(DType d) { return kElementBytes[int(d)]; }
 const char* name_of(DType);         // "float32", "bool"
 const char* legacy_name_of(DType);  // "float", "double", "half": the names in TensorFlow's messages
 DType real_dtype(DType);            // complex64 -> float32, others unchanged

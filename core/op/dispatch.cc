@@ -55,6 +55,30 @@ bool wait(Call& call) {
   return true;
 }
 
+// The commonest case, without the way through shape rule and kernel: a few float32 elements, shapes that agree or a scalar.
+// False if it is not that.
+bool run_small_floats(Call& call) {
+  constexpr int64_t kMost = std::min(kCheapGrain, kCostlyGrain);  // what one thread does
+  const Op& op = call.op;
+  if (!op.float_unary && !op.float_binary) return false;
+  const Tensor& a = call.in[0];
+  if (a.dtype() != DType::float32 || a.size() > kMost) return false;
+  if (op.float_unary) {
+    Tensor& y = call.out.emplace_back() = Tensor::allocate_like(a);
+    op.float_unary(a.raw(), y.mutable_raw(), a.size());
+    return true;
+  }
+  const Tensor& b = call.in[1];
+  if (b.dtype() != DType::float32 || b.size() > kMost) return false;
+  const bool same = a.shape() == b.shape();
+  if (!same && a.rank() != 0 && b.rank() != 0) return false;
+  const Tensor& larger = same || b.rank() == 0 ? a : b;
+  Tensor& y = call.out.emplace_back() = Tensor::allocate_like(larger);
+  auto loop = same ? op.float_binary->vv : b.rank() == 0 ? op.float_binary->vs : op.float_binary->sv;
+  loop(a.raw(), b.raw(), y.mutable_raw(), larger.size());
+  return true;
+}
+
 void run_kernel(Call& call, ThreadState& state, bool computed) {
   const bool elementwise = call.op.float_unary || call.op.float_binary;
   if (elementwise && !state.in_kernel && wait(call)) return;
@@ -89,7 +113,8 @@ void dispatch(Call& call) {
   ThreadState& state = thread_state();
   bool computed = true;
   for (const Tensor& t : call.in) computed &= t.computed();
-  if ((computed && !state.stage) || !staged(call, state.stage)) {
+  const bool done = computed && !state.stage ? run_small_floats(call) : staged(call, state.stage);
+  if (!done) {
     if (call.op.infer) call.op.infer(call);
     run_kernel(call, state, computed);
   }

@@ -25,7 +25,11 @@ struct Call {
   const Finish* finish = nullptr;  // for output 0; a kernel that calls it sets it to null
 
   Call(const Op& o, std::span<const Tensor> i, const Params& p) : op(o), in(i), params(p) {}
-  void returns(DType dtype, const Shape& shape) { specs.push_back({dtype, shape}); }
+  void returns(DType dtype, const Shape& shape) {
+    Spec& spec = specs.emplace_back();
+    spec.dtype = dtype;
+    spec.shape = shape;
+  }
   const char* name() const;  // the public name, for messages
 };
 

@@ -40,10 +40,6 @@ bool Params::has_tensor() const {
   return false;
 }
 
-Params::Params(std::initializer_list<Param> values) : Params(sized(0)) {
-  for (const Param& v : values) block_->values.push_back(v);
-}
-
 Shape Params::shape(int i) const {
   const Ints& dims = ints(i);
   if (dims.size() > size_t(kMaxRank))

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/dtype.h"
@@ -50,7 +51,12 @@ struct Param {
 class Params {
  public:
   Params() : block_(nullptr) {}
-  Params(std::initializer_list<Param> values);
+  template <class... V>
+    requires(sizeof...(V) > 0 && (std::is_constructible_v<Param, V> && ...))
+  Params(V&&... values) : Params(sized(sizeof...(V))) {
+    Param* at = block_->values.data();
+    ((*at++ = Param(std::forward<V>(values))), ...);
+  }
   Params(const Params& other) : block_(other.block_) {
     if (block_) ++block_->references;
   }

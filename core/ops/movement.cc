@@ -1023,6 +1023,7 @@ Tensor reverse(const Tensor& x, Ints axes) { return run(reverse_op, {x}, {Param(
 
 Tensor unbroadcast(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
+  if (shape.rank() == 0) return sum_of_all(x);
   int skip = x.rank() - shape.rank();
   Ints repeated;
   for (int i = 0; i < x.rank(); ++i)

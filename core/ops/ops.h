@@ -65,6 +65,7 @@ Ints read_ints(const Tensor&);  // the elements of an integer tensor
 
 // reduction
 Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims);
+Tensor sum_of_all(const Tensor& x);
 Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims);
 Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims);
 Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse);

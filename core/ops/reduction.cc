@@ -259,6 +259,7 @@ int64_t reduced_count(const Shape& x, const Param& axes, const char* who) {
 
 // dy brought back to x's rank, with ones for the reduced dimensions.
 Tensor with_kept_dims(const RuleContext& c, const Tensor& t) {
+  if (t.rank() == 0) return t;  // goes with any shape as it is
   const Shape x = c.shape(0);
   return reshape(t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params[0], x.rank()), true));
 }
@@ -825,6 +826,10 @@ const Op& arg_min_op = define(Op{
 }  // namespace
 
 Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims) { return run(sum_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
+Tensor sum_of_all(const Tensor& x) {
+  static const Params all_axes(Param(), Param(false));
+  return run(sum_op, {x}, all_axes);
+}
 Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims) { return run(prod_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
 Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims) { return run(max_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
 Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse) { return run(cumsum_op, {x}, {Param(axis), Param(exclusive), Param(reverse)}); }

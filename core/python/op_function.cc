@@ -1,5 +1,6 @@
 // Operations as Python callables: parses the arguments by the entry's signature and goes to the door.
 
+#include <algorithm>
 #include <cstring>
 
 #include "graph/graph.h"
@@ -14,10 +15,12 @@ struct OpFunctionObject {
   const Op* op;
   PyObject* names;  // interned argument names, then "name"
   bool keywords_only;  // as tf.raw_ops
+  bool only_tensors;   // at most kFewTensors arguments, each a tensor
 };
 PyTypeObject* op_function_type = nullptr;
 
 constexpr int kMaxArguments = 24;
+constexpr size_t kFewTensors = 3;
 
 // Sorts positional and keyword arguments into slots in the order of the signature; the last slot is `name`.
 void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords, PyObject** slot) {
@@ -146,11 +149,29 @@ PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
   return nullptr;
 }
 
+// Whether a call is the plain one: just the arguments, all tensors or variables of dtypes that are allowed.
+bool is_plain_call(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  if (!f.only_tensors || keywords || size_t(n) != f.op->arguments.size()) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    DType dtype = is_tensor(args[i]) ? tensor_of(args[i]).dtype() : is_variable(args[i]) ? variable_of(args[i]).dtype : DType::invalid;
+    if (!f.op->arguments[size_t(i)].dtypes.has(dtype)) return false;
+  }
+  return true;
+}
+
 PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   const Op& op = *f.op;
   return guarded([&]() -> PyObject* {
     Py_ssize_t n = PyVectorcall_NARGS(flagged);
+    if (is_plain_call(f, args, n, keywords)) {
+      Tensor in[kFewTensors];
+      for (Py_ssize_t i = 0; i < n; ++i) in[i] = operand(args[i]);
+      Params none;
+      Call call(op, {in, size_t(n)}, none);
+      dispatch(call);
+      return op.returns_list ? wrap_list(call.out) : wrap(std::move(call.out[0]));
+    }
     PyObject* slot[kMaxArguments] = {};
     if (f.keywords_only && n > 0) fail(ErrorKind::type, op.name, "() takes keyword arguments only");
     collect_arguments(f, args, n, keywords, slot);
@@ -330,6 +351,9 @@ PyObject* make_function(const Op& op, bool keywords_only) {
   f->call = call_op;
   f->op = &op;
   f->keywords_only = keywords_only;
+  f->only_tensors = !keywords_only && op.arguments.size() <= kFewTensors &&
+                    std::all_of(op.arguments.begin(), op.arguments.end(),
+                                [](const Argument& a) { return a.kind == Argument::Kind::tensor && a.required; });
   if (op.arguments.size() >= kMaxArguments) fail(ErrorKind::runtime, op.name, " has too many arguments");
   f->names = checked(PyTuple_New(Py_ssize_t(op.arguments.size()) + 1)).release();
   for (size_t i = 0; i <= op.arguments.size(); ++i) {

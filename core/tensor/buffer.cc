@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace tapeflow {
 namespace {
@@ -20,15 +20,13 @@ constexpr size_t kHeader = (sizeof(Buffer) + kLine - 1) / kLine * kLine;
 constexpr int kClasses = 256;
 constexpr int64_t kDefaultCacheLimit = int64_t(1) << 30;
 
+// Never destroyed: tensors may outlive static destructors.
 struct Pool {
-  std::vector<void*> free_blocks[kClasses];  // start of the raw block
+  Buffer* free_blocks[kClasses] = {};
   int64_t current = 0, peak = 0, cached = 0, limit = kDefaultCacheLimit;
   uint32_t stagger = 0;
 };
-Pool& pool() {
-  static Pool* p = new Pool;  // never destroyed: tensors may outlive static destructors
-  return *p;
-}
+constinit Pool pool;
 
 // Class c holds sizes up to class_bytes(c): 64, 80, 96, 112, 128, 160, ...
 uint32_t class_of(size_t bytes) {
@@ -57,6 +55,19 @@ void* raw_allocate(size_t usable) {
   return block;
 }
 
+Buffer* new_block(uint32_t size_class) {
+  size_t usable = class_bytes(size_class);
+  void* raw = raw_allocate(usable);
+  size_t offset = usable >= kPage ? kLine * ((pool.stagger++ * 13) % (kPage / kLine)) : 0;
+  auto* b = reinterpret_cast<Buffer*>(static_cast<char*>(raw) + offset);
+  b->owner = raw;
+  b->data = reinterpret_cast<char*>(b) + kHeader;
+  b->bytes = usable;
+  b->size_class = size_class;
+  b->release = nullptr;
+  return b;
+}
+
 void* raw_of(Buffer* b) {
   // The staggered start is kept in `owner`, unused by our own blocks.
   return b->owner;
@@ -65,35 +76,24 @@ void* raw_of(Buffer* b) {
 }  // namespace
 
 Buffer* allocate_buffer(size_t bytes) {
-  Pool& p = pool();
   uint32_t c = class_of(bytes);
-  size_t usable = class_bytes(c);
-  std::vector<void*>& blocks = p.free_blocks[c];
-  Buffer* b;
-  if (!blocks.empty()) {
-    b = static_cast<Buffer*>(blocks.back());
-    blocks.pop_back();
-    p.cached -= int64_t(usable);
+  Buffer* b = pool.free_blocks[c];
+  if (b) {
+    pool.free_blocks[c] = b->next_free;
+    pool.cached -= int64_t(b->bytes);
   } else {
-    void* raw = raw_allocate(usable);
-    size_t offset = usable >= kPage ? kLine * ((p.stagger++ * 13) % (kPage / kLine)) : 0;
-    b = reinterpret_cast<Buffer*>(static_cast<char*>(raw) + offset);
-    b->owner = raw;
-    b->data = reinterpret_cast<char*>(b) + kHeader;
-    b->bytes = usable;
-    b->size_class = c;
-    b->release = nullptr;
+    b = new_block(c);
   }
   b->references = 1;
   b->strings = false;
   b->writable = true;
-  p.current += int64_t(usable);
-  p.peak = std::max(p.peak, p.current);
+  pool.current += int64_t(b->bytes);
+  pool.peak = std::max(pool.peak, pool.current);
   return b;
 }
 
 Buffer* wrap_foreign_memory(void* data, size_t bytes, void* owner, void (*release)(void*)) {
-  return new Buffer{1, bytes, data, owner, release, 0, false, false};
+  return new Buffer{{1}, bytes, data, owner, release, 0, false, false};
 }
 
 void Buffer::destroy() {
@@ -107,30 +107,27 @@ void Buffer::destroy() {
     for (size_t i = 0; i < bytes / sizeof(std::string); ++i) text[i].~basic_string();
     bytes = class_bytes(size_class);
   }
-  Pool& p = pool();
-  p.current -= int64_t(bytes);
-  if (p.cached + int64_t(bytes) > p.limit) {
+  pool.current -= int64_t(bytes);
+  if (pool.cached + int64_t(bytes) > pool.limit) {
     std::free(raw_of(this));
     return;
   }
-  p.cached += int64_t(bytes);
-  p.free_blocks[size_class].push_back(this);
+  pool.cached += int64_t(bytes);
+  next_free = std::exchange(pool.free_blocks[size_class], this);
 }
 
-MemoryInfo memory_info() { return {pool().current, pool().peak, pool().cached}; }
-void reset_memory_peak() { pool().peak = pool().current; }
+MemoryInfo memory_info() { return {pool.current, pool.peak, pool.cached}; }
+void reset_memory_peak() { pool.peak = pool.current; }
 
 void trim_memory() {
-  for (std::vector<void*>& blocks : pool().free_blocks) {
-    for (void* b : blocks) std::free(raw_of(static_cast<Buffer*>(b)));
-    blocks.clear();
-  }
-  pool().cached = 0;
+  for (Buffer*& blocks : pool.free_blocks)
+    while (blocks) std::free(raw_of(std::exchange(blocks, blocks->next_free)));
+  pool.cached = 0;
 }
 
 void set_cache_limit(int64_t bytes) {
-  pool().limit = bytes;
-  if (pool().cached > bytes) trim_memory();
+  pool.limit = bytes;
+  if (pool.cached > bytes) trim_memory();
 }
 
 }  // namespace tapeflow

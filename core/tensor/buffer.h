@@ -8,7 +8,10 @@ namespace tapeflow {
 
 // A block of memory with a count of its holders. The header lies in front of the data, or apart for foreign memory.
 struct Buffer {
-  int64_t references;
+  union {
+    int64_t references;
+    Buffer* next_free;           // while it waits for its next use
+  };
   size_t bytes;                  // usable size
   void* data;
   void* owner;                   // foreign memory: what keeps it alive

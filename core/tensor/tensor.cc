@@ -52,28 +52,26 @@ int64_t checked_elements(const Shape& shape, size_t element_size) {
 }  // namespace
 
 Tensor Tensor::allocate(DType dtype, const Shape& shape) {
-  int64_t size = checked_elements(shape, size_of(dtype));
+  return allocate_sized(dtype, shape, checked_elements(shape, size_of(dtype)));
+}
+Tensor Tensor::allocate_like(const Tensor& t) { return allocate_sized(t.dtype(), t.shape(), t.size()); }
+
+Tensor Tensor::allocate_sized(DType dtype, const Shape& shape, int64_t size) {
+  size_t bytes = size_t(size) * size_of(dtype);
+  const bool inside = bytes <= sizeof TensorBody::small && dtype != DType::string;
+  Buffer* buffer = inside ? nullptr : allocate_buffer(bytes);
   TensorBody* body = TensorBody::create();
   body->dtype = dtype;
   body->shape = shape;
   body->size = size;
-  size_t bytes = size_t(size) * size_of(dtype);
-  if (bytes <= sizeof body->small && dtype != DType::string) {
-    body->data = body->small;
-    return Tensor(body);
-  }
-  try {
-    body->buffer = allocate_buffer(bytes);
-  } catch (...) {
-    body->destroy();
-    throw;
-  }
-  body->data = body->buffer->data;
+  if (inside) return Tensor(body);
+  body->buffer = buffer;
+  body->data = buffer->data;
   if (dtype == DType::string) {
-    body->buffer->strings = true;
-    body->buffer->bytes = bytes;
+    buffer->strings = true;
+    buffer->bytes = bytes;
     auto* text = static_cast<std::string*>(body->data);
-    for (int64_t i = 0; i < body->size; ++i) new (text + i) std::string;
+    for (int64_t i = 0; i < size; ++i) new (text + i) std::string;
   }
   return Tensor(body);
 }

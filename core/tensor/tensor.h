@@ -71,6 +71,7 @@ class Tensor {
 
   // Uninitialised elements (string elements are empty).
   static Tensor allocate(DType, const Shape&);
+  static Tensor allocate_like(const Tensor&);
   template <class T> static Tensor scalar(T value) {
     Tensor t = allocate(dtype_of<T>, Shape());
     *static_cast<T*>(t.body_->data) = value;
@@ -111,6 +112,7 @@ class Tensor {
   }
 
  private:
+  static Tensor allocate_sized(DType, const Shape&, int64_t size);
   TensorBody* body_;
 };
 
