@@ -20,6 +20,7 @@ demo: build  ## train a small model with a tape, then explain a gradient that is
 build: .venv/stamp  ## incremental build; afterwards `import tapeflow` works in this folder
 	@[ -f build/build.ninja ] || $(CMAKE) -S . -B build $(CONFIGURE) -DTAPEFLOW_MODULE_DIR=$(CURDIR)/tapeflow >/dev/null
 	@$(CMAKE) --build build -j $(JOBS)
+	@$(PYTHON) -m compileall -q tapeflow
 
 test: lint build  ## lint, unit and property tests, conformance
 	@$(PYTEST) && echo "make test: all passed" || { echo "make test: FAILED (see above)"; exit 1; }
