@@ -24,8 +24,8 @@ namespace {
 using Body = FunctionRef<void(int64_t, int64_t)>;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto spin_time = std::chrono::microseconds(40);  // about what waking a sleeping thread costs
-constexpr int64_t chunks_per_thread = 4;                   // so that a thread which starts late still finds work
+constexpr auto spin_time = std::chrono::microseconds(200);  // waking a sleeping thread costs up to 30
+constexpr int64_t chunks_per_thread = 8;                    // so that a thread which starts late still finds work
 constexpr int64_t max_chunks = 0xffff;
 
 thread_local bool inside_region = false;

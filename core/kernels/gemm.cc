@@ -119,26 +119,66 @@ void finish_rows(const Product<T>& p, int64_t first, const Finish& finish) {
   else finish(first, p.n, p.m, p.ldc);
 }
 
-// Cuts C into about `tasks` blocks, by columns as long as whole panels of the kernel remain, and makes them in
-// parallel. The cut does not change the order in which any element is summed. True if it called `finish`.
+// Where the blocks of rows begin. The caller takes blocks from the front and other threads from the back, so those in
+// between, which are made last, are smaller: then no thread waits long for another.
+class RowBlocks {
+ public:
+  RowBlocks(int64_t m, int64_t blocks) : m_(m), blocks_(blocks), threads_(thread_count()) {
+    levels_ = threads_ > 1 && blocks % threads_ == 0 ? blocks / threads_ : 0;
+    if (levels_ > most_levels) levels_ = 0;
+    if (levels_ > 0 && m * weights[levels_][levels_ - 1] < least_rows * before(blocks)) levels_ = 0;
+  }
+  int64_t start(int64_t block) const {
+    return block == blocks_ ? m_ : m_ * before(block) / before(blocks_) / row_unit * row_unit;
+  }
+
+ private:
+  static constexpr int64_t most_levels = 4, least_rows = 36, row_unit = 6;  // tiles of the kernel have as many rows
+  static constexpr int64_t weights[most_levels + 1][most_levels] = {{}, {1}, {3, 2}, {3, 2, 1}, {3, 3, 2, 1}};
+
+  int64_t before(int64_t block) const {
+    if (levels_ == 0) return block;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < block; ++i)
+      sum += weights[levels_][i < levels_ ? i : (blocks_ - 1 - i) / (threads_ - 1)];
+    return sum;
+  }
+
+  int64_t m_, blocks_, threads_, levels_;
+};
+
+// Cuts C into about `tasks` blocks and makes them in parallel. Threads share the smaller operand and each reads its own
+// part of the larger one: neighbouring blocks, which go to one thread, differ in columns if A is larger, else in rows.
+// The cut does not change the order in which any element is summed. True if it called `finish`.
 template <class T, class Multiply>
 bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
-  constexpr int64_t row_unit = 12;
-  // Whole rows are ready for what follows; each block of them copies B, which must be worth it.
-  const int64_t few = 2 * thread_count();
-  const bool by_rows = finish && p.m >= 64 * few && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10);
-  if (by_rows) tasks = few;
-  const int64_t columns = by_rows ? p.n : round_up(ceil_divide(p.n, tasks), panel);
-  const int64_t column_blocks = ceil_divide(p.n, columns);
-  const int64_t rows = round_up(ceil_divide(p.m, ceil_divide(tasks, column_blocks)), by_rows ? 2 : row_unit);
-  const int64_t row_blocks = ceil_divide(p.m, rows);
+  // Each block of rows copies B, which must be worth it.
+  const int64_t least_rows = p.transpose_b ? 128 : 96;
+  const int64_t threads = thread_count(), panels = ceil_divide(p.n, panel);
+  const bool a_is_larger = p.m >= p.n;
+  int64_t row_blocks = 1, column_blocks = 1;
+  if (finish && p.m >= 128 * threads && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10)) {
+    row_blocks = 2 * threads;  // whole rows are ready for what follows
+  } else if (a_is_larger) {
+    for (const int64_t blocks : {threads, 2 * threads, 4 * threads})
+      if (blocks <= tasks && p.m >= least_rows * blocks) row_blocks = blocks;
+    column_blocks = std::min(panels, ceil_divide(tasks, row_blocks));
+  } else {
+    column_blocks = std::min(tasks, panels);
+    row_blocks = std::min(std::max<int64_t>(1, p.m / least_rows), tasks / column_blocks);
+  }
+  const int64_t columns = round_up(ceil_divide(p.n, column_blocks), panel);
+  column_blocks = std::max<int64_t>(1, (p.n + columns / 2) / columns);  // a narrow rest belongs to the last block
+  const RowBlocks rows(p.m, row_blocks);
   const bool finishes = finish && column_blocks == 1;
   parallel_for(row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task % row_blocks * rows;
-      const int64_t column = task / row_blocks * columns;
-      const Product<T> block = p.block(row, std::min(rows, p.m - row), column, std::min(columns, p.n - column));
+      const int64_t row_block = a_is_larger ? task / column_blocks : task % row_blocks;
+      const int64_t column_block = a_is_larger ? task % column_blocks : task / row_blocks;
+      const int64_t row = rows.start(row_block), column = column_block * columns;
+      const int64_t width = column_block + 1 == column_blocks ? p.n - column : columns;
+      const Product<T> block = p.block(row, rows.start(row_block + 1) - row, column, width);
       multiply(block);
       if (finishes) finish_rows(block, row * p.ldc, *finish);
     }
@@ -221,19 +261,19 @@ bool gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, 
   auto multiply_one = [&](int64_t i) {
     gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
   };
-  const int64_t work = m * n * k + 4 * (m * k + k * n + m * n);
+  const int64_t work = std::max<int64_t>(1, m * n * k + 4 * (m * k + k * n + m * n));
   if (batch < thread_count()) {  // the products themselves may use the threads
     for (int64_t i = 0; i < batch; ++i) multiply_one(i);
     return false;
   }
   const bool finishes = finish && ldc == n && stride_c == m * n;
-  parallel_for(batch, std::max<int64_t>(1, cost_worth_threads / 2 / std::max<int64_t>(work, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   multiply_one(i);
-                   if (finishes) (*finish)(i * stride_c, m * n, 1, 0);
-                 }
-               });
+  const int64_t grain = batch * work < cost_worth_threads ? batch : std::max<int64_t>(1, cost_of_a_task / work);
+  parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      multiply_one(i);
+      if (finishes) (*finish)(i * stride_c, m * n, 1, 0);
+    }
+  });
   return finishes;
 }
 

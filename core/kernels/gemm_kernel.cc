@@ -339,23 +339,56 @@ template <class T>
   }
 }
 
+// C = Xᵀ, or C += Xᵀ, for m x n elements of C; rows of X are `step` apart and may be read up to whole vectors.
+template <class T>
+void put_transposed(int64_t m, int64_t n, const T* x, int64_t step, T* c, int64_t ldc, bool accumulate) {
+  for (int64_t j = 0; j < n; j += lanes<T>) {
+    const int64_t columns = least(lanes<T>, n - j);
+    const Part<T> part(columns);
+    for (int64_t i = 0; i < m; i += lanes<T>) {
+      Vector<T> square[lanes<T>];
+      for (int r = 0; r < lanes<T>; ++r) square[r] = r < columns ? load(x + (j + r) * step + i) : Vector<T>{};
+      transpose_square<T>(square);
+      for (int64_t r = 0; r < least(lanes<T>, m - i); ++r) {
+        T* target = c + (i + r) * ldc + j;
+        part.store(target, accumulate ? square[r] + part.load(target) : square[r]);
+      }
+    }
+  }
+}
+
 // For a transposed A and few columns: the rows of A fill the vectors instead, and blocks of C come out transposed.
 template <class T>
 [[gnu::noinline]] void multiply_narrow(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, Strided<T> b, T* c,
                                        int64_t ldc, bool accumulate) {
   constexpr int64_t block = 2 * lanes<T>;
   alignas(64) T transposed[lanes<T> * block];
-  const Part<T> columns(n);
   for (int64_t i = 0; i < m; i += block) {
     const int64_t rows = least(block, m - i);
     multiply_panel<T>(n, rows, k, b, a + i, lda, transposed, block, false, nullptr);
-    for (int64_t r = 0; r < rows; r += lanes<T>) {
-      Vector<T> square[lanes<T>];
-      for (int j = 0; j < lanes<T>; ++j) square[j] = j < n ? load(transposed + j * block + r) : Vector<T>{};
-      transpose_square<T>(square);
-      for (int64_t q = 0; q < least(lanes<T>, rows - r); ++q) {
-        T* x = c + (i + r + q) * ldc;
-        columns.store(x, accumulate ? square[q] + columns.load(x) : square[q]);
+    put_transposed(rows, n, transposed, block, c + i * ldc, ldc, accumulate);
+  }
+}
+
+// For a transposed B that is larger than A: A is packed instead, and blocks of C come out transposed.
+template <class T>
+[[gnu::noinline]] void multiply_turned(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                                       int64_t ldb, T* c, int64_t ldc, bool accumulate) {
+  constexpr int64_t block = 4 * lanes<T>;
+  alignas(64) T panel[panel_depth * panel_width<T>];
+  alignas(64) T transposed[block * panel_width<T>];
+  const int64_t depths = ceil_divide(k, panel_depth);
+  for (int64_t i = 0; i < m; i += panel_width<T>) {
+    const int64_t rows = least(panel_width<T>, m - i);
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = k * d / depths;
+      const int64_t depth = k * (d + 1) / depths - p;
+      pack_columns(depth, rows, a + i * lda + p, lda, panel);
+      for (int64_t j = 0; j < n; j += block) {
+        const int64_t columns = least(block, n - j);
+        multiply_panel<T>(columns, rows, depth, {b + j * ldb + p, ldb, 1}, panel, panel_width<T>, transposed,
+                          panel_width<T>, false, nullptr);
+        put_transposed(rows, columns, transposed, panel_width<T>, c + i * ldc + j, ldc, accumulate || d > 0);
       }
     }
   }
@@ -429,6 +462,17 @@ void multiply_by_dots(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, 
   }
 }
 
+// Compares the ways to multiply by a transposed B, in multiplications: whole vectors of columns or of rows are made, and
+// transposing an element costs as much as a few multiplications.
+template <class T>
+bool turning_pays(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t transposing = 2 * (lanes<T> >= 16 ? 4 : lanes<T> >= 8 ? 3 : lanes<T> >= 4 ? 2 : 1);
+  const int64_t depths = ceil_divide(k, panel_depth);
+  const int64_t packing_b = m * ceil_divide(n, lanes<T>) * lanes<T> * k + transposing * n * k;
+  const int64_t packing_a = n * ceil_divide(m, lanes<T>) * lanes<T> * k + transposing * (m * k + m * n * depths);
+  return packing_a < packing_b;
+}
+
 template <class T>
 void multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
               int64_t ldb, T* c, int64_t ldc, bool accumulate) {
@@ -449,6 +493,9 @@ void multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t 
     if (direct) return multiply_direct(m, n, k, a_strided, b, ldb, c, ldc, accumulate);
   } else if (m <= most_rows_by_dots && a_strided.step == 1) {
     return multiply_by_dots(m, n, k, a, a_strided.row, b, ldb, c, ldc, accumulate);
+  }
+  if (transpose_b && !transpose_a && turning_pays<T>(m, n, k)) {
+    return multiply_turned(m, n, k, a, lda, b, ldb, c, ldc, accumulate);
   }
   multiply_packed(transpose_b, m, n, k, a_strided, b, ldb, c, ldc, accumulate);
 }

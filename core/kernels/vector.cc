@@ -2,6 +2,7 @@
 #include "kernels/vector.h"
 
 #include "base/instruction_set.h"
+#include "kernels/copy.h"
 
 namespace tapeflow {
 
@@ -10,6 +11,7 @@ namespace tapeflow {
   extern const VectorKernels<float> float_kernels;  \
   extern const VectorKernels<double> double_kernels; \
   extern const ConversionKernels conversions;       \
+  extern const CopyRuns copy_kernel;                \
   }
 TAPEFLOW_DECLARE_TABLES(baseline)
 #if defined(__x86_64__)
@@ -25,16 +27,17 @@ struct Tables {
   const VectorKernels<float>* float_kernels;
   const VectorKernels<double>* double_kernels;
   const ConversionKernels* conversions;
+  CopyRuns copy_runs;
 };
 
 Tables choose() {
 #if defined(__x86_64__)
   if (instruction_set() == InstructionSet::avx512)
-    return {"avx512", &avx512::float_kernels, &avx512::double_kernels, &avx512::conversions};
+    return {"avx512", &avx512::float_kernels, &avx512::double_kernels, &avx512::conversions, avx512::copy_kernel};
   if (instruction_set() == InstructionSet::avx2)
-    return {"avx2", &avx2::float_kernels, &avx2::double_kernels, &avx2::conversions};
+    return {"avx2", &avx2::float_kernels, &avx2::double_kernels, &avx2::conversions, avx2::copy_kernel};
 #endif
-  return {"baseline", &baseline::float_kernels, &baseline::double_kernels, &baseline::conversions};
+  return {"baseline", &baseline::float_kernels, &baseline::double_kernels, &baseline::conversions, baseline::copy_kernel};
 }
 
 const Tables& tables() {
@@ -55,6 +58,10 @@ const VectorKernels<double>& vector_kernels<double>() {
 }
 
 const ConversionKernels& conversion_kernels() { return *tables().conversions; }
+
+void copy_runs(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t bytes, int64_t rows) {
+  tables().copy_runs(from, from_step, to, to_step, bytes, rows);
+}
 
 const char* vector_isa() { return tables().isa; }
 

@@ -1,6 +1,7 @@
 // The vector kernels for one instruction set: loops over arrays around the functions of vector_math.h.
-// Compiled once per set with -DTAPEFLOW_ISA=<name>. Nothing here has external linkage but the three tables, so that
+// Compiled once per set with -DTAPEFLOW_ISA=<name>. Nothing here has external linkage but the tables, so that
 // no function compiled for a newer machine can be linked into code that runs on an older one.
+#include "kernels/copy.h"
 #include "kernels/vector.h"
 #include "kernels/vector_math.h"
 
@@ -544,7 +545,45 @@ void float_to_half(const float* __restrict x, uint16_t* __restrict y, int64_t n)
   for (; i < n; ++i) y[i] = half_from_float(x[i]);
 }
 
+// ---- Copies ---------------------------------------------------------------------------------------------------------
+
+// Runs of at least `width` bytes; the last piece of a run may overlap the one before it.
+template <int64_t width>
+void copy_pieces(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t bytes, int64_t rows) {
+  typedef char Piece __attribute__((vector_size(width)));
+  const auto copy = [&](int64_t at) {
+    Piece piece;
+    std::memcpy(&piece, from + at, width);
+    std::memcpy(to + at, &piece, width);
+  };
+  for (; rows > 0; --rows, from += from_step, to += to_step) {
+    int64_t at = 0;
+    for (; at <= bytes - 4 * width; at += 4 * width)
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < 4; ++i) copy(at + i * width);
+    for (; at < bytes - width; at += width) copy(at);
+    if (at < bytes) copy(bytes - width);
+  }
+}
+
+void copy_runs(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t bytes, int64_t rows) {
+  constexpr int64_t most = 4096;  // from here on memcpy knows better
+  const char* source = static_cast<const char*>(from);
+  char* target = static_cast<char*>(to);
+  if (bytes > most || bytes < 8)
+    for (; rows > 0; --rows, source += from_step, target += to_step) std::memcpy(target, source, size_t(bytes));
+  else if (bytes >= int64_t(vector_bytes))
+    copy_pieces<vector_bytes>(source, from_step, target, to_step, bytes, rows);
+  else if (bytes >= 16)
+    copy_pieces<16>(source, from_step, target, to_step, bytes, rows);
+  else
+    copy_pieces<8>(source, from_step, target, to_step, bytes, rows);
+}
+
 }  // namespace
+
+extern const CopyRuns copy_kernel;
+constinit const CopyRuns copy_kernel = copy_runs;
 
 extern const VectorKernels<float> float_kernels;
 extern const VectorKernels<double> double_kernels;

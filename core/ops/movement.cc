@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "ops/elements.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -17,6 +18,16 @@ template <class T> T* offset(T* p, int64_t elements, size_t size) {
 }
 
 // Copies `rows` runs of `length` elements, whose starts are from_step and to_step elements apart.
+template <class T> void copy_lines(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t length, int64_t rows) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    constexpr int64_t size = sizeof(T);
+    copy_runs(from, from_step * size, to, to_step * size, length * size, rows);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) std::copy(from + r * from_step, from + r * from_step + length, to + r * to_step);
+  }
+}
+
+// The same for any dtype, on several threads.
 void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_t to_step, int64_t length, int64_t rows) {
   if (length == 0) return;
   by_size(d, [&]<class T>(T*) {
@@ -25,11 +36,8 @@ void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_t to_st
     parallel_for(rows, std::max<int64_t>(1, kCopyGrain / length), [&](int64_t begin, int64_t end) {
       if (length == 1) {
         for (int64_t r = begin; r < end; ++r) to[r * to_step] = from[r * from_step];
-      } else if (length < 8) {
-        for (int64_t r = begin; r < end; ++r)
-          for (int64_t i = 0; i < length; ++i) to[r * to_step + i] = from[r * from_step + i];
       } else {
-        for (int64_t r = begin; r < end; ++r) std::copy(from + r * from_step, from + r * from_step + length, to + r * to_step);
+        copy_lines(from + begin * from_step, from_step, to + begin * to_step, to_step, length, end - begin);
       }
     });
   });
@@ -356,6 +364,8 @@ template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, c
       if (row_step == 1 && column_step != 1) {
         for (int64_t c = 0; c < columns; c += kBlock)
           transpose_block(from + c * column_step, column_step, to + c, columns, height, std::min(kBlock, columns - c));
+      } else if (column_step == 1) {
+        copy_lines(from, row_step, to, columns, columns, height);
       } else {
         for (int64_t r = 0; r < height; ++r) copy_line(from + r * row_step, column_step, to + r * columns, columns);
       }
