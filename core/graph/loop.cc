@@ -173,14 +173,14 @@ std::vector<size_t> Loop::unreached_variables(const Halves& halves) const {
   return result;
 }
 
-std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in) const {
+std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
   std::vector<Tensor> state(in.begin(), in.begin() + std::ptrdiff_t(body_->inputs.size()));
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     {
       PauseRecording unheard;
       if (!is_true(call_graph(condition_, state)[0])) break;
     }
-    std::vector<Tensor> next = call_graph(body_, state);
+    std::vector<Tensor> next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
     std::move(next.begin(), next.end(), state.begin());
   }
   state.resize(variables_);

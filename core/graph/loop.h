@@ -28,12 +28,13 @@ class Loop {
     int64_t rounds = 0;
     std::vector<Tensor> residuals;   // an empty handle stands for an input that is the same in every round
     std::vector<int64_t> positions;  // where lists were written
+    std::vector<Tensor> variables;   // their values before the run, for one that is repeated
     std::vector<Shape> unreached;    // shapes of variables that have a cotangent which goes no further
   };
   // The last values of the loop variables; no recorder hears of the rounds. A history has its sources set.
   std::vector<Tensor> run(std::span<const Tensor> in, History* = nullptr) const;
-  // The same; recorders hear of every round.
-  std::vector<Tensor> run_heard(std::span<const Tensor> in) const;
+  // The same; recorders hear of every round, and of readings of variables that they follow (Replay).
+  std::vector<Tensor> run_heard(std::span<const Tensor> in, bool reads_followed) const;
   // The cotangents of the inputs and then of the variables among the sources, from those of the loop variables' last
   // values, which are `y`. Empty handles where nothing flows.
   std::vector<Tensor> walk_back(const History&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const;
