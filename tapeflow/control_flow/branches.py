@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.control_flow.tracing import FuncGraph, building, share_captures
+from tapeflow.control_flow.tracing import FuncGraph, building_inside, share_captures
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
-from tapeflow.ops.debugging import Assert
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
+
+_EXCLUSIVE = "case: Input error: More than one condition evaluated as True but exclusive=True."
+_NONE_HOLDS = "case: Input error: None of conditions evaluated as True."
 
 
 def _require_callable(function: Any, what: str) -> None:
@@ -50,7 +52,7 @@ def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: 
 def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, list[bool]]:
     """The graph of a branch, what the function returned with tensors for its leaves, and which leaves are not None."""
     graph = FuncGraph(outer)
-    with building(graph):
+    with building_inside(graph):
         result = function()
         leaves = nest.flatten(result, expand_composites=True)
         tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
@@ -124,6 +126,9 @@ def case(
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
     pairs = [(p.deref() if hasattr(p, "deref") else p, function) for p, function in pairs]
+    for pred, _ in pairs:
+        if _core.is_tensor(pred) and pred.dtype.name != "bool":
+            raise TypeError(f"case: pred must be Tensor of type bool; got dtype {pred.dtype.name}")
     for _, function in pairs:
         _require_callable(function, "pred_fn_pairs")
     if default is not None:
@@ -132,12 +137,14 @@ def case(
         return _staged_case(pairs, default, exclusive)
     truths = [bool(p) for p, _ in pairs]
     if exclusive and sum(truths) > 1:
-        raise InvalidArgumentError(None, None, "case: More than one condition evaluated as True but exclusive=True.")
+        raise InvalidArgumentError(
+            None, None, "case: Input error: exclusive=True: more than 1 conditions evaluated as True."
+        )
     for holds, (_, function) in zip(truths, pairs):
         if holds:
             return function()
     if default is None:
-        raise InvalidArgumentError(None, None, "case: Input error: None of conditions evaluated as True")
+        raise InvalidArgumentError(None, None, _NONE_HOLDS)
     return default()
 
 
@@ -145,11 +152,10 @@ def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive:
     truths = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
     if exclusive:
         count = primitives.Sum(primitives.Cast(truths, "int32"))
-        text = "case: More than one condition evaluated as True but exclusive=True."
-        Assert(primitives.LessEqual(count, 1), [text, truths])
+        truths = _core.required(truths, primitives.LessEqual(count, 1), _EXCLUSIVE)
     functions = [function for _, function in pairs]
     if default is None:
-        Assert(primitives.Any(truths), ["case: Input error: None of conditions evaluated as True:", truths])
+        truths = _core.required(truths, primitives.Any(truths), _NONE_HOLDS)
         default = functions[-1]
     number = primitives.ArgMax(primitives.Cast(truths, "int32"), 0)
     number = primitives.SelectV2(primitives.Any(truths), number, primitives.Cast(len(functions), "int64"))

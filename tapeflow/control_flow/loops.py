@@ -49,19 +49,73 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if isinstance(loop_vars, list | tuple | dict) and not loop_vars:
         raise ValueError("'loop_vars' must be provided: No loop variables provided.")
+    limit = _checked_limit(maximum_iterations)
     if _core.is_tracing():
-        values = _staged_loop(cond, body, list(loop_vars), shape_invariants, maximum_iterations)
-        return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
-    values = nest.map_structure(_as_value, list(loop_vars))
-    limit = None if maximum_iterations is None else int(maximum_iterations)
+        values = _staged_loop(cond, body, list(loop_vars), shape_invariants, limit)
+        if not back_prop:
+            values = nest.map_structure(_without_gradient, values)
+    else:
+        values = _eager_loop(cond, body, list(loop_vars), limit)
+    return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
+
+
+def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any) -> list[Any]:
+    values = nest.map_structure(_as_value, values)
+    limit = None if limit is None else int(limit)
     single = len(values) == 1
+    plain = all(isinstance(x, _core.Tensor) for x in values)
     rounds = 0
     while (limit is None or rounds < limit) and bool(cond(*values)):
         result = _as_list(body(*values), single)
-        nest.assert_same_structure(values, result, check_types=False)
-        values = nest.map_structure(_as_value, result)
+        if not (plain and len(result) == len(values) and all(isinstance(x, _core.Tensor) for x in result)):
+            nest.assert_same_structure(values, result, check_types=False)
+            result = nest.map_structure(_as_value, result)
+        values = result
         rounds += 1
-    return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
+    return values
+
+
+def _checked_limit(limit: Any) -> Any:
+    if isinstance(limit, float):
+        raise TypeError(f"while_loop: maximum_iterations: Expected int32, but got {limit} of type 'float'.")
+    if _core.is_tensor(limit) and limit.shape.rank not in (0, None):
+        raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.shape}")
+    return limit
+
+
+def _without_gradient(value: Any) -> Any:
+    return primitives.StopGradient(value) if isinstance(value, _core.Tensor) else value
+
+
+@public("compat.v1.while_loop")
+def while_loop_v1(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """`tf.while_loop`; the value of a single loop variable comes bare unless `return_same_structure`.
+
+    >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
+    16
+    """
+    last = while_loop(
+        cond,
+        body,
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        swap_memory,
+        maximum_iterations,
+    )
+    return last[0] if len(last) == 1 and not return_same_structure else last
 
 
 def _like_tuple(loop_vars: Any, values: list[Any]) -> Any:
@@ -98,7 +152,7 @@ def _staged_loop(
         for variable in changing.values():
             graph.read_itself(variable)
     captures = share_captures(outer, [holds, after])
-    found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else int(limit))
+    found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else max(int(limit), 0))
     return _packed(result, found)
 
 
@@ -202,7 +256,7 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
         if value is None:
             continue
         if isinstance(value, TensorArray):
-            shapes.append(value.buffer_shape())
+            shapes += value._buffer_shapes()
         elif isinstance(value, CompositeTensor):
             if isinstance(invariant, TensorShape):
                 invariant = value._shape_invariant_to_type_spec(invariant)
