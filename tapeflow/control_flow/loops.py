@@ -61,18 +61,28 @@ def while_loop(
 
 def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any) -> list[Any]:
     values = nest.map_structure(_as_value, values)
-    limit = None if limit is None else int(limit)
-    single = len(values) == 1
-    plain = all(isinstance(x, _core.Tensor) for x in values)
+    limit = float("inf") if limit is None else int(limit)
+    count = len(values)
+    plain = _are_tensors(values)
     rounds = 0
-    while (limit is None or rounds < limit) and bool(cond(*values)):
-        result = _as_list(body(*values), single)
-        if not (plain and len(result) == len(values) and all(isinstance(x, _core.Tensor) for x in result)):
-            nest.assert_same_structure(values, result, check_types=False)
-            result = nest.map_structure(_as_value, result)
-        values = result
+    while rounds < limit and cond(*values):
+        result = body(*values)
         rounds += 1
-    return values
+        if plain and type(result) in (tuple, list) and len(result) == count and _are_tensors(result):
+            values = result
+            continue
+        result = _as_list(result, count == 1)
+        nest.assert_same_structure(list(values), result, check_types=False)
+        values = nest.map_structure(_as_value, result)
+        plain = _are_tensors(values)
+    return list(values)
+
+
+def _are_tensors(values: Any) -> bool:
+    for value in values:  # noqa: SIM110 - this runs in every round
+        if not isinstance(value, _core.Tensor):
+            return False
+    return True
 
 
 def _checked_limit(limit: Any) -> Any:

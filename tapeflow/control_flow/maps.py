@@ -190,11 +190,15 @@ def map_fn(
     if signature is None:
         nest.assert_same_structure(elems, results[0])
     results = [_as_tensors(result) for result in results]
-    for result in results:
-        _check_dtypes([result] if isinstance(result, _core.Tensor) else nest.flatten(result), expected)
-        if infer_shape:
-            _check_like(results[0], result, "map_fn")
-    return _stacked(results)
+    _check_dtypes(nest.flatten(results[0]), expected)
+    try:
+        return _stacked(results)
+    except (ValueError, TypeError, InvalidArgumentError):
+        for result in results:
+            _check_dtypes(nest.flatten(result), expected)
+            if infer_shape:
+                _check_like(results[0], result, "map_fn")
+        raise
 
 
 @public("scan")
@@ -220,9 +224,13 @@ def scan(
     kept = values if initializer is None else values[1:]
     if not kept:
         return nest.map_structure(lambda x: zeros([0, *x.shape], x.dtype), values[0])
-    for value in kept:
-        _check_like(values[0], value, "scan")
-    return _stacked(kept[::-1] if reverse else kept)
+    _check_like(values[0], kept[0], "scan")
+    try:
+        return _stacked(kept[::-1] if reverse else kept)
+    except (ValueError, TypeError, InvalidArgumentError):
+        for value in kept:
+            _check_like(values[0], value, "scan")
+        raise
 
 
 def _with_gradient(result: Any, yes: bool) -> Any:
@@ -231,8 +239,6 @@ def _with_gradient(result: Any, yes: bool) -> Any:
 
 def _check_like(first: Any, value: Any, who: str) -> None:
     """Raises the errors of a TensorArray to which tensors of another dtype or shape are written."""
-    if isinstance(first, _core.Tensor) and first.dtype is value.dtype and first.shape == value.shape:
-        return
     for one, two in zip(nest.flatten(first), nest.flatten(value)):
         if one.dtype != two.dtype:
             text = f"{who}: TensorArray dtype is {one.dtype.name} but Op is trying to write dtype {two.dtype.name}"
