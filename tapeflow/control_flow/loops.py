@@ -73,6 +73,8 @@ def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list
             continue
         result = _as_list(result, count == 1)
         nest.assert_same_structure(list(values), result, check_types=False)
+        if plain and any(x is None for x in nest.flatten(result)):
+            raise ValueError("while_loop: Attempt to convert a value (None) with an unsupported type to a Tensor.")
         values = nest.map_structure(_as_value, result)
         plain = _are_tensors(values)
     return list(values)
@@ -110,14 +112,22 @@ def while_loop_v1(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """`tf.while_loop`; the value of a single loop variable comes bare unless `return_same_structure`.
+    """`tf.while_loop`; a single loop variable that the body returns bare comes bare unless `return_same_structure`.
 
     >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
     16
     """
+    bare = _core.is_tracing()
+
+    def step(*values: Any) -> Any:
+        nonlocal bare
+        result = body(*values)
+        bare = bare or not isinstance(result, list | tuple)
+        return result
+
     last = while_loop(
         cond,
-        body,
+        step if callable(body) else body,
         loop_vars,
         shape_invariants,
         parallel_iterations,
@@ -125,7 +135,7 @@ def while_loop_v1(
         swap_memory,
         maximum_iterations,
     )
-    return last[0] if len(last) == 1 and not return_same_structure else last
+    return last[0] if len(last) == 1 and bare and not return_same_structure else last
 
 
 def _like_tuple(loop_vars: Any, values: list[Any]) -> Any:
@@ -237,7 +247,7 @@ def _covering(start: Any, shape: TensorShape, after: Any) -> TensorShape:
     """The shape of a loop variable, or one that also covers what a round gives when that is not known yet."""
     if after.dtype != start.dtype:
         raise TypeError(
-            f"Loop var {_name(start)} enters the loop with type {start.dtype!r} but has type {after.dtype!r} after 1 "
+            f"Loop var {_name(start)} enters the loop with type {start.dtype} but has type {after.dtype} after 1 "
             f"iteration. {_name(start)} type should remain constant."
         )
     if not shape.is_compatible_with(after.shape):

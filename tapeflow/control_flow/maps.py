@@ -125,7 +125,7 @@ def _staged_run(
         nest.assert_same_structure(value, result, check_types=False)
         for old, new in zip(leaves, nest.flatten(result)):
             if old.dtype != new.dtype:
-                text = f"enters the loop with type {old.dtype!r} but has type {new.dtype!r} after 1 iteration."
+                text = f"enters the loop with type {old.dtype} but has type {new.dtype} after 1 iteration."
                 raise TypeError(f"{who}: the value {text}")
         return done + 1, result, [a.write(place, x) for a, x in zip(arrays, nest.flatten(result))]
 
@@ -142,7 +142,10 @@ def _expected_dtypes(elems: Any, signature: Any) -> list[Any]:
 
 def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
     if len(tensors) != len(expected):
-        raise ValueError(f"map_fn: fn must return {len(expected)} tensors; got {len(tensors)}")
+        raise ValueError(
+            f"map_fn: The two structures don't have the same nested structure: fn must return {len(expected)} tensors; "
+            f"got {len(tensors)}"
+        )
     for tensor, wanted in zip(tensors, expected):
         if tensor.dtype != wanted:
             raise InvalidArgumentError(

@@ -225,7 +225,11 @@ class TensorArray:
                 f"{tensor.dtype.name}",
             )
         if not self._element_shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._element_shape})")
+            if _core.is_tracing():
+                text = f"Inconsistent shapes: saw {tensor.shape} but expected {self._element_shape}"
+            else:
+                text = f"Incompatible shape for value ({tensor.shape}), expected ({self._element_shape})"
+            raise ValueError(f"TensorArray.write: {text}")
         if isinstance(index, _core.Variable):
             index = convert_to_tensor(index)
         if self._waits_for(index):
@@ -268,7 +272,9 @@ class TensorArray:
         tensor = self._tensors[index]
         if tensor is None:
             if not self._element_shape.is_fully_defined():
-                text = f"TensorArray.read: Could not read index {index}: nothing was written there."
+                text = (
+                    f"TensorArray.read: Could not read index {index}: it is uninitialized, and element_shape not known."
+                )
                 raise InvalidArgumentError(None, None, text) if _core.is_tracing() else ValueError(text)
             tensor = zeros(self._element_shape, self._dtype)
         return tensor

@@ -111,6 +111,11 @@ def test_what_a_round_may_not_change(run):
     assert run(loop(lambda x: tf.concat([x, x], 0), one, shape_invariants=open_shape)).tolist() == [1] * 8
 
 
+def test_a_value_does_not_become_none():
+    with pytest.raises(ValueError, match="None"):
+        tf.while_loop(lambda i, _: i < 3, lambda i, _: (i + 1, None), (tf.constant(0), tf.constant(1)))
+
+
 @pytest.mark.parametrize("loop", ["while_loop", "map_fn", "scan", "foldl", "foldr"])
 def test_back_prop_false_in_a_graph(loop):
     def program(x):
@@ -174,6 +179,33 @@ def test_gradients_of_what_was_not_taken(run):
     same(run(program), [6, 0])
 
 
+def test_branches_of_tensorflow_1():
+    v1 = tf.compat.v1
+    one, two = (lambda: [tf.constant(1)]), (lambda: [tf.constant(2)])
+    assert v1.cond(tf.constant(True), one, two).numpy() == 1
+    assert [t.numpy() for t in v1.cond(tf.constant(True), one, two, strict=True)] == [1]
+    assert v1.cond(tf.constant(False), fn1=one, fn2=two).numpy() == 2
+    assert v1.case([(tf.constant(False), one)], default=two).numpy() == 2
+    assert [t.numpy() for t in tf.function(lambda: v1.cond(tf.constant(True), one, two))()] == [1]
+    with pytest.raises(TypeError, match="'true_fn' and 'fn1' may not be set simultaneously"):
+        v1.cond(tf.constant(True), one, two, fn1=one)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tf.cond(tf.constant(True), lambda: 1), "'false_fn' argument required"),
+        (lambda: tf.cond(tf.constant(True), lambda: 1, 2), "'false_fn' must be callable"),
+        (lambda: tf.case(3), "'pred_fn_pairs' must be a list, tuple, or dict"),
+        (lambda: tf.switch_case(tf.constant(0), 3), "'branch_fns' must be a list, tuple, or dict"),
+        (lambda: tf.switch_case(tf.constant(0), {"a": lambda: 1}), "key must be a Python `int`"),
+    ],
+)
+def test_what_is_no_branch(call, text):
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
 # ---- maps and folds
 
 
@@ -181,6 +213,15 @@ def test_gradients_of_what_was_not_taken(run):
 def test_scan_of_nothing(run):
     found = run(lambda: tf.scan(lambda a, x: a + x, tf.zeros([0, 2]), initializer=tf.zeros([2])))
     assert found.shape == (0, 2)
+
+
+@EVERYWHERE
+def test_rows_of_a_sparse_tensor(run):
+    def program():
+        x = tf.sparse.from_dense([[1, 0], [3, 2]])
+        return tf.map_fn(lambda row: tf.sparse.to_dense(row) * 2, x, fn_output_signature=tf.int32)
+
+    assert run(program).tolist() == [[2, 0], [6, 4]]
 
 
 def test_results_that_change():
