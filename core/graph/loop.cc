@@ -87,6 +87,7 @@ void Loop::find_writes() {
     first_output_.push_back(wanted.size());
     auto& writes = writes_.emplace_back();
     if (v != body.inputs[k] || chain.empty() || body.values[v].tensor.dtype() == DType::string) {
+      lists_grow_ |= !chain.empty() && !body.values[body.inputs[k]].tensor.shape().fully_known();
       wanted.push_back(body.outputs[k]);
       continue;
     }

@@ -57,7 +57,7 @@ class Loop {
   Trimmed holds_, round_;
   std::vector<std::vector<bool>> writes_;  // per variable, per write in a round: whether the list may grow
   std::vector<size_t> first_output_;       // per variable, of `round_`
-  bool lists_grow_ = false;                // a list that grows is also read: no plan fits two rounds
+  bool lists_grow_ = false;                // a list that grows goes through the graph of a round: no plan fits two rounds
 };
 
 // In a round, the gradient of x[i] is one row: sets it, if the rule in question is that.

@@ -224,6 +224,9 @@ def switch_case(
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
     if not branch_index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype}")
+    if branch_index.shape.rank not in (0, None):
+        text = f"switch_case: branch_index must be a scalar, but it has shape {branch_index.shape}"
+        raise InvalidArgumentError(None, None, text)
     if not isinstance(branch_fns, Mapping | Sequence):
         raise TypeError(f"'branch_fns' must be a list, tuple, or dict; got {type(branch_fns)}")
     if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple)):

@@ -33,7 +33,7 @@ class UnevenRows(NamedTuple):
         """The list with `value` at `index`."""
         flat = primitives.Reshape(value, [-1])
         width = primitives.Maximum(_width(self.rows), primitives.Shape(flat, int32)[0])
-        rows = _core.list_set(_resized(self.rows, self.length(), width), index, _filled(flat, width), growing)
+        rows = _core.list_set(_widened(self.rows, width), index, _filled(flat, width), growing)
         return UnevenRows(rows, _core.list_set(self.shapes, index, _shape_row(value), growing))
 
     def element(self, index: Any) -> Any:
@@ -84,7 +84,7 @@ class UnevenRows(NamedTuple):
             indices = _core.required(indices, primitives.LessEqual(last, length), text)
         width = primitives.Maximum(_width(self.rows), _width(given.rows))
         places = primitives.ExpandDims(indices, -1)
-        new = _resized(given.rows, given.length(), width)
+        new = _widened(given.rows, width)
         rows = primitives.TensorScatterUpdate(_resized(self.rows, length, width), places, new)
         shapes = _resized(self.shapes, length, 1 + _MOST_DIMENSIONS)
         return UnevenRows(rows, primitives.TensorScatterUpdate(shapes, places, given.shapes))
@@ -143,11 +143,16 @@ def _filled(flat: Any, width: Any) -> Any:
     return primitives.ConcatV2([flat, zeros([width - primitives.Shape(flat, int32)[0]], flat.dtype)], 0)
 
 
-def _resized(rows: Any, length: Any, width: Any) -> Any:
-    """At least as long and as wide: filled up with zeros."""
+def _widened(rows: Any, width: Any) -> Any:
+    """Filled up with zeros to this width."""
     sizes = primitives.Shape(rows, int32)
-    wide = primitives.ConcatV2([rows, zeros([sizes[0], width - sizes[1]], rows.dtype)], 1)
-    return primitives.ConcatV2([wide, zeros([length - sizes[0], width], rows.dtype)], 0)
+    return primitives.ConcatV2([rows, zeros([sizes[0], width - sizes[1]], rows.dtype)], 1)
+
+
+def _resized(rows: Any, length: Any, width: Any) -> Any:
+    """Filled up with zeros to this length and width."""
+    more = zeros([length - primitives.Shape(rows, int32)[0], width], rows.dtype)
+    return primitives.ConcatV2([_widened(rows, width), more], 0)
 
 
 def _shape_row(value: Any) -> Any:

@@ -202,6 +202,8 @@ def test_branches_of_tensorflow_1():
     ],
 )
 def test_what_is_no_branch(call, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scalar"):
+        tf.switch_case(tf.constant([1]), [lambda: 1, lambda: 2])
     with pytest.raises(TypeError, match=text):
         call()
 

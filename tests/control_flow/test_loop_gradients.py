@@ -368,6 +368,49 @@ def test_second_derivative_by_an_assigned_variable():
         assert v.numpy() == 5
 
 
+def test_a_large_variable_that_is_also_assigned_outside_of_the_loop():
+    """Assignments write over old values where nobody needs them; a repetition does."""
+    begin = np.linspace(0.5, 1.5, 5000, dtype=np.float32)
+    x, w, v = tf.constant(begin + 0.5), tf.constant(begin), tf.Variable(begin)
+
+    @tf.function
+    def program(x):
+        y = x
+        for _ in tf.range(3):
+            y = y * v * x
+            v.assign_sub(0.1 * v)
+        v.assign_add(tf.ones([5000]))
+        z = tf.cond(tf.reduce_sum(x) > 0, lambda: y * v, lambda: y)
+        v.assign_add(tf.ones([5000]))
+        return z
+
+    def expected(x):
+        y, factor = x, 1.0
+        for _ in range(3):
+            y = y * (w + tf.stop_gradient(w * factor - w)) * x
+            factor *= 0.9
+        return y * (w + tf.stop_gradient(w * factor + 1.0 - w))
+
+    def twice(function, x, w):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            outer.watch(w)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                tape.watch(w)
+                y = function(x)
+            one, two = tape.gradient(y, [x, w])
+            product = one * two
+        return [one, two, *outer.gradient(product, [x, w])]
+
+    right = twice(expected, x, w)
+    for run in (twice, tf.function(lambda function, x, w: twice(function, x, v))):
+        v.assign(begin)
+        for one, two in zip(run(program, x, v), right, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-4)
+        np.testing.assert_allclose(v, begin * 0.9**3 + 2, rtol=1e-5)
+
+
 # ---- known values that a tape follows
 
 
