@@ -26,6 +26,7 @@ class Loop {
     Sources sources;
     std::shared_ptr<Halves> halves;
     int64_t rounds = 0;
+    bool shapes_change = false;      // from round to round: no plans are made
     std::vector<Tensor> residuals;   // an empty handle stands for an input that is the same in every round
     std::vector<int64_t> positions;  // where lists were written
     std::vector<Tensor> variables;   // their values before the run, for one that is repeated

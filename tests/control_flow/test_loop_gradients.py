@@ -471,3 +471,35 @@ def test_second_order_with_a_persistent_tape(persistent):
         found.append([y, first, outer.gradient(first, x)])
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5)
+
+
+def test_a_loop_whose_shapes_go_on_changing():
+    """It runs without plans after a few rounds; results and gradients are the same."""
+
+    def shrinking(x):
+        body = lambda x, s: (x[1:], s + x[0] ** 2 * x[-1])  # noqa: E731
+        invariants = (tf.TensorShape([None]), tf.TensorShape([]))
+        return tf.while_loop(lambda x, _: tf.size(x) > 0, body, (x, tf.constant(0.0)), shape_invariants=invariants)[1]
+
+    def growing(x):
+        body = lambda i, y: (i + 1, tf.concat([y, y[-2:] * x[0]], 0))  # noqa: E731
+        invariants = (tf.TensorShape([]), tf.TensorShape([None]))
+        return tf.while_loop(lambda i, _: i < 9, body, (tf.constant(0), x), shape_invariants=invariants)[1]
+
+    agree(shrinking, tf.range(1.0, 10.0))
+    agree(growing, tf.constant([1.1, 0.5]))
+
+
+def test_nan_is_found_in_a_loop_whose_shapes_go_on_changing():
+    @tf.function
+    def function(x):
+        body = lambda i, y: (i + 1, tf.concat([y, tf.math.log(x - tf.cast(i, tf.float32))], 0))  # noqa: E731
+        invariants = (tf.TensorShape([]), tf.TensorShape([None]))
+        return tf.while_loop(lambda i, _: i < 9, body, (tf.constant(0), x), shape_invariants=invariants)[1]
+
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?i)log"):
+            function(tf.constant([6.5]))
+    finally:
+        tf.debugging.disable_check_numerics()
