@@ -8,6 +8,7 @@ struct BranchHistory {
   Sources sources;
   std::shared_ptr<Halves> halves;
   std::vector<Tensor> residuals;
+  std::vector<Tensor> variables;  // their values before the run, for one that is repeated
 };
 std::vector<Tensor> run_branch(const std::shared_ptr<Graph>&, std::span<const Tensor> in, BranchHistory&);
 std::vector<Tensor> walk_back(const BranchHistory&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y);

@@ -1,5 +1,6 @@
 // Control flow as operations: Case and While hold the graphs of their branches and bodies. When a gradient is asked for,
-// they remember what it needs; only derivatives of higher order run them again under a tape.
+// they remember what it needs; only derivatives of higher order run them again under a tape, with the same values of
+// variables and the same random numbers.
 #include "graph/control_ops.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "autodiff/deferred.h"
 #include "graph/branch.h"
 #include "graph/loop.h"
+#include "graph/replay.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -17,15 +19,10 @@ namespace {
 struct Control {
   std::vector<std::shared_ptr<Graph>> graphs;
   std::vector<Param> variables;  // that the graphs read themselves; their values are the last inputs, to be followed
+  std::vector<VariableBody*> touched;
   std::unique_ptr<Loop> loop;
 };
 const Control& control_in(const Params& params) { return *static_cast<const Control*>(params[0].object.get()); }
-
-// While it lives, nodes run a second time, for their derivative.
-struct Replay {
-  bool before = std::exchange(replaying(), true);
-  ~Replay() { replaying() = before; }
-};
 
 // The results of a run. An input may be among them: it is not the same value to a tape.
 void give(Call& call, std::vector<Tensor> results) {
@@ -46,11 +43,13 @@ Tensor no_history() {
   std::memset(t.mutable_raw(), 0, t.bytes());
   return t;
 }
-// Null if there is none, or if somebody listens: then the run is repeated, so that it can be heard.
+// Null if there is none.
 template <class History> const History* history_in(const Tensor& t) {
-  bool heard = std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_notes(); });
-  if (!t.body()->buffer || heard) return nullptr;
-  return static_cast<const History*>(t.raw());
+  return t.body()->buffer ? static_cast<const History*>(t.raw()) : nullptr;
+}
+// If somebody listens to a rule, the run is repeated, so that it can be heard.
+bool heard() {
+  return std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_notes(); });
 }
 
 // The sources that the second parameter names; `first` is where the inputs of the graphs begin.
@@ -74,23 +73,16 @@ void set_results(RuleContext& c, const Sources& sources, std::span<const Tensor>
     if (std::ranges::find(sources.variables, &variable_in(control.variables[v])) != sources.variables.end()) set(first + inputs + v, dx[next++]);
 }
 
-// Operations that draw random numbers are the only ones with a public name that are stateful and have no effect.
-bool is_random(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& n) {
-    if (!n.op) return false;
-    if (is_control_op(*n.op)) return std::ranges::any_of(graphs_of(n), [](const auto& inner) { return is_random(*inner); });
-    return n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op;
-  });
-}
-
-void check_can_run_again(const RuleContext& c, const char* who) {
+// The rule of a run that is to be heard: runs it again. The inputs of the graphs begin at `first`.
+template <class History, class Run> void differentiate_again(RuleContext& c, const History* history, int first, size_t inputs, Run run_graphs) {
   const Control& control = control_in(c.params);
-  const char* why = nullptr;
-  if (!control.variables.empty()) why = "assigns to the variables it reads";
-  if (std::ranges::any_of(control.graphs, [](const auto& graph) { return is_random(*graph); })) why = "draws random numbers";
-  if (why)
-    fail(ErrorKind::unimplemented, who, ": a derivative of higher order would run a graph again that ", why,
-         ". Do that before it, and give the values to it.");
+  if (!history && !control.touched.empty())
+    fail(ErrorKind::unimplemented, "control flow: a derivative of higher order would run a graph again without knowing which values its variables had");
+  Replay replay(control.touched, history ? history->variables : std::vector<Tensor>());
+  differentiate_run(c, [&](std::span<const Tensor> in) {
+    for (size_t v = 0; v < control.variables.size(); ++v) replay.follow(variable_in(control.variables[v]), in[inputs + v]);
+    return run_graphs(in.subspan(0, inputs), !control.variables.empty());
+  }, first);
 }
 
 // The node that made the history, which a gradient now asks for, is told so.
@@ -149,7 +141,7 @@ const Op& case_op = define_inner(Op{
             give(call, call_graph(branch, in));
             return call.out.push_back(no_history());
           }
-          BranchHistory history{sources_of(call.params, 1, in.size()), {}, {}};
+          BranchHistory history{sources_of(call.params, 1, in.size()), {}, {}, values_of(control_in(call.params).touched)};
           give(call, run_branch(branch, in, history));
           call.out.push_back(carry(std::move(history)));
         },
@@ -158,11 +150,12 @@ const Op& case_op = define_inner(Op{
         [](RuleContext& c) {
           const auto& branch = chosen_branch(c.params, c.x(0));
           size_t inputs = branch->inputs.size();
-          if (auto* history = history_in<BranchHistory>(c.y(c.outputs() - 1)))
+          const auto* history = history_in<BranchHistory>(c.y(c.outputs() - 1));
+          if (history && !heard())
             return set_results(c, history->sources, walk_back(*history, c.kept_inputs.subspan(1), c.given, c.kept_outputs), 1, inputs);
-          check_can_run_again(c, "cond");
-          Replay replay;
-          differentiate_run(c, [&](std::span<const Tensor> in) { return call_graph(branch, in.subspan(0, inputs)); }, 1);
+          differentiate_again(c, history, 1, inputs, [&](std::span<const Tensor> in, bool reads_followed) {
+            return reads_followed ? interpret(*branch, in) : call_graph(branch, in);
+          });
         },
     .keep = keep_everything,
     .stateful = true,
@@ -194,6 +187,7 @@ const Op& while_op = define_inner(Op{
           }
           Loop::History history;
           history.sources = sources_of(call.params, 0, loop.body()->inputs.size());
+          history.variables = values_of(control_in(call.params).touched);
           give(call, loop.run(call.in, &history));
           call.out.push_back(carry(std::move(history)));
         },
@@ -201,11 +195,12 @@ const Op& while_op = define_inner(Op{
     .vjp =
         [](RuleContext& c) {
           const Loop& loop = *control_in(c.params).loop;
-          if (auto* history = history_in<Loop::History>(c.y(c.outputs() - 1)))
-            return set_results(c, history->sources, loop.walk_back(*history, c.kept_inputs, c.given, c.kept_outputs), 0, loop.body()->inputs.size());
-          check_can_run_again(c, "while_loop");
-          Replay replay;
-          differentiate_run(c, [&](std::span<const Tensor> in) { return loop.run_heard(in); });
+          size_t inputs = loop.body()->inputs.size();
+          const auto* history = history_in<Loop::History>(c.y(c.outputs() - 1));
+          if (history && !heard())
+            return set_results(c, history->sources, loop.walk_back(*history, c.kept_inputs, c.given, c.kept_outputs), 0, inputs);
+          differentiate_again(c, history, 0, inputs,
+                              [&](std::span<const Tensor> in, bool reads_followed) { return loop.run_heard(in, reads_followed); });
         },
     .keep = keep_everything,
     .stateful = true,
@@ -222,7 +217,8 @@ SmallVector<Tensor, 2> add(const Op& op, std::shared_ptr<Control> control, Small
     control->variables.push_back(variable_param(*v));
     in.push_back(read_variable(*v));
   }
-  return run_all(op, in, {Param(std::static_pointer_cast<void>(std::move(control))), Param()});
+  control->touched = variables_touched(control->graphs);
+  return run_all(op, in, remembering({Param(std::static_pointer_cast<void>(std::move(control))), Param()}, in));
 }
 
 }  // namespace
@@ -232,11 +228,14 @@ bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return control_in(node.params).graphs; }
 
 Params remembering(const Params& params, std::span<const Tensor> inputs) {
-  Ints asked;
-  bool any = false;
-  for (const Tensor& t : inputs) {
-    asked.push_back(std::ranges::any_of(thread_state().recorders, [&](const Recorder* r) { return r->follows(t); }));
-    any |= asked.back() != 0;
+  Ints asked = params[1].is_none() ? Ints() : params.ints(1);
+  asked.resize(inputs.size());
+  bool any = false, staged = thread_state().stage;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto follows = [&](const Recorder* r) { return (!staged || r->forward()) && r->follows(inputs[i]); };
+    if (std::ranges::none_of(thread_state().recorders, follows)) continue;
+    asked[i] = 1;
+    any = true;
   }
   return any ? Params{params[0], Param(asked)} : params;
 }

@@ -17,7 +17,8 @@ SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_p
 bool is_control_op(const Op&);
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
 
-// The parameters of a control operation for a run that recorders hear of: it remembers what they follow.
+// The parameters of a control operation for a run that recorders hear of: it remembers what they follow. While tracing,
+// forward mode alone asks for that here: a tape does so when a gradient is asked for.
 Params remembering(const Params&, std::span<const Tensor> inputs);
 
 }  // namespace tapeflow

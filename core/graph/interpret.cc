@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "graph/batch.h"
 #include "graph/control_ops.h"
+#include "graph/replay.h"
 #include "graph/run.h"
 #include "kernels/elementwise.h"
 #include "kernels/vector.h"
@@ -78,10 +79,7 @@ const Op& assign_variable_op = define_inner(Op{
     .name = "AssignVariableOp",
     .arguments = {tensor("value", any_dtype), integer("update")},
     .infer_staged = [](Call&) {},
-    .kernel =
-        [](Call& call) {
-          if (!replaying()) apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1)));
-        },
+    .kernel = [](Call& call) { apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1))); },
     .makes_outputs = true,
     .gradient = Gradient::none,
     .stateful = true,
@@ -195,7 +193,8 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     if (node.op == &read_op) {
       VariableBody& variable = variable_in(node.params[0]);
       if (!variable.value && !thread_state().stage) fail_uninitialized(variable);
-      at[node.first_output] = read_variable(variable);
+      Tensor again = Replay::reading(variable);
+      at[node.first_output] = again ? std::move(again) : read_variable(variable);
       see(node.first_output, at[node.first_output]);
       continue;
     }
@@ -221,7 +220,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
     }
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
-    if (!stage && is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
+    if (is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
     if (!stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);

@@ -75,7 +75,7 @@ const Op& set_op = define_inner(Op{
     .vjp =
         [](RuleContext& c) {
           const Shape list = c.shape(0);
-          if (c.wants(2)) c.set(2, list_get(c.dy(), c.x(1), Shape::unknown()));
+          if (c.wants(2)) c.set(2, list_get(c.dy(), c.x(1), c.shape(2)));
           if (!c.wants(0)) return;
           if (list.elements() == 0) return c.set(0, zeros(c.dtype(0), list));
           Tensor rest = list_set(c.dy(), c.x(1), zeros(c.dtype(2), c.shape(2)), false);
@@ -141,6 +141,20 @@ const Op& stack_op = define_inner(Op{
     .vjp = [](RuleContext& c) { c.set(0, c.shape(0).elements() ? c.dy() : zeros(c.dtype(0), c.shape(0))); },
 });
 
+const Op& required_op = define_inner(Op{
+    .name = "Required",
+    .arguments = {tensor("value", any_dtype), tensor("holds", DType::boolean)},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
+    .kernel =
+        [](Call& call) {
+          if (!*call.in[1].data<bool>()) fail(ErrorKind::invalid_argument, *static_cast<const std::string*>(call.params[0].object.get()));
+          call.out.push_back(call.in[0].view(call.in[0].shape()));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .rule_of_its_own = true,
+});
+
 }  // namespace
 
 bool is_list_write(const Op& op) { return &op == &set_op; }
@@ -199,6 +213,9 @@ Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element) {
 }
 Tensor list_stack(const Tensor& list, const Shape& element) {
   return run(stack_op, std::initializer_list<Tensor>{list}, {element_param(element)});
+}
+Tensor required(const Tensor& t, const Tensor& holds, std::string text) {
+  return run(required_op, std::initializer_list<Tensor>{t, holds}, {Param(std::static_pointer_cast<void>(std::make_shared<std::string>(std::move(text))))});
 }
 
 }  // namespace tapeflow

@@ -11,6 +11,8 @@ Tensor list_set(const Tensor& list, const Tensor& index, const Tensor& value, bo
 Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element);
 // All elements; zeros of this shape if the list is blank.
 Tensor list_stack(const Tensor& list, const Shape& element);
+// The tensor itself; running the graph fails with this text if `holds` is false.
+Tensor required(const Tensor&, const Tensor& holds, std::string text);
 
 bool is_list_write(const Op&);
 

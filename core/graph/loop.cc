@@ -6,6 +6,7 @@
 #include <optional>
 #include <ranges>
 
+#include "autodiff/numerics.h"
 #include "graph/list_ops.h"
 #include "graph/run.h"
 #include "ops/slicing.h"
@@ -57,6 +58,14 @@ struct DifferentiateRound {
   ~DifferentiateRound() { differentiating_round = before; }
 };
 
+constexpr int kMostChanges = 4;
+std::vector<Tensor> run_without_plan(const Graph& graph, std::span<const Tensor> arguments) {
+  EnterStage nowhere(nullptr);
+  PauseRecording unheard;
+  if (NumericsCheck::current()) NumericsCheck::listen_again();
+  return interpret(graph, arguments);
+}
+
 const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[graph.inputs[i]].tensor.shape(); }
 
 }  // namespace
@@ -87,6 +96,7 @@ void Loop::find_writes() {
     first_output_.push_back(wanted.size());
     auto& writes = writes_.emplace_back();
     if (v != body.inputs[k] || chain.empty() || body.values[v].tensor.dtype() == DType::string) {
+      lists_grow_ |= !chain.empty() && !body.values[body.inputs[k]].tensor.shape().fully_known();
       wanted.push_back(body.outputs[k]);
       continue;
     }
@@ -173,14 +183,14 @@ std::vector<size_t> Loop::unreached_variables(const Halves& halves) const {
   return result;
 }
 
-std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in) const {
+std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
   std::vector<Tensor> state(in.begin(), in.begin() + std::ptrdiff_t(body_->inputs.size()));
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     {
       PauseRecording unheard;
       if (!is_true(call_graph(condition_, state)[0])) break;
     }
-    std::vector<Tensor> next = call_graph(body_, state);
+    std::vector<Tensor> next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
     std::move(next.begin(), next.end(), state.begin());
   }
   state.resize(variables_);
@@ -198,11 +208,10 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
   }
   Foreign foreign(in);
   std::vector<size_t> unreached;
+  // A plan is made for certain shapes: it does not pay if they go on changing.
+  int changes = lists_grow_ ? kMostChanges : 0;
   auto run_one = [&](const Graph& graph, std::span<const Tensor> arguments) {
-    if (!lists_grow_) return run_graph(graph, arguments);
-    EnterStage nowhere(nullptr);
-    PauseRecording unheard;
-    return interpret(graph, arguments);
+    return changes < kMostChanges ? run_graph(graph, arguments) : run_without_plan(graph, arguments);
   };
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     if (!is_true(run_one(*holds_.graph, arguments(holds_, state, lists))[0])) break;
@@ -226,7 +235,10 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
       for (size_t k : unreached) history->unreached.push_back(out[first_output_[k]].shape());
     }
     for (size_t k = 0; k < variables_; ++k) {
-      if (writes_[k].empty()) state[k] = std::move(out[first_output_[k]]);
+      if (writes_[k].empty()) {
+        changes += !(out[first_output_[k]].shape() == state[k].shape());
+        state[k] = std::move(out[first_output_[k]]);
+      }
       for (size_t w = 0; w < writes_[k].size(); ++w) {
         int64_t position = read_ints(out[first_output_[k] + 2 * w])[0];
         lists.at[k]->write(position, out[first_output_[k] + 2 * w + 1], writes_[k][w]);
@@ -234,6 +246,7 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
       }
     }
   }
+  if (history) history->shapes_change = changes >= kMostChanges;
   for (size_t k = 0; k < variables_; ++k)
     if (lists.at[k]) state[k] = lists.at[k]->list();
   state.resize(variables_);
@@ -263,7 +276,7 @@ class Loop::Walk {
     }
     std::vector<Tensor> rows = take_rows(round);
     for (int output : halves_.flowing) arguments.push_back(rows[size_t(output)] ? rows[size_t(output)] : cotangent(size_t(output), round));
-    std::vector<Tensor> dx = run_graph(*halves_.backward, arguments);
+    std::vector<Tensor> dx = history_.shapes_change ? run_without_plan(*halves_.backward, arguments) : run_graph(*halves_.backward, arguments);
     std::fill(flow_.begin(), flow_.end(), Tensor());
     for (size_t q = 0, next = 0; q < halves_.reached.size(); ++q, ++next) {
       Tensor values = std::move(dx[next]), indices = halves_.by_rows[q] ? std::move(dx[++next]) : Tensor();

@@ -26,14 +26,16 @@ class Loop {
     Sources sources;
     std::shared_ptr<Halves> halves;
     int64_t rounds = 0;
+    bool shapes_change = false;      // from round to round: no plans are made
     std::vector<Tensor> residuals;   // an empty handle stands for an input that is the same in every round
     std::vector<int64_t> positions;  // where lists were written
+    std::vector<Tensor> variables;   // their values before the run, for one that is repeated
     std::vector<Shape> unreached;    // shapes of variables that have a cotangent which goes no further
   };
   // The last values of the loop variables; no recorder hears of the rounds. A history has its sources set.
   std::vector<Tensor> run(std::span<const Tensor> in, History* = nullptr) const;
-  // The same; recorders hear of every round.
-  std::vector<Tensor> run_heard(std::span<const Tensor> in) const;
+  // The same; recorders hear of every round, and of readings of variables that they follow (Replay).
+  std::vector<Tensor> run_heard(std::span<const Tensor> in, bool reads_followed) const;
   // The cotangents of the inputs and then of the variables among the sources, from those of the loop variables' last
   // values, which are `y`. Empty handles where nothing flows.
   std::vector<Tensor> walk_back(const History&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const;
@@ -56,7 +58,7 @@ class Loop {
   Trimmed holds_, round_;
   std::vector<std::vector<bool>> writes_;  // per variable, per write in a round: whether the list may grow
   std::vector<size_t> first_output_;       // per variable, of `round_`
-  bool lists_grow_ = false;                // a list that grows is also read: no plan fits two rounds
+  bool lists_grow_ = false;                // a list that grows goes through the graph of a round: no plan fits two rounds
 };
 
 // In a round, the gradient of x[i] is one row: sets it, if the rule in question is that.

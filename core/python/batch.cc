@@ -28,7 +28,8 @@ PyObject* python_call_batched(PyObject*, PyObject* args) {
   });
 }
 
-// keep_followed(graph, yes): whether what is done to values that the open recorders follow becomes nodes.
+// keep_followed(graph, yes): whether what is done to values that the open recorders follow, or those which the graph around
+// it listens for, becomes nodes.
 PyObject* keep_followed(PyObject*, PyObject* args) {
   PyObject* object;
   int yes;
@@ -36,8 +37,9 @@ PyObject* keep_followed(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Graph& graph = *checked_graph(object);
     graph.listening.clear();
-    for (const Recorder* r : thread_state().recorders)
-      if (yes) graph.listening.push_back(r);
+    if (!yes) Py_RETURN_NONE;
+    if (graph.outer()) graph.listening = graph.outer()->listening;
+    for (const Recorder* r : thread_state().recorders) graph.listening.push_back(r);
     Py_RETURN_NONE;
   });
 }

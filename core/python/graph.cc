@@ -616,6 +616,12 @@ PyObject* list_stack_node(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO:list_stack", &list, &element)) return nullptr;
   return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
 }
+PyObject* required_node(PyObject*, PyObject* args) {
+  PyObject *value, *holds;
+  const char* text;
+  if (!PyArg_ParseTuple(args, "OOs:required", &value, &holds, &text)) return nullptr;
+  return guarded([&] { return wrap(required(operand(value), operand(holds), text)); });
+}
 
 // ---- where operations go
 
@@ -680,6 +686,7 @@ PyMethodDef functions[] = {
     {"list_set", list_set_node, METH_VARARGS, nullptr},
     {"list_get", list_get_node, METH_VARARGS, nullptr},
     {"list_stack", list_stack_node, METH_VARARGS, nullptr},
+    {"required", required_node, METH_VARARGS, nullptr},
     {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
     {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
     {"is_tracing", is_tracing, METH_NOARGS, nullptr},

@@ -7,13 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core, primitives
-from tapeflow.control_flow.tracing import FuncGraph, building, share_captures
+from tapeflow.control_flow.tracing import FuncGraph, building_inside, share_captures
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
-from tapeflow.ops.debugging import Assert
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
+
+_EXCLUSIVE = (
+    "case: Input error: exclusive=True: more than 1 conditions evaluated as True. "
+    "(More than one condition evaluated as True but exclusive=True.)"
+)
+_NONE_HOLDS = "case: Input error: None of conditions evaluated as True."
 
 
 def _require_callable(function: Any, what: str) -> None:
@@ -50,7 +55,7 @@ def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: 
 def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, list[bool]]:
     """The graph of a branch, what the function returned with tensors for its leaves, and which leaves are not None."""
     graph = FuncGraph(outer)
-    with building(graph):
+    with building_inside(graph):
         result = function()
         leaves = nest.flatten(result, expand_composites=True)
         tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
@@ -91,12 +96,40 @@ def cond(
     >>> tf.cond(tf.constant(1.) > 0., lambda: 10, lambda: 20)
     10
     """
-    _require_callable(true_fn, "true_fn")
-    _require_callable(false_fn, "false_fn")
+    for function, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+        if function is None:
+            raise TypeError(f"cond(): '{what}' argument required")
+        _require_callable(function, what)
     if _is_staged(pred):
         is_false = primitives.LogicalNot(_as_condition(pred))
         return _staged_branches(is_false, [true_fn, false_fn], _check_pair)
     return true_fn() if bool(pred) else false_fn()
+
+
+@public("compat.v1.cond")
+def cond_v1(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """`tf.cond`; eagerly, the one element of a list or tuple comes bare unless `strict`.
+
+    >>> tf.compat.v1.cond(tf.constant(True), lambda: [1], lambda: [2])
+    1
+    """
+    for new, old, what, before in ((true_fn, fn1, "true_fn", "fn1"), (false_fn, fn2, "false_fn", "fn2")):
+        if new is not None and old is not None:
+            raise TypeError(f"cond(): '{what}' and '{before}' may not be set simultaneously.")
+    return _unpacked(cond(pred, true_fn or fn1, false_fn or fn2), strict)
+
+
+def _unpacked(result: Any, strict: bool) -> Any:
+    single = isinstance(result, list | tuple) and len(result) == 1
+    return result[0] if single and not strict and not _core.is_tracing() else result
 
 
 def _as_condition(pred: Any) -> Any:
@@ -119,11 +152,16 @@ def case(
     >>> tf.case([(tf.constant(False), lambda: 1)], default=lambda: 2)
     2
     """
+    if not isinstance(pred_fn_pairs, Mapping | Sequence):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
     pairs = [(p.deref() if hasattr(p, "deref") else p, function) for p, function in pairs]
+    for pred, _ in pairs:
+        if _core.is_tensor(pred) and pred.dtype.name != "bool":
+            raise TypeError(f"case: pred must be Tensor of type bool; got dtype {pred.dtype.name}")
     for _, function in pairs:
         _require_callable(function, "pred_fn_pairs")
     if default is not None:
@@ -132,24 +170,41 @@ def case(
         return _staged_case(pairs, default, exclusive)
     truths = [bool(p) for p, _ in pairs]
     if exclusive and sum(truths) > 1:
-        raise InvalidArgumentError(None, None, "case: More than one condition evaluated as True but exclusive=True.")
+        raise InvalidArgumentError(
+            None, None, "case: Input error: exclusive=True: more than 1 conditions evaluated as True."
+        )
     for holds, (_, function) in zip(truths, pairs):
         if holds:
             return function()
     if default is None:
-        raise InvalidArgumentError(None, None, "case: Input error: None of conditions evaluated as True")
+        raise InvalidArgumentError(None, None, _NONE_HOLDS)
     return default()
+
+
+@public("compat.v1.case")
+def case_v1(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """`tf.case`; eagerly, the one element of a list or tuple comes bare unless `strict`.
+
+    >>> tf.compat.v1.case([(tf.constant(True), lambda: [1])], default=lambda: [2])
+    1
+    """
+    return _unpacked(case(pred_fn_pairs, default, exclusive), strict)
 
 
 def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive: bool) -> Any:
     truths = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
     if exclusive:
         count = primitives.Sum(primitives.Cast(truths, "int32"))
-        text = "case: More than one condition evaluated as True but exclusive=True."
-        Assert(primitives.LessEqual(count, 1), [text, truths])
+        truths = _core.required(truths, primitives.LessEqual(count, 1), _EXCLUSIVE)
     functions = [function for _, function in pairs]
     if default is None:
-        Assert(primitives.Any(truths), ["case: Input error: None of conditions evaluated as True:", truths])
+        truths = _core.required(truths, primitives.Any(truths), _NONE_HOLDS)
         default = functions[-1]
     number = primitives.ArgMax(primitives.Cast(truths, "int32"), 0)
     number = primitives.SelectV2(primitives.Any(truths), number, primitives.Cast(len(functions), "int64"))
@@ -169,6 +224,11 @@ def switch_case(
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
     if not branch_index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype}")
+    if branch_index.shape.rank not in (0, None):
+        text = f"switch_case: branch_index must be a scalar, but it has shape {branch_index.shape}"
+        raise InvalidArgumentError(None, None, text)
+    if not isinstance(branch_fns, Mapping | Sequence):
+        raise TypeError(f"'branch_fns' must be a list, tuple, or dict; got {type(branch_fns)}")
     if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple)):
         pairs = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
     else:
@@ -177,7 +237,7 @@ def switch_case(
         raise ValueError("Must provide at least one item in 'branch_fns'")
     for key, _ in pairs:
         if not isinstance(key, int):
-            raise TypeError(f"'branch_fns' keys must be integers; got {key!r}")
+            raise TypeError(f"switch_case: key must be a Python `int`, got {type(key)}")
     if sorted(key for key, _ in pairs) != list(range(len(pairs))):
         found = ",".join(str(key) for key, _ in pairs)
         raise ValueError(

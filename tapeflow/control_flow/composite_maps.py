@@ -9,7 +9,7 @@ from tapeflow import _core, primitives
 from tapeflow.control_flow.loops import while_loop
 from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import scratch_graph
-from tapeflow.ops import ragged, sparse
+from tapeflow.ops import ragged
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.ragged import RaggedTensor, RaggedTensorSpec
@@ -83,10 +83,9 @@ def _slice(x: Any, position: Any) -> Any:
         return x.values[x.row_splits[position] : x.row_splits[position + 1]]
     if not isinstance(x, SparseTensor):
         return x[position]
-    rest = [0] * (x.shape.rank - 1)
-    start = primitives.Pack([primitives.Cast(position, int64), *rest], 0)
-    size = primitives.ConcatV2([convert_to_tensor([1], int64), x.dense_shape[1:]], 0)
-    return sparse.reshape(sparse.slice_(x, start, size), x.dense_shape[1:])
+    inside = primitives.Where(primitives.Equal(x.indices[:, 0], primitives.Cast(position, int64)))[:, 0]
+    places = primitives.GatherV2(x.indices, inside, 0, 0)[:, 1:]
+    return SparseTensor(places, primitives.GatherV2(x.values, inside, 0, 0), x.dense_shape[1:])
 
 
 def _stacked(rows: list[Any], kind: Any) -> Any:

@@ -49,19 +49,93 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if isinstance(loop_vars, list | tuple | dict) and not loop_vars:
         raise ValueError("'loop_vars' must be provided: No loop variables provided.")
+    limit = _checked_limit(maximum_iterations)
     if _core.is_tracing():
-        values = _staged_loop(cond, body, list(loop_vars), shape_invariants, maximum_iterations)
-        return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
-    values = nest.map_structure(_as_value, list(loop_vars))
-    limit = None if maximum_iterations is None else int(maximum_iterations)
-    single = len(values) == 1
-    rounds = 0
-    while (limit is None or rounds < limit) and bool(cond(*values)):
-        result = _as_list(body(*values), single)
-        nest.assert_same_structure(values, result, check_types=False)
-        values = nest.map_structure(_as_value, result)
-        rounds += 1
+        values = _staged_loop(cond, body, list(loop_vars), shape_invariants, limit)
+        if not back_prop:
+            values = nest.map_structure(_without_gradient, values)
+    else:
+        values = _eager_loop(cond, body, list(loop_vars), limit)
     return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
+
+
+def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any) -> list[Any]:
+    values = nest.map_structure(_as_value, values)
+    limit = float("inf") if limit is None else int(limit)
+    count = len(values)
+    plain = _are_tensors(values)
+    rounds = 0
+    while rounds < limit and cond(*values):
+        result = body(*values)
+        rounds += 1
+        if plain and type(result) in (tuple, list) and len(result) == count and _are_tensors(result):
+            values = result
+            continue
+        result = _as_list(result, count == 1)
+        nest.assert_same_structure(list(values), result, check_types=False)
+        if plain and any(x is None for x in nest.flatten(result)):
+            raise ValueError("while_loop: Attempt to convert a value (None) with an unsupported type to a Tensor.")
+        values = nest.map_structure(_as_value, result)
+        plain = _are_tensors(values)
+    return list(values)
+
+
+def _are_tensors(values: Any) -> bool:
+    for value in values:  # noqa: SIM110 - this runs in every round
+        if not isinstance(value, _core.Tensor):
+            return False
+    return True
+
+
+def _checked_limit(limit: Any) -> Any:
+    if isinstance(limit, float):
+        raise TypeError(f"while_loop: maximum_iterations: Expected int32, but got {limit} of type 'float'.")
+    if _core.is_tensor(limit) and limit.shape.rank not in (0, None):
+        raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.shape}")
+    return limit
+
+
+def _without_gradient(value: Any) -> Any:
+    return primitives.StopGradient(value) if isinstance(value, _core.Tensor) else value
+
+
+@public("compat.v1.while_loop")
+def while_loop_v1(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """`tf.while_loop`; a single loop variable that the body returns bare comes bare unless `return_same_structure`.
+
+    >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
+    16
+    """
+    bare = _core.is_tracing()
+
+    def step(*values: Any) -> Any:
+        nonlocal bare
+        result = body(*values)
+        bare = bare or not isinstance(result, list | tuple)
+        return result
+
+    last = while_loop(
+        cond,
+        step if callable(body) else body,
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        swap_memory,
+        maximum_iterations,
+    )
+    return last[0] if len(last) == 1 and bare and not return_same_structure else last
 
 
 def _like_tuple(loop_vars: Any, values: list[Any]) -> Any:
@@ -98,7 +172,7 @@ def _staged_loop(
         for variable in changing.values():
             graph.read_itself(variable)
     captures = share_captures(outer, [holds, after])
-    found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else int(limit))
+    found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else max(int(limit), 0))
     return _packed(result, found)
 
 
@@ -173,7 +247,7 @@ def _covering(start: Any, shape: TensorShape, after: Any) -> TensorShape:
     """The shape of a loop variable, or one that also covers what a round gives when that is not known yet."""
     if after.dtype != start.dtype:
         raise TypeError(
-            f"Loop var {_name(start)} enters the loop with type {start.dtype!r} but has type {after.dtype!r} after 1 "
+            f"Loop var {_name(start)} enters the loop with type {start.dtype} but has type {after.dtype} after 1 "
             f"iteration. {_name(start)} type should remain constant."
         )
     if not shape.is_compatible_with(after.shape):
@@ -202,7 +276,7 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
         if value is None:
             continue
         if isinstance(value, TensorArray):
-            shapes.append(value.buffer_shape())
+            shapes += value._buffer_shapes()
         elif isinstance(value, CompositeTensor):
             if isinstance(invariant, TensorShape):
                 invariant = value._shape_invariant_to_type_spec(invariant)

@@ -42,12 +42,20 @@ def _rows_of(elems: Any, who: str) -> list[Any]:
     """The structure of slices for each position of the first dimension."""
     flat = _flat_elements(elems, who)
     columns = [primitives.Unpack(x, -1, 0) for x in flat]
+    if isinstance(elems, _core.Tensor):
+        return list(columns[0])
     return [nest.pack_sequence_as(elems, list(row)) for row in zip(*columns)]
+
+
+def _as_tensors(result: Any) -> Any:
+    return result if isinstance(result, _core.Tensor) else nest.map_structure(convert_to_tensor, result)
 
 
 def _stacked(results: list[Any]) -> Any:
     """Structures of tensors, one per position, as one structure of tensors with a first dimension more."""
-    columns = zip(*[[convert_to_tensor(x) for x in nest.flatten(r)] for r in results])
+    if isinstance(results[0], _core.Tensor):
+        return primitives.Pack(results, 0)
+    columns = zip(*[nest.flatten(r) for r in results])
     return nest.pack_sequence_as(results[0], [primitives.Pack(list(column), 0) for column in columns])
 
 
@@ -115,6 +123,10 @@ def _staged_run(
             place = count - 1 - place
         result = nest.map_structure(convert_to_tensor, fn(value, _row(elems, flat, place)))
         nest.assert_same_structure(value, result, check_types=False)
+        for old, new in zip(leaves, nest.flatten(result)):
+            if old.dtype != new.dtype:
+                text = f"enters the loop with type {old.dtype} but has type {new.dtype} after 1 iteration."
+                raise TypeError(f"{who}: the value {text}")
         return done + 1, result, [a.write(place, x) for a, x in zip(arrays, nest.flatten(result))]
 
     start = (convert_to_tensor(0), value, arrays)
@@ -130,7 +142,10 @@ def _expected_dtypes(elems: Any, signature: Any) -> list[Any]:
 
 def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
     if len(tensors) != len(expected):
-        raise ValueError(f"map_fn: fn must return {len(expected)} tensors; got {len(tensors)}")
+        raise ValueError(
+            f"map_fn: The two structures don't have the same nested structure: fn must return {len(expected)} tensors; "
+            f"got {len(tensors)}"
+        )
     for tensor, wanted in zip(tensors, expected):
         if tensor.dtype != wanted:
             raise InvalidArgumentError(
@@ -169,7 +184,7 @@ def map_fn(
     if composite_maps.applies(elems, signature):
         return composite_maps.composite_map(fn, elems, signature)
     if _core.is_tracing():
-        return staged_map(fn, elems, signature, "map_fn")
+        return _with_gradient(staged_map(fn, elems, signature, "map_fn"), back_prop)
     rows = _rows_of(elems, "map_fn")
     expected = _expected_dtypes(elems, signature)
     results = [fn(row) for row in rows]
@@ -177,9 +192,16 @@ def map_fn(
         return nest.pack_sequence_as(signature if signature is not None else elems, [zeros([0], d) for d in expected])
     if signature is None:
         nest.assert_same_structure(elems, results[0])
-    for result in results:
-        _check_dtypes([convert_to_tensor(x) for x in nest.flatten(result)], expected)
-    return _stacked(results)
+    results = [_as_tensors(result) for result in results]
+    _check_dtypes(nest.flatten(results[0]), expected)
+    try:
+        return _stacked(results)
+    except (ValueError, TypeError, InvalidArgumentError):
+        for result in results:
+            _check_dtypes(nest.flatten(result), expected)
+            if infer_shape:
+                _check_like(results[0], result, "map_fn")
+        raise
 
 
 @public("scan")
@@ -200,10 +222,32 @@ def scan(
     [1., 3., 6.]
     """
     if _core.is_tracing():
-        return _staged_run(fn, elems, initializer, reverse, True, "scan")
+        return _with_gradient(_staged_run(fn, elems, initializer, reverse, True, "scan"), back_prop)
     values = _running(fn, elems, initializer, reverse, "scan")
     kept = values if initializer is None else values[1:]
-    return _stacked(kept[::-1] if reverse else kept)
+    if not kept:
+        return nest.map_structure(lambda x: zeros([0, *x.shape], x.dtype), values[0])
+    _check_like(values[0], kept[0], "scan")
+    try:
+        return _stacked(kept[::-1] if reverse else kept)
+    except (ValueError, TypeError, InvalidArgumentError):
+        for value in kept:
+            _check_like(values[0], value, "scan")
+        raise
+
+
+def _with_gradient(result: Any, yes: bool) -> Any:
+    return result if yes else nest.map_structure(primitives.StopGradient, result)
+
+
+def _check_like(first: Any, value: Any, who: str) -> None:
+    """Raises the errors of a TensorArray to which tensors of another dtype or shape are written."""
+    for one, two in zip(nest.flatten(first), nest.flatten(value)):
+        if one.dtype != two.dtype:
+            text = f"{who}: TensorArray dtype is {one.dtype.name} but Op is trying to write dtype {two.dtype.name}"
+            raise InvalidArgumentError(None, None, text)
+        if one.shape != two.shape:
+            raise ValueError(f"{who}: Incompatible shape for value ({two.shape}), expected ({one.shape})")
 
 
 def _running(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backwards: bool, who: str) -> list[Any]:
@@ -218,9 +262,11 @@ def _running(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backwa
         values, rows = [rows[0]], rows[1:]
     else:
         values = [nest.map_structure(convert_to_tensor, initializer)]
+    plain = isinstance(values[0], _core.Tensor)
     for row in rows:
-        values.append(fn(values[-1], row))
-        nest.assert_same_structure(values[0], values[-1], check_types=False)
+        values.append(_as_tensors(fn(values[-1], row)))
+        if not (plain and isinstance(values[-1], _core.Tensor)):
+            nest.assert_same_structure(values[0], values[-1], check_types=False)
     return values
 
 
@@ -240,7 +286,7 @@ def foldl(
     11
     """
     if _core.is_tracing():
-        return _staged_run(fn, elems, initializer, False, False, "foldl")
+        return _with_gradient(_staged_run(fn, elems, initializer, False, False, "foldl"), back_prop)
     return _running(fn, elems, initializer, False, "foldl")[-1]
 
 
@@ -260,5 +306,5 @@ def foldr(
     17
     """
     if _core.is_tracing():
-        return _staged_run(fn, elems, initializer, True, False, "foldr")
+        return _with_gradient(_staged_run(fn, elems, initializer, True, False, "foldr"), back_prop)
     return _running(fn, elems, initializer, True, "foldr")[-1]

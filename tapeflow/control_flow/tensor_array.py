@@ -1,7 +1,7 @@
 """`tf.TensorArray`: a list of tensors that a loop fills, with gradients.
 
 The elements are a Python list as long as all positions are known. In a graph whose positions or length are known only
-when it runs, they are the rows of one symbolic tensor, the buffer.
+when it runs, they are the rows of one symbolic tensor, the buffer; or `UnevenRows`, if they may have different shapes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow import _core, primitives
+from tapeflow.control_flow import uneven_rows
+from tapeflow.control_flow.uneven_rows import UnevenRows
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros, zeros_like
 from tapeflow.ops.conversion import convert_to_tensor
@@ -36,7 +38,15 @@ class TensorArraySpec(TypeSpec):
 
     value_type = property(lambda self: TensorArray)
     shape = property(lambda self: TensorShape([None]).concatenate(self._element_shape))
-    _component_specs = property(lambda self: [TensorSpec(None, self.dtype)])
+
+    @property
+    def _component_specs(self) -> list[TensorSpec]:
+        if self._is_even():
+            return [TensorSpec(None, self.dtype)]
+        return [TensorSpec([None, None], self.dtype), TensorSpec([None, None], int32)]
+
+    def _is_even(self) -> bool:
+        return self._infer_shape or self._element_shape.is_fully_defined()
 
     @classmethod
     def from_value(cls, value: TensorArray) -> TensorArraySpec:
@@ -49,14 +59,15 @@ class TensorArraySpec(TypeSpec):
         return self._element_shape, self.dtype, self._dynamic_size, self._infer_shape
 
     def _to_components(self, value: TensorArray) -> list[Any]:
-        return [value._as_buffer()]
+        buffer = value._as_buffer()
+        return list(buffer) if isinstance(buffer, UnevenRows) else [buffer]
 
     def _from_components(self, components: Any) -> TensorArray:
         array = TensorArray(
             self.dtype, 0, self._dynamic_size, infer_shape=self._infer_shape, element_shape=self._element_shape
         )
-        (buffer,) = components
-        if _core.is_symbolic(buffer) or not isinstance(buffer, _core.Tensor):
+        buffer = components[0] if self._is_even() else UnevenRows(*components)
+        if not self._is_even() or _core.is_symbolic(buffer) or not isinstance(buffer, _core.Tensor):
             array._buffer, array._length = buffer, self._length
         elif buffer.shape.rank == 2 and buffer.shape[1] == 0:
             array._tensors = [None] * buffer.shape[0]
@@ -100,11 +111,23 @@ class TensorArray:
         self._length: int | None = None  # of the buffer, if it is known and stays
         if isinstance(size, _core.Variable):
             size = convert_to_tensor(size)
+        if size is None and flow is None:
+            raise ValueError(
+                "Argument `size` must be provided if argument `flow` is not provided."
+                if _core.is_tracing()
+                else "Size must be declared for TensorArrays when eager execution is enabled."
+            )
         if _core.is_symbolic(size):
             sizes = self._element_shape.as_list() if self._element_shape.is_fully_defined() else [0]
-            self._buffer = zeros([size, *sizes], self._dtype)
+            self._buffer = (
+                zeros([size, *sizes], self._dtype) if self._is_even() else uneven_rows.blank(size, self._dtype)
+            )
         else:
             self._tensors = [None] * int(0 if size is None else size)
+            if size is not None and size < 0 and _core.is_tracing():
+                raise InvalidArgumentError(
+                    None, None, f"TensorArray: size must be a non negative number, but got {size}"
+                )
 
     dtype = property(lambda self: self._dtype)
     dynamic_size = property(lambda self: self._dynamic_size)
@@ -116,10 +139,16 @@ class TensorArray:
 
     # ---- in a graph
 
+    def _is_even(self) -> bool:
+        """Whether all elements must have one shape."""
+        return self._infer_shape or self._element_shape.is_fully_defined()
+
     def _as_buffer(self) -> Any:
-        """The elements as the rows of one tensor; empty rows if nothing is known of them."""
+        """The elements as the rows of one tensor, empty if nothing is known of them; or as UnevenRows."""
         if self._buffer is not None:
             return self._buffer
+        if not self._is_even():
+            return uneven_rows.from_tensors(self._tensors, self._dtype)
         written = next((t for t in self._tensors if t is not None), None)
         if written is not None:
             blank = zeros_like(written) if None in [t if t is None else 0 for t in self._tensors] else None
@@ -127,12 +156,14 @@ class TensorArray:
         known = self._element_shape.is_fully_defined()
         return zeros([len(self._tensors), *(self._element_shape.as_list() if known else [0])], self._dtype)
 
-    def buffer_shape(self) -> TensorShape:
-        """The shape that the buffer keeps while a loop writes to it."""
-        if not self._element_shape.is_fully_defined():
-            return TensorShape(None)
+    def _buffer_shapes(self) -> list[TensorShape]:
+        """The shapes that the tensors of the buffer keep while a loop writes to it."""
         first = None if self._dynamic_size or self._buffer is not None else len(self._tensors)
-        return TensorShape([first, *self._element_shape.as_list()])
+        if not self._is_even():
+            return [TensorShape([first, None]), uneven_rows.shapes_shape(first)]
+        if not self._element_shape.is_fully_defined():
+            return [TensorShape(None)]
+        return [TensorShape([first, *self._element_shape.as_list()])]
 
     def _with_buffer(self, buffer: Any) -> TensorArray:
         array = TensorArray(
@@ -161,7 +192,8 @@ class TensorArray:
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
         if self._buffer is not None:
-            return primitives.Shape(self._buffer, int32)[0]
+            rows = self._buffer.rows if isinstance(self._buffer, UnevenRows) else self._buffer
+            return primitives.Shape(rows, int32)[0]
         return convert_to_tensor(len(self._tensors), dtype=int32)
 
     def identity(self) -> TensorArray:
@@ -169,19 +201,18 @@ class TensorArray:
         return self
 
     def _place(self, index: int) -> None:
-        if index < 0:
-            raise OutOfRangeError(
-                None, None, f"TensorArray.write: Writing to negative indices (index {index}) is not allowed."
-            )
-        if index >= len(self._tensors):
-            if not self._dynamic_size:
-                raise OutOfRangeError(
-                    None,
-                    None,
-                    f"TensorArray.write: Tried to write to index {index} but array is not resizeable and size is: "
-                    f"{len(self._tensors)}",
+        length = len(self._tensors)
+        if index < 0 or (index >= length and not self._dynamic_size):
+            if _core.is_tracing():
+                raise InvalidArgumentError(
+                    None, None, f"TensorArray.write: Trying to modify element {index} in a list with {length} elements."
                 )
-            self._tensors.extend([None] * (index + 1 - len(self._tensors)))
+            if index < 0:
+                text = f"Writing to negative indices (index {index}) is not allowed."
+            else:
+                text = f"Tried to write to index {index} but array is not resizeable and size is: {length}"
+            raise OutOfRangeError(None, None, f"TensorArray.write: {text}")
+        self._tensors.extend([None] * (index + 1 - length))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Puts a tensor at a position."""
@@ -194,12 +225,19 @@ class TensorArray:
                 f"{tensor.dtype.name}",
             )
         if not self._element_shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._element_shape})")
+            if _core.is_tracing():
+                text = f"Inconsistent shapes: saw {tensor.shape} but expected {self._element_shape}"
+            else:
+                text = f"Incompatible shape for value ({tensor.shape}), expected ({self._element_shape})"
+            raise ValueError(f"TensorArray.write: {text}")
         if isinstance(index, _core.Variable):
             index = convert_to_tensor(index)
         if self._waits_for(index):
-            written = _core.list_set(self._as_buffer(), convert_to_tensor(index), tensor, self._dynamic_size)
-            array = self._with_buffer(written)
+            place, buffer = convert_to_tensor(index), self._as_buffer()
+            if isinstance(buffer, UnevenRows):
+                array = self._with_buffer(buffer.written(place, tensor, self._dynamic_size))
+            else:
+                array = self._with_buffer(_core.list_set(buffer, place, tensor, self._dynamic_size))
         else:
             index = int(index)
             array = self._own()
@@ -210,14 +248,21 @@ class TensorArray:
             array._element_shape = self._element_shape.merge_with(tensor.shape)
         return array
 
-    def _element(self, index: int) -> Any:
+    def _element(self, index: int, cleared: bool = False) -> Any:
+        """The tensor at a position, zeros if nothing was written there or, with `cleared`, if it was let go."""
         if not 0 <= index < len(self._tensors):
+            if _core.is_tracing():
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"TensorArray.read: Trying to access element {index} in a list with {len(self._tensors)} elements.",
+                )
             raise OutOfRangeError(
                 None,
                 None,
                 f"TensorArray.read: Tried to read from index {index} but array size is: {len(self._tensors)}",
             )
-        if index in self._cleared:
+        if index in self._cleared and not cleared:
             raise InvalidArgumentError(
                 None,
                 None,
@@ -227,7 +272,10 @@ class TensorArray:
         tensor = self._tensors[index]
         if tensor is None:
             if not self._element_shape.is_fully_defined():
-                raise ValueError(f"TensorArray.read: Could not read index {index}: nothing was written there.")
+                text = (
+                    f"TensorArray.read: Could not read index {index}: it is uninitialized, and element_shape not known."
+                )
+                raise InvalidArgumentError(None, None, text) if _core.is_tracing() else ValueError(text)
             tensor = zeros(self._element_shape, self._dtype)
         return tensor
 
@@ -236,7 +284,10 @@ class TensorArray:
         if isinstance(index, _core.Variable):
             index = convert_to_tensor(index)
         if self._waits_for(index):
-            return _core.list_get(self._as_buffer(), convert_to_tensor(index), self._element_shape)
+            place, buffer = convert_to_tensor(index), self._as_buffer()
+            if isinstance(buffer, UnevenRows):
+                return _narrowed(buffer.element(place), self._element_shape)
+            return _core.list_get(buffer, place, self._element_shape)
         index = int(index)
         tensor = self._element(index)
         if self._clear_after_read and not _core.is_tracing():
@@ -245,10 +296,12 @@ class TensorArray:
         return tensor
 
     def _elements(self, indices: Any) -> list[Any]:
-        return [self._element(int(i)) for i in indices]
+        return [self._element(int(i), True) for i in indices]
 
     def stack(self, name: str | None = None) -> Any:
         """All elements as one tensor, along a new first dimension."""
+        if isinstance(self._buffer, UnevenRows):
+            return _narrowed(self._buffer.stacked(), TensorShape([self._length]).concatenate(self._element_shape))
         if self._buffer is not None:
             rows = _core.list_stack(self._buffer, self._element_shape)
             if self._length is not None and rows.shape.rank:
@@ -262,37 +315,47 @@ class TensorArray:
     def gather(self, indices: Any, name: str | None = None) -> Any:
         """The elements at the given positions, as one tensor."""
         if self._waits_for(indices):
-            return primitives.GatherV2(_core.list_stack(self._as_buffer(), self._element_shape), indices, 0, 0)
+            buffer = self._as_buffer()
+            if isinstance(buffer, UnevenRows):
+                return _narrowed(buffer.at(indices).stacked(), TensorShape([None]).concatenate(self._element_shape))
+            return primitives.GatherV2(_core.list_stack(buffer, self._element_shape), indices, 0, 0)
         return primitives.Pack(self._elements(convert_to_tensor(indices).numpy()), 0)
 
     def concat(self, name: str | None = None) -> Any:
         """All elements joined along their first dimension."""
+        if isinstance(self._buffer, UnevenRows):
+            rest = self._element_shape[1:] if self._element_shape.rank else TensorShape(None)
+            return _narrowed(self._buffer.joined(), TensorShape([None]).concatenate(rest))
         if self._buffer is not None:
             rows = self.stack()
             sizes = primitives.Shape(rows, int32)
             return primitives.Reshape(rows, primitives.ConcatV2([sizes[:1] * sizes[1:2], sizes[2:]], 0))
         if not self._tensors:
-            return zeros([0], self._dtype)
+            known = self._element_shape.rank and self._element_shape[1:].is_fully_defined()
+            return zeros([0, *(self._element_shape[1:] if known else [])], self._dtype)
         return primitives.ConcatV2(self._elements(range(len(self._tensors))), 0)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Fills the array with the slices of a tensor."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if self._buffer is not None or _core.is_symbolic(tensor):
-            array = self._with_buffer(tensor)
+            array = self._with_buffer(tensor if self._is_even() else uneven_rows.from_slices(tensor))
             array._length = tensor.shape[0] if tensor.shape.rank and not self._dynamic_size else None
             if self._infer_shape and tensor.shape.rank:
                 array._element_shape = self._element_shape.merge_with(tensor.shape[1:])
             return array
-        parts = primitives.Unpack(convert_to_tensor(value, dtype_hint=self._dtype), -1, 0)
+        parts = primitives.Unpack(tensor, -1, 0)
         if len(parts) > len(self._tensors) and not self._dynamic_size:
-            raise ValueError(
-                f"TensorArray.unstack: Cannot unstack {len(parts)} tensors into a TensorArray of static size "
-                f"{len(self._tensors)}"
-            )
-        if len(parts) > len(self._tensors):
-            self._place(len(parts) - 1)
-        array = self
+            text = f"Cannot unstack {len(parts)} tensors into a TensorArray of static size {len(self._tensors)}"
+            if _core.is_tracing():
+                raise InvalidArgumentError(None, None, f"TensorArray.unstack: {text}")
+            raise ValueError(f"TensorArray.unstack: {text}")
+        return self._filled(parts)
+
+    def _filled(self, parts: Any) -> TensorArray:
+        """The array with these elements and no others."""
+        array = self._own()
+        array._tensors, array._cleared = [None] * len(parts), set()
         for i, part in enumerate(parts):
             array = array.write(i, part)
         return array
@@ -301,27 +364,42 @@ class TensorArray:
         """Puts the slices of a tensor at the given positions."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if self._waits_for(indices) or _core.is_symbolic(tensor):
-            places = convert_to_tensor(indices)
+            places, buffer = convert_to_tensor(indices), self._as_buffer()
+            if isinstance(buffer, UnevenRows):
+                return self._with_buffer(buffer.scattered(places, tensor, self._dynamic_size))
             array = self.write(primitives.Max(places), primitives.GatherV2(tensor, 0, 0, 0))
             rows = primitives.TensorScatterUpdate(array._as_buffer(), primitives.ExpandDims(places, -1), tensor)
             return array._with_buffer(rows)
-        parts = primitives.Unpack(convert_to_tensor(value, dtype_hint=self._dtype), -1, 0)
         array = self
-        for i, part in zip(convert_to_tensor(indices).numpy(), parts):
+        for i, part in zip(convert_to_tensor(indices).numpy(), primitives.Unpack(tensor, -1, 0)):
             array = array.write(i, part)
         return array
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """Fills the array with parts of the given lengths."""
-        sizes = [int(n) for n in convert_to_tensor(lengths).numpy()]
-        parts = primitives.SplitV(convert_to_tensor(value, dtype_hint=self._dtype), sizes, 0)
+        tensor, lengths = convert_to_tensor(value, dtype_hint=self._dtype), convert_to_tensor(lengths)
+        if self._buffer is not None or _core.is_symbolic(lengths):
+            array = self._with_buffer(uneven_rows.from_parts(tensor, lengths))
+            array._infer_shape, array._element_shape = False, TensorShape(None)
+            return array
+        sizes = [int(n) for n in lengths.numpy()]
+        if len(sizes) != len(self._tensors) and not self._dynamic_size and not _core.is_tracing():
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"TensorArray.split: TensorArray's size is not equal to the size of lengths ({len(self._tensors)} vs. "
+                f"{len(sizes)}), and the TensorArray is not marked as dynamically resizeable.",
+            )
         self._infer_shape = self._infer_shape and len(set(sizes)) <= 1
-        array = self._own()
-        array._infer_shape = self._infer_shape
-        for i, part in enumerate(parts):
-            array = array.write(i, part)
-        return array
+        return self._filled(primitives.SplitV(tensor, sizes, 0))
 
     def close(self, name: str | None = None) -> None:
         """Lets go of all elements."""
         self._tensors.clear()
+
+
+def _narrowed(tensor: Any, shape: TensorShape) -> Any:
+    """The tensor, of which this is known too."""
+    if shape.rank is not None:
+        tensor.set_shape(shape)
+    return tensor

@@ -65,6 +65,20 @@ def building(graph: Any) -> Iterator[Any]:
 
 
 @contextmanager
+def building_inside(graph: Any) -> Iterator[Any]:
+    """The same for a graph that runs inside another one.
+
+    What is done to known values that the recorders around it follow becomes nodes too, so that they hear of it.
+    """
+    _core.keep_followed(graph, True)
+    try:
+        with building(graph):
+            yield graph
+    finally:
+        _core.keep_followed(graph, False)
+
+
+@contextmanager
 def scratch_graph() -> Iterator[Any]:
     """Operations inside go to a graph that is thrown away; outside of a trace they run as always."""
     outer = _core.current_graph()
@@ -78,7 +92,7 @@ def scratch_graph() -> Iterator[Any]:
 def trace_body(function: Callable[..., Any], outer: Any, specs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
     """The graph of a function of symbolic tensors with these dtypes and shapes, and what the function returned."""
     graph = FuncGraph(outer)
-    with building(graph):
+    with building_inside(graph):
         result = function(*[graph.add_input(dtype, shape) for dtype, shape in specs])
     return graph, result
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.control_flow.maps import staged_map
-from tapeflow.control_flow.tracing import FuncGraph, building
+from tapeflow.control_flow.tracing import FuncGraph, building_inside
 from tapeflow.diagnostics.source_line import source_line
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
@@ -53,11 +53,9 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 def _traced(fn: Callable[[Any], Any], elems: Any, flat: list[Any]) -> tuple[Any, Any, list[Any]]:
     """The graph of `fn` for one slice, what it returned, and the tensors in that."""
     graph = FuncGraph(_core.current_graph())
-    _core.keep_followed(graph, True)
-    with building(graph):
+    with building_inside(graph):
         result = fn(nest.pack_sequence_as(elems, [graph.add_input(x.dtype, x.shape[1:]) for x in flat]))
         leaves = [None if x is None else convert_to_tensor(x) for x in nest.flatten(result)]
-    _core.keep_followed(graph, False)
     return graph, result, leaves
 
 

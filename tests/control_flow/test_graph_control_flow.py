@@ -172,7 +172,7 @@ def test_shape_invariants():
 
 def test_loop_variables_keep_their_dtype():
     loop = tf.function(lambda x: tf.while_loop(lambda a: a < 9, lambda a: (tf.cast(a, tf.float32),), [x]))
-    with pytest.raises(TypeError, match=r"enters the loop with type tf.int32 but has type tf.float32"):
+    with pytest.raises(TypeError, match=r"enters the loop with type <dtype: 'int32'> but has type <dtype: 'float32'>"):
         loop(tf.constant(1))
 
 

@@ -247,39 +247,191 @@ def test_variable_assigned_in_a_branch():
     assert [t.numpy() for t in function(tf.constant(3.0))] == [36, 12, 24]
 
 
-def test_second_derivative_by_an_assigned_variable_is_refused():
+# ---- derivatives of higher order repeat a run as it was
+
+
+def derivatives(function, x, order):
+    """What the function gives and its derivatives by its argument; it returns what is differentiated first."""
+    if order == 0:
+        result = function(x)
+        return [*result] if isinstance(result, tuple) else [result]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        result = derivatives(function, x, order - 1)
+    return [tape.gradient(result[0], x), *result]
+
+
+def random_loop(x):
+    """A power of the argument times random numbers, and these."""
+
+    def step(i, y, drawn):
+        r = tf.random.uniform([], 1.0, 2.0)
+        return i + 1, y * x * r, drawn * r
+
+    return tf.while_loop(lambda i, *_: i < 3, step, (0, tf.constant(1.0), tf.constant(1.0)))[1:]
+
+
+def random_branch(x):
+    def third_power():
+        r = tf.random.uniform([], 1.0, 2.0)
+        return x**3 * r, r
+
+    return tf.cond(x > 0, third_power, lambda: (x, x))
+
+
+def random_branch_in_loop(x):
+    def step(i, y, drawn):
+        r, z = tf.cond(
+            i < 2, lambda: (tf.random.uniform([], 1.0, 2.0), x), lambda: (tf.random.normal([], 3.0), 1.0 * x)
+        )
+        return i + 1, y * z * r, drawn * r
+
+    return tf.while_loop(lambda i, *_: i < 3, step, (0, tf.constant(1.0), tf.constant(1.0)))[1:]
+
+
+@pytest.mark.parametrize("program", [random_loop, random_branch, random_branch_in_loop])
+@pytest.mark.parametrize("within", [False, True])
+def test_random_numbers_are_the_same_in_all_derivatives(program, within):
+    function = tf.function(program)
+    if within:
+        function = tf.function(lambda x: tuple(derivatives(program, x, 3)))
+    for _ in range(2):
+        x = tf.constant(1.5)
+        third, second, first, y, drawn = function(x) if within else derivatives(function, x, 3)
+        found = [float(t / drawn) for t in (y, first, second, third)]
+        np.testing.assert_allclose(found, [1.5**3, 3 * 1.5**2, 6 * 1.5, 6], rtol=1e-5)
+
+
+def test_second_derivative_leaves_the_streams_where_they_are():
+    numbers = []
+    for order in (1, 3):
+        tf.random.set_seed(5)
+        function = tf.function(random_loop)
+        numbers.append(
+            [float(derivatives(function, tf.constant(1.5), order)[-1]), float(function(tf.constant(1.0))[1])]
+        )
+    assert numbers[0] == numbers[1]
+
+
+def test_random_loop_in_forward_mode():
+    x = tf.constant(1.5)
+    for function in (tf.function(random_loop), random_loop):
+
+        def directional(x, function=function):
+            with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y, drawn = function(x)
+                slope = tape.gradient(y, x)
+            return accumulator.jvp(y) / drawn, slope / drawn, accumulator.jvp(slope) / drawn
+
+        for run in (directional, tf.function(directional)):
+            np.testing.assert_allclose(run(x), [6.75, 6.75, 9], rtol=1e-5)
+
+
+def test_second_derivative_by_an_assigned_variable():
     v = tf.Variable(2.0)
 
-    @tf.function
-    def function(x):
+    def program(x):
         for _ in tf.range(3):
-            x = x * v
+            x = x * v * x
             v.assign_add(1.0)
         return x
 
-    x = tf.constant(3.0)
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as tape:
+    def expected(x, w):
+        for k in range(3):
+            x = x * (w + float(k)) * x
+        return x
+
+    def twice(function, x, w):
+        with tf.GradientTape() as outer:
+            outer.watch([x] if isinstance(w, tf.Variable) else [x, w])
+            with tf.GradientTape() as tape:
+                tape.watch([x] if isinstance(w, tf.Variable) else [x, w])
+                y = function(x)
+            total = tf.add_n(tape.gradient(y, [x, w]))
+        return [y, total, *outer.gradient(total, [x, w])]
+
+    x, w = tf.constant(1.5), tf.constant(2.0)
+    right = twice(lambda x: expected(x, w), x, w)
+    for function in (tf.function(program), tf.function(lambda x: tf.cond(x > 0, lambda: program(x), lambda: x))):
+        v.assign(2.0)
+        found = twice(function, x, v)
+        np.testing.assert_allclose(found, right, rtol=1e-5)
+        assert v.numpy() == 5
+        v.assign(2.0)
+        with tf.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y = function(x)
-        slope = tape.gradient(y, x)
-    with pytest.raises(tf.errors.UnimplementedError, match="assigns to the variables it reads"):
-        outer.gradient(slope, x)
+            total = tf.add_n(tape.gradient(y, [x, v]))
+        np.testing.assert_allclose([y, total, *tape.gradient(total, [x, v])], right, rtol=1e-5)
+        assert v.numpy() == 5
 
 
-def test_second_derivative_of_a_random_branch_is_refused():
-    function = tf.function(lambda x: tf.cond(x > 0, lambda: x**2 * tf.random.uniform([], 1.0, 2.0), lambda: x))
-    x = tf.constant(3.0)
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = function(x)
-        slope = tape.gradient(y, x)
-    np.testing.assert_allclose(slope, 2 * y / x, rtol=1e-6)
-    with pytest.raises(tf.errors.UnimplementedError, match="draws random numbers"):
-        outer.gradient(slope, x)
+def test_a_large_variable_that_is_also_assigned_outside_of_the_loop():
+    """Assignments write over old values where nobody needs them; a repetition does."""
+    begin = np.linspace(0.5, 1.5, 5000, dtype=np.float32)
+    x, w, v = tf.constant(begin + 0.5), tf.constant(begin), tf.Variable(begin)
+
+    @tf.function
+    def program(x):
+        y = x
+        for _ in tf.range(3):
+            y = y * v * x
+            v.assign_sub(0.1 * v)
+        v.assign_add(tf.ones([5000]))
+        z = tf.cond(tf.reduce_sum(x) > 0, lambda: y * v, lambda: y)
+        v.assign_add(tf.ones([5000]))
+        return z
+
+    def expected(x):
+        y, factor = x, 1.0
+        for _ in range(3):
+            y = y * (w + tf.stop_gradient(w * factor - w)) * x
+            factor *= 0.9
+        return y * (w + tf.stop_gradient(w * factor + 1.0 - w))
+
+    def twice(function, x, w):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            outer.watch(w)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                tape.watch(w)
+                y = function(x)
+            one, two = tape.gradient(y, [x, w])
+            product = one * two
+        return [one, two, *outer.gradient(product, [x, w])]
+
+    right = twice(expected, x, w)
+    for run in (twice, tf.function(lambda function, x, w: twice(function, x, v))):
+        v.assign(begin)
+        for one, two in zip(run(program, x, v), right, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-4)
+        np.testing.assert_allclose(v, begin * 0.9**3 + 2, rtol=1e-5)
+
+
+# ---- known values that a tape follows
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * tf.sin(x)), (0, x))[1],
+        lambda x: tf.cond(tf.random.uniform([]) < 2, lambda: tf.sin(x) * x, lambda: x),
+        lambda x: tf.map_fn(lambda t: tf.sin(x) * t, tf.stack([x, 2 * x]))[1],
+        nested,
+        branch_in_loop,
+    ],
+)
+def test_a_known_value_is_followed_into_loops(program):
+    """It could be computed with while tracing; then no tape would hear of that."""
+
+    def differentiate():
+        x = tf.constant(0.7)
+        return derivatives(program, x, 2)
+
+    np.testing.assert_allclose(tf.function(differentiate)(), differentiate(), rtol=1e-5)
 
 
 # ---- several tapes
@@ -319,3 +471,35 @@ def test_second_order_with_a_persistent_tape(persistent):
         found.append([y, first, outer.gradient(first, x)])
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5)
+
+
+def test_a_loop_whose_shapes_go_on_changing():
+    """It runs without plans after a few rounds; results and gradients are the same."""
+
+    def shrinking(x):
+        body = lambda x, s: (x[1:], s + x[0] ** 2 * x[-1])  # noqa: E731
+        invariants = (tf.TensorShape([None]), tf.TensorShape([]))
+        return tf.while_loop(lambda x, _: tf.size(x) > 0, body, (x, tf.constant(0.0)), shape_invariants=invariants)[1]
+
+    def growing(x):
+        body = lambda i, y: (i + 1, tf.concat([y, y[-2:] * x[0]], 0))  # noqa: E731
+        invariants = (tf.TensorShape([]), tf.TensorShape([None]))
+        return tf.while_loop(lambda i, _: i < 9, body, (tf.constant(0), x), shape_invariants=invariants)[1]
+
+    agree(shrinking, tf.range(1.0, 10.0))
+    agree(growing, tf.constant([1.1, 0.5]))
+
+
+def test_nan_is_found_in_a_loop_whose_shapes_go_on_changing():
+    @tf.function
+    def function(x):
+        body = lambda i, y: (i + 1, tf.concat([y, tf.math.log(x - tf.cast(i, tf.float32))], 0))  # noqa: E731
+        invariants = (tf.TensorShape([]), tf.TensorShape([None]))
+        return tf.while_loop(lambda i, _: i < 9, body, (tf.constant(0), x), shape_invariants=invariants)[1]
+
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?i)log"):
+            function(tf.constant([6.5]))
+    finally:
+        tf.debugging.disable_check_numerics()
