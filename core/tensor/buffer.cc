@@ -12,7 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tensor/shared_memory.h"
+
 namespace tapeflow {
+
+constinit std::atomic<bool> memory_is_shared{false};
+constinit std::mutex memory_mutex;
+
 namespace {
 
 constexpr size_t kLine = 64, kPage = 4096, kHugePage = size_t(2) << 20;
@@ -65,6 +71,7 @@ void* raw_of(Buffer* b) {
 }  // namespace
 
 Buffer* allocate_buffer(size_t bytes) {
+  LockMemory lock;
   Pool& p = pool();
   uint32_t c = class_of(bytes);
   size_t usable = class_bytes(c);
@@ -107,6 +114,7 @@ void Buffer::destroy() {
     for (size_t i = 0; i < bytes / sizeof(std::string); ++i) text[i].~basic_string();
     bytes = class_bytes(size_class);
   }
+  LockMemory lock;
   Pool& p = pool();
   p.current -= int64_t(bytes);
   if (p.cached + int64_t(bytes) > p.limit) {
