@@ -6,6 +6,10 @@ namespace tapeflow {
 
 std::vector<Tensor> run_graph(const Graph&, std::span<const Tensor> inputs);
 
+// The nodes that run at the same time: for each section its parts, in the order of the program. They are those of the last
+// plan; if there is none, of one for the shapes the graph was traced with, if these are known.
+std::vector<std::vector<std::vector<const Node*>>> sections_of(const Graph&);
+
 // What a walk over the nodes has to know: which of them run, and which one uses a value last.
 struct Needs {
   std::vector<uint8_t> nodes;

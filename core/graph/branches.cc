@@ -1,0 +1,141 @@
+// Finding branches. From the steps that are done, everything that can be reached without waiting for two of the steps that
+// are ready belongs to the branch of one of them. If these branches are quicker side by side, they become a section;
+// otherwise the next step of the program runs by itself, and the search begins again behind it.
+#include "graph/branches.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <numeric>
+
+#include "base/parallel.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting for the last part
+constexpr double kSideBySide = 1.1;  // how much slower a core is while the others are busy too
+constexpr size_t kFarthest = 1024;   // steps that one search looks at, so that planning stays quick
+constexpr int kPartsPerThread = 4;
+
+std::atomic<int> limit{0};
+
+// Fills `count` bins, the largest item first, each into the bin that holds least.
+template <class Put> void pack(std::span<const double> sizes, size_t count, Put put) {
+  std::vector<size_t> largest_first(sizes.size());
+  std::iota(largest_first.begin(), largest_first.end(), size_t(0));
+  std::ranges::stable_sort(largest_first, std::greater(), [&](size_t i) { return sizes[i]; });
+  std::vector<double> filled(count, 0);
+  for (size_t i : largest_first) {
+    const size_t bin = size_t(std::ranges::min_element(filled) - filled.begin());
+    filled[bin] += sizes[i];
+    put(i, bin, filled[bin]);
+  }
+}
+
+class Arranger {
+ public:
+  Arranger(std::span<const BranchStep> steps, int threads) : steps_(steps), threads_(size_t(threads)), done_(steps.size(), false), branch_(steps.size()) {}
+
+  Arrangement arrange() {
+    while (next_ < steps_.size()) {
+      if (done_[next_]) {
+        ++next_;
+      } else if (find_branches(false) || find_branches(true)) {
+        add_section();
+      } else {
+        take(next_);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int kNone = -1, kBlocked = -2;
+
+  void take(size_t step) {
+    result_.order.push_back(int(step));
+    done_[step] = true;
+  }
+
+  // The branch a step belongs to: kNone if it waits for nobody, kBlocked if for more than one.
+  int branch_of(const BranchStep& step) const {
+    int found = kNone;
+    for (int b : step.before) {
+      if (done_[size_t(b)]) continue;
+      if (branch_[size_t(b)] == kBlocked || (found != kNone && found != branch_[size_t(b)])) return kBlocked;
+      found = branch_[size_t(b)];
+    }
+    return found;
+  }
+
+  // Sets branch_ and sizes_; true if the branches make a section. Steps that use many threads can be left out.
+  bool find_branches(bool without_threaded) {
+    sizes_.clear();
+    double one_by_one = 0;
+    end_ = std::min(steps_.size(), next_ + kFarthest);
+    for (size_t s = next_; s < end_; ++s) {
+      if (done_[s]) continue;
+      const BranchStep& step = steps_[s];
+      const bool threaded = step.cost.alone - step.cost.threaded > kForkCost;
+      int branch = step.apart || (without_threaded && threaded) ? kBlocked : branch_of(step);
+      if (branch == kNone) {
+        branch = int(sizes_.size());
+        sizes_.push_back(0);
+      }
+      branch_[s] = branch;
+      if (branch == kBlocked && step.may_fail) end_ = s;
+      if (branch == kBlocked) continue;
+      sizes_[size_t(branch)] += step.cost.alone;
+      one_by_one += step.cost.threaded;
+    }
+    if (sizes_.size() < 2 || one_by_one < 2 * kForkCost) return false;
+    double longest = 0;
+    pack(sizes_, threads_, [&](size_t, size_t, double filled) { longest = std::max(longest, filled); });
+    return kSideBySide * longest + kForkCost < one_by_one;
+  }
+
+  // Threads begin at both ends of a section: the largest parts lie there.
+  void add_section() {
+    const size_t parts = std::min(sizes_.size(), kPartsPerThread * threads_);
+    std::vector<size_t> part_of(sizes_.size());
+    pack(sizes_, parts, [&](size_t branch, size_t bin, double) { part_of[branch] = bin; });
+    std::vector<std::vector<size_t>> steps(parts);
+    for (size_t s = next_; s < end_; ++s)
+      if (!done_[s] && branch_[s] != kBlocked) {
+        const size_t bin = part_of[size_t(branch_[s])];
+        steps[bin % 2 == 0 ? bin / 2 : parts - 1 - bin / 2].push_back(s);
+      }
+    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}});
+    for (const auto& part : steps) {
+      for (size_t s : part) take(s);
+      section.ends.push_back(result_.order.size());
+    }
+  }
+
+  std::span<const BranchStep> steps_;
+  size_t threads_;
+  std::vector<bool> done_;
+  std::vector<int> branch_;
+  std::vector<double> sizes_;  // of the branches, in microseconds
+  size_t next_ = 0, end_ = 0;
+  Arrangement result_;
+};
+
+}  // namespace
+
+bool worth_arranging(std::span<const BranchStep> steps) {
+  double total = 0;
+  for (const BranchStep& s : steps) total += s.cost.threaded;
+  return steps.size() > 1 && total >= 2 * kForkCost;
+}
+
+Arrangement arrange_branches(std::span<const BranchStep> steps, int threads) { return Arranger(steps, threads).arrange(); }
+
+void set_branch_limit(int count) { limit.store(std::max(count, 0), std::memory_order_relaxed); }
+int branch_limit() {
+  const int set = limit.load(std::memory_order_relaxed), threads = thread_count();
+  return set == 0 ? threads : std::min(set, threads);
+}
+
+}  // namespace tapeflow
