@@ -1,12 +1,16 @@
 // Finding branches. From the steps that are done, everything that can be reached without waiting for two of the steps that
 // are ready belongs to the branch of one of them. If these branches are quicker side by side, they become a section;
 // otherwise the next step of the program runs by itself, and the search begins again behind it.
+//
+// Where there is one long chain, a second part can follow it and do what the chain does not need: in a walk back through a
+// recurrent network that is the gradient of the weights.
 #include "graph/branches.h"
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "base/parallel.h"
 
@@ -17,6 +21,7 @@ constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting f
 constexpr double kSideBySide = 1.1;  // how much slower a core is while the others are busy too
 constexpr size_t kFarthest = 1024;   // steps that one search looks at, so that planning stays quick
 constexpr int kPartsPerThread = 4;
+constexpr size_t kLastLinks = 16;    // ends of a chain that are tried one by one, and about so many of those before
 
 std::atomic<int> limit{0};
 
@@ -43,7 +48,12 @@ class Arranger {
         ++next_;
       } else if (find_branches(false) || find_branches(true)) {
         add_section();
+        new_region_ = true;
+      } else if (std::exchange(new_region_, false) && find_follower()) {
+        add_follower();
+        new_region_ = true;
       } else {
+        new_region_ = !can_be_in_follower(steps_[next_]);
         take(next_);
       }
     }
@@ -52,6 +62,7 @@ class Arranger {
 
  private:
   static constexpr int kNone = -1, kBlocked = -2;
+  static constexpr size_t kNoStep = size_t(-1);
 
   void take(size_t step) {
     result_.order.push_back(int(step));
@@ -106,9 +117,88 @@ class Arranger {
         const size_t bin = part_of[size_t(branch_[s])];
         steps[bin % 2 == 0 ? bin / 2 : parts - 1 - bin / 2].push_back(s);
       }
-    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}});
+    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}, false});
     for (const auto& part : steps) {
       for (size_t s : part) take(s);
+      section.ends.push_back(result_.order.size());
+    }
+  }
+
+  static bool can_be_in_follower(const BranchStep& step) { return !step.apart && step.can_be_followed; }
+
+  // Sets in_chain_; true if the rest of the steps, as a part that follows the chain, makes a section of them.
+  bool find_follower() {
+    end_ = next_;
+    double one_by_one = 0;
+    for (const size_t farthest = std::min(steps_.size(), next_ + kFarthest); end_ < farthest; ++end_) {
+      if (done_[end_]) continue;
+      if (!can_be_in_follower(steps_[end_])) break;
+      one_by_one += steps_[end_].cost.threaded;
+    }
+    if (one_by_one < 4 * kForkCost) return false;
+    const std::vector<size_t> path = longest_path();
+    double best = (one_by_one - kForkCost) / kSideBySide;
+    size_t end_of_chain = kNoStep;
+    for (size_t i = 0; i < path.size(); i += i < kLastLinks ? 1 : std::max<size_t>(1, path.size() / kLastLinks)) {
+      const size_t link = path[path.size() - 1 - i];
+      const double duration = with_follower(link);
+      if (duration < best) best = duration, end_of_chain = link;
+    }
+    if (end_of_chain == kNoStep) return false;
+    with_follower(end_of_chain);
+    return true;
+  }
+
+  template <class Visit> void each_undone(Visit visit) const {
+    for (size_t s = next_; s < end_; ++s)
+      if (!done_[s]) visit(s);
+  }
+
+  // The steps that take longest one after the other, because each waits for the one before.
+  std::vector<size_t> longest_path() const {
+    std::vector<double> rest(steps_.size(), 0);  // behind each step
+    std::vector<size_t> heir(steps_.size(), kNoStep);
+    size_t first = next_;
+    double longest = 0;
+    for (size_t s = end_; s-- > next_;) {
+      if (done_[s]) continue;
+      const double length = rest[s] + steps_[s].cost.alone;
+      if (length > longest) longest = length, first = s;
+      for (int b : steps_[s].before)
+        if (length > rest[size_t(b)]) rest[size_t(b)] = length, heir[size_t(b)] = s;
+    }
+    std::vector<size_t> path;
+    for (size_t s = first; s != kNoStep; s = heir[s]) path.push_back(s);
+    return path;
+  }
+
+  // How long the chain that ends with a step takes, everything it waits for included, with the rest following it.
+  double with_follower(size_t end_of_chain) {
+    in_chain_.assign(steps_.size(), false);
+    in_chain_[end_of_chain] = true;
+    for (size_t s = end_of_chain + 1; s-- > next_;)
+      if (in_chain_[s])
+        for (int b : steps_[s].before) in_chain_[size_t(b)] = true;
+    std::vector<double> ready(steps_.size(), 0);
+    double chain = 0, follower = 0;
+    each_undone([&](size_t s) {
+      const BranchStep& step = steps_[s];
+      if (in_chain_[s]) {
+        ready[s] = chain += step.cost.alone;
+        return;
+      }
+      for (int b : step.before) follower = std::max(follower, ready[size_t(b)]);
+      follower += step.cost.alone;
+    });
+    return std::max(chain, follower);
+  }
+
+  void add_follower() {
+    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}, true});
+    for (bool chain : {true, false}) {
+      each_undone([&](size_t s) {
+        if (in_chain_[s] == chain) take(s);
+      });
       section.ends.push_back(result_.order.size());
     }
   }
@@ -118,6 +208,8 @@ class Arranger {
   std::vector<bool> done_;
   std::vector<int> branch_;
   std::vector<double> sizes_;  // of the branches, in microseconds
+  std::vector<bool> in_chain_;
+  bool new_region_ = true;     // no search for a follower has looked at the steps from here on
   size_t next_ = 0, end_ = 0;
   Arrangement result_;
 };

@@ -1,4 +1,5 @@
-// Which steps of a plan run at the same time: an order with sections, whose parts do not wait for each other.
+// Which steps of a plan run at the same time: an order with sections of parts. The parts of a section do not wait for each
+// other, or there are two and the second follows the first: its steps wait for some of the first, never the other way.
 #pragma once
 #include <span>
 #include <vector>
@@ -12,11 +13,13 @@ struct BranchStep {
   Cost cost;
   bool apart = false;       // it is never one of several steps that run at the same time
   bool may_fail = false;    // no step of the program behind it runs before it, unless both are in one section
+  bool can_be_followed = true;  // where its results lie is known before it runs
 };
 
 struct Section {
   size_t first;
-  std::vector<size_t> ends;  // of its parts, which follow one another in the order
+  std::vector<size_t> ends;  // of its parts, which lie behind one another in the order
+  bool follows = false;      // the second part waits for steps of the first
 };
 
 struct Arrangement {

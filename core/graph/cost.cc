@@ -1,5 +1,5 @@
-// The table of costs, measured in float32 on one core of a server processor: most kernels go over their elements once and
-// share them evenly among threads; those in the table do not.
+// The tables. Costs were measured in float32 on one core of a server processor: most kernels go over their elements once and
+// share them evenly among threads; those in the table do not. Kernels are taken to fail unless they are known not to.
 #include "graph/cost.h"
 
 #include <algorithm>
@@ -107,10 +107,17 @@ double factor(DType dtype) {
   }
 }
 
+constexpr double kCallCost = 0.3;  // microseconds, of any step
 Cost shared(double nanoseconds, int64_t pieces, int threads) {
   const double microseconds = nanoseconds * 1e-3;
-  return {microseconds, microseconds / double(std::clamp<int64_t>(pieces, 1, threads))};
+  return {kCallCost + microseconds, kCallCost + microseconds / double(std::clamp<int64_t>(pieces, 1, threads))};
 }
+
+constexpr std::string_view never_failing[] = {
+    "AddN", "Cast", "Cholesky", "ConcatV2", "Cumprod", "Cumsum", "GetItem", "LogSoftmax", "MatrixBandPart", "MatrixDiagPartV3", "MatrixDiagV3",
+    "MatrixSetDiagV3", "Moments", "Normalize", "Pack", "PadV2", "ReverseV2", "SelectV2", "Softmax", "SoftmaxCrossEntropyWithLogits",
+    "SoftmaxGrad", "SplitV", "StridedSlice", "StridedSliceGrad", "Tile", "TopKV2", "Transpose", "Unpack",
+};
 
 }  // namespace
 
@@ -120,6 +127,14 @@ Cost cost_of(const Graph& g, const Node& n, int threads) {
   const Work work = found.work(g, n);
   const DType dtype = n.inputs.empty() ? DType::float32 : value(g, n.inputs[0]).dtype();
   return shared(work.amount * found.nanoseconds * factor(dtype), work.pieces, threads);
+}
+
+// Of the families only the division of integers fails.
+bool may_fail(const Graph& g, const Node& n) {
+  if (n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op) return false;  // random numbers
+  if (std::ranges::find(never_failing, n.op->name) != std::end(never_failing)) return false;
+  const bool simple = n.op->family || n.op->finishes || n.op->float_unary || n.op->float_binary;
+  return !simple || !(floating | complexes).has(value(g, n.first_output).dtype());
 }
 
 Cost cost_of_group(int64_t elements, size_t operations, int threads) {

@@ -2,10 +2,12 @@
 // order, memory, groups of elementwise operations, updates of variables in place. Running a plan allocates its outputs
 // and nothing else.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <exception>
+#include <limits>
 
-#include "graph/graph.h"
+#include "graph/run.h"
 #include "tensor/elementwise_program.h"
 
 namespace tapeflow {
@@ -19,9 +21,7 @@ class Plan {
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
 
-  // The nodes that run at the same time: for each section its parts.
-  using Parts = std::vector<std::vector<const Node*>>;
-  std::vector<Parts> sections() const;
+  std::vector<NodesAtOnce> sections() const;
 
  private:
   friend class Planner;
@@ -33,6 +33,7 @@ class Plan {
     int made = -1;                           // of a kernel that makes its outputs: which of `made_`
     const ElementwiseProgram* program = nullptr;  // a group, which follows the kernel element by element if there is one
     int program_order = 0;                   // of steps that are in sections
+    int after = -1;                          // the step of the part it follows that must be done
   };
   // The body of a value whose elements lie at an offset in those of another one.
   struct Alias {
@@ -52,7 +53,8 @@ class Plan {
     TensorBody *host, *own;
     Buffer shown{1, 0, nullptr, nullptr, nullptr, 0, false, false};
   };
-  // A section: steps that run at the same time, in parts. A part begins where the one before ends.
+  // A section: steps that run at the same time, in parts. A part begins where the one before ends. Threads take the parts in
+  // this order, or from the end; one that waits holds a later part than the one it waits for, so nobody waits for ever.
   struct Branches {
     struct Part {
       size_t end;
@@ -63,6 +65,9 @@ class Plan {
     size_t first;
     std::vector<Part> parts;
     std::deque<Guest> guests;
+    bool follows = false;               // steps of the second part wait for steps of the first
+    std::atomic<int> reached = -1;      // the last step of the first part that is done, or kFailed
+    static constexpr int kFailed = std::numeric_limits<int>::max();
   };
   struct VariableUse {
     VariableBody* variable;
@@ -108,6 +113,7 @@ class Plan {
   void run_steps();
   void run_branches(Branches&);
   void run_part(Branches&, size_t part);
+  bool may_run(const Branches&, const Step&) const;
 };
 
 }  // namespace tapeflow

@@ -63,6 +63,7 @@ class Planner {
     int64_t sum_length = 0;  // of those sums that are not of all elements
     int part = kNone;        // of a section: which of all parts
     int program_order = 0;   // its place before steps were put into sections
+    int after = kNone;       // of a part that follows: the last step of the first part that it waits for
 
     template <class Visit> void each_node(Visit visit) const {
       if (kernel != kNone) visit(kernel);

@@ -141,13 +141,6 @@ static bool may_run_beside(const Graph& g, const Node& n) {
   return std::ranges::none_of(n.inputs, [&](ValueId v) { return g.values[v].tensor.dtype() == DType::variant; });
 }
 
-// Whether a kernel can fail though the shapes are right. Of the simple ones only the division of integers can.
-static bool may_fail(const Graph& g, const Node& n) {
-  const bool random = n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op;
-  const bool simple = n.op->family || n.op->finishes || n.op->float_unary || n.op->float_binary;
-  return !random && !(simple && (floating | complexes).has(g.values[n.first_output].tensor.dtype()));
-}
-
 void Planner::find_sections() {
   std::vector<BranchStep> steps(scheduled_.size());
   for (size_t s = 0; s < steps.size(); ++s) {
@@ -157,6 +150,7 @@ void Planner::find_sections() {
       steps[s].cost = cost_of(graph(), n, thread_count());
       steps[s].apart = !may_run_beside(graph(), n);
       steps[s].may_fail = may_fail(graph(), n);
+      steps[s].can_be_followed = !made(n);
     }
     if (!step.group.empty()) {
       const int64_t elements = spec(graph().nodes[size_t(step.group[0])].first_output).shape.elements();
@@ -169,14 +163,21 @@ void Planner::find_sections() {
   Arrangement found = arrange_branches(steps, threads);
   if (found.sections.empty()) return;
   std::vector<Scheduled> ordered;
+  std::vector<int> place(steps.size());
   for (int s : found.order) {
+    place[size_t(s)] = int(ordered.size());
     ordered.push_back(std::move(scheduled_[size_t(s)]));
     ordered.back().program_order = s;
   }
   scheduled_ = std::move(ordered);
-  for (const Section& section : found.sections) number_parts(section);
-  sections_ = std::move(found.sections);
   for (size_t s = 0; s < scheduled_.size(); ++s) number(scheduled_[s], int(s));
+  for (const Section& section : found.sections) {
+    number_parts(section);
+    for (size_t s = section.ends[0]; section.follows && s < section.ends[1]; ++s)
+      for (int b : steps[size_t(scheduled_[s].program_order)].before)
+        if (const int at = place[size_t(b)]; at >= int(section.first) && at < int(section.ends[0])) scheduled_[s].after = std::max(scheduled_[s].after, at);
+  }
+  sections_ = std::move(found.sections);
 }
 
 void Planner::number_parts(const Section& section) {

@@ -32,6 +32,7 @@ void Planner::make_steps() {
   for (const Scheduled& s : scheduled_) {
     Plan::Step step;
     step.program_order = s.program_order;
+    step.after = s.after;
     if (s.kernel != kNone) make_call(s, step);
     if (!s.group.empty()) step.program = make_program(s);
     plan_->steps_.push_back(std::move(step));
@@ -88,6 +89,7 @@ TensorBody* Planner::body_for(ValueId v, int part) {
 void Planner::make_section(const Section& section) {
   Plan::Branches& branches = plan_->branches_.emplace_back();
   branches.first = section.first;
+  branches.follows = section.follows;
   size_t s = section.first;
   for (size_t end : section.ends) {
     auto& part = branches.parts.emplace_back();

@@ -38,7 +38,7 @@ Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-std::vector<std::vector<std::vector<const Node*>>> sections_of(const Graph& graph) {
+std::vector<NodesAtOnce> sections_of(const Graph& graph) {
   std::vector<Tensor> inputs;
   for (ValueId v : graph.inputs) inputs.push_back(graph.values[v].tensor);
   auto* plans = static_cast<Plans*>(graph.plans.get());
@@ -47,7 +47,7 @@ std::vector<std::vector<std::vector<const Node*>>> sections_of(const Graph& grap
     plan = plans->list.back().get();
   else if (std::ranges::all_of(inputs, [](const Tensor& t) { return t.size() >= 0; }))
     plan = plan_for(graph, inputs);
-  return plan ? plan->sections() : std::vector<Plan::Parts>();
+  return plan ? plan->sections() : std::vector<NodesAtOnce>();
 }
 
 std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {

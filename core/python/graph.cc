@@ -238,8 +238,8 @@ PyObject* graph_node(PyObject* self, PyObject* index) {
     return Py_BuildValue("(ssOOOi)", node.op->name, node.name.c_str(), in.get(), out.get(), code, node.location.instruction);
   });
 }
-// branches(): the nodes that run at the same time, a list of sections; each is a list of parts, each a list of
-// (operation, code object, instruction).
+// branches(): the nodes that run at the same time, a list of sections: whether the second part follows the first, and a
+// list of parts, each of them a list of (operation, code object, instruction).
 PyObject* graph_branches(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     auto append = [](const Ref& list, PyObject* item) {
@@ -249,7 +249,7 @@ PyObject* graph_branches(PyObject* self, PyObject*) {
     Ref sections = checked(PyList_New(0));
     for (const auto& section : sections_of(*graph_of(self))) {
       Ref parts = checked(PyList_New(0));
-      for (const auto& part : section) {
+      for (const auto& part : section.parts) {
         Ref nodes = checked(PyList_New(0));
         for (const Node* node : part) {
           PyObject* code = node->location.code ? static_cast<PyObject*>(node->location.code) : Py_None;
@@ -257,7 +257,7 @@ PyObject* graph_branches(PyObject* self, PyObject*) {
         }
         append(parts, nodes.release());
       }
-      append(sections, parts.release());
+      append(sections, Py_BuildValue("(ON)", section.follows ? Py_True : Py_False, parts.release()));
     }
     return sections.release();
   });

@@ -37,9 +37,9 @@ def _kind(tensor: Any) -> str:
 def _branch_lines(graph: Any) -> list[str]:
     """What runs at the same time: a title for each section, then `branch 1: MatMul, Cholesky  # file.py:7-9`."""
     lines = []
-    for section in graph.branches():
-        lines.append("at the same time:")
-        for number, nodes in enumerate(section, 1):
+    for follows, parts in graph.branches():
+        lines.append("at the same time" + (", the second behind the first:" if follows else ":"))
+        for number, nodes in enumerate(parts, 1):
             names = [operation for operation, _, _ in nodes]
             if len(names) > _NAMES:
                 names[_NAMES:] = [f"and {len(names) - _NAMES} more"]

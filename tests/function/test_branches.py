@@ -26,7 +26,7 @@ def matrices(count: int, size: int = SIZE, dtype: str = "float32") -> list[tf.Te
 def branches(function, *args) -> list[list[list[str]]]:
     """The names of the operations in each branch of each section."""
     sections = function.get_concrete_function(*args).graph.branches()
-    return [[[operation for operation, _, _ in part] for part in section] for section in sections]
+    return [[[operation for operation, _, _ in part] for part in parts] for _, parts in sections]
 
 
 def both_ways(program, *args):
