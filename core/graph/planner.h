@@ -73,6 +73,7 @@ class Planner {
   };
   bool is_float_elementwise(const Node&);
   bool fits_group(const Node&, int64_t size, int64_t* row_length, Placement&);
+  std::vector<ValueId> find_families();
   void schedule();
   void add(Scheduled);
   void number(const Scheduled&, int step);

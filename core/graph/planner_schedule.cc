@@ -1,11 +1,16 @@
 // The order of a plan's steps: kernels and groups of elementwise nodes, and sections of steps that run at the same time.
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "base/parallel.h"
 #include "graph/planner.h"
 
 namespace tapeflow {
+
+// Elements of a group that is quicker together with any other of its size. Larger ones stay apart if nothing connects
+// them: each can follow a kernel of its own, and be in a branch of its own.
+constexpr int64_t kSmallGroup = 1024;
 
 bool Planner::is_float_elementwise(const Node& n) {
   if (!n.op->float_unary && !n.op->float_binary) return false;
@@ -24,8 +29,30 @@ bool Planner::fits_group(const Node& n, int64_t size, int64_t* row_length, Place
   return true;
 }
 
+// Values of one size that elementwise nodes connect: the first of them stands for all.
+std::vector<ValueId> Planner::find_families() {
+  std::vector<ValueId> family(info_.size());
+  std::iota(family.begin(), family.end(), ValueId(0));
+  auto first_of = [&](ValueId v) {
+    while (family[v] != v) v = family[v] = family[family[v]];
+    return v;
+  };
+  for (int i : nodes_) {
+    const Node& n = graph().nodes[size_t(i)];
+    if (!is_float_elementwise(n)) continue;
+    for (ValueId v : n.inputs)
+      if (spec(meant(v)).shape.elements() == spec(n.first_output).shape.elements()) {
+        const ValueId a = first_of(meant(v)), b = first_of(n.first_output);
+        family[std::max(a, b)] = std::min(a, b);
+      }
+  }
+  for (ValueId v = 0; v < family.size(); ++v) family[v] = first_of(v);
+  return family;
+}
+
 void Planner::schedule() {
   Graph& g = graph();
+  const std::vector<ValueId> family = find_families();
   std::vector<int> waiting(g.nodes.size(), 0);
   std::vector<std::vector<int>> readers(g.nodes.size());
   std::set<int> ready;
@@ -58,7 +85,8 @@ void Planner::schedule() {
     for (bool more = true; more && s.group.size() < 96;) {
       more = false;
       for (int candidate : ready)
-        if (fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
+        if ((size < kSmallGroup || family[g.nodes[size_t(candidate)].first_output] == family[n.first_output]) &&
+            fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
           s.group.push_back(candidate);
           done(candidate);
           more = true;
