@@ -21,18 +21,18 @@ def _matrices(count, size):
     return [tf.constant(p @ p.T + size * np.eye(size, dtype="float32")) for p in parts]
 
 
-def _towers(steps, batch, units, gradient):
-    """Two recurrent networks over the same inputs, as in a bidirectional layer."""
+def _towers(steps, batch, units, gradient, count=2):
+    """Recurrent networks over the same inputs: two as in a bidirectional layer, or one."""
     rng = np.random.default_rng(0)
     x = tf.constant(rng.standard_normal((steps, batch, units)).astype("float32"))
-    w = [tf.Variable(rng.standard_normal((2 * units, units)).astype("float32") * 0.05) for _ in range(2)]
+    w = [tf.Variable(rng.standard_normal((2 * units, units)).astype("float32") * 0.05) for _ in range(count)]
 
     def loss(x):
-        states = [tf.zeros([batch, units]), tf.zeros([batch, units])]
+        states = [tf.zeros([batch, units])] * count
         for t in range(steps):
-            for k, row in enumerate((t, steps - 1 - t)):
+            for k, row in enumerate((t, steps - 1 - t)[:count]):
                 states[k] = tf.tanh(tf.matmul(tf.concat([x[row], states[k]], 1), w[k]))
-        return tf.reduce_sum(states[0] * states[1])
+        return tf.reduce_sum(states[0] * states[-1])
 
     def step(x):
         with tf.GradientTape() as tape:
@@ -50,6 +50,8 @@ WORK = {
     "sort": lambda: (lambda *a: [tf.sort(tf.reshape(x, [-1])) for x in a], _matrices(2, 200)),
     "towers": lambda: _towers(40, 32, 128, False),
     "towers_gradient": lambda: _towers(40, 32, 128, True),
+    "one_gradient": lambda: _towers(40, 32, 128, True, count=1),
+    "chain_gradient": lambda: _towers(200, 16, 64, True, count=1),
     "small": lambda: (lambda *a: [tf.linalg.cholesky(x) for x in a], _matrices(4, 8)),
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -18,10 +19,13 @@ namespace tapeflow {
 namespace {
 
 constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting for the last part
+constexpr double kWakeTime = 100;    // until a worker that sleeps has begun
 constexpr double kSideBySide = 1.1;  // how much slower a core is while the others are busy too
-constexpr size_t kFarthest = 1024;   // steps that one search looks at, so that planning stays quick
 constexpr int kPartsPerThread = 4;
-constexpr size_t kLastLinks = 16;    // ends of a chain that are tried one by one, and about so many of those before
+// So that planning stays quick: the steps that one search looks at, all searches together before they look at fewer, and
+// the ends of a chain that are tried.
+constexpr size_t kFarthest = 1024, kMostLooks = 200'000, kFewSteps = 64;
+constexpr size_t kMostEnds = 48;
 
 std::atomic<int> limit{0};
 
@@ -46,14 +50,14 @@ class Arranger {
     while (next_ < steps_.size()) {
       if (done_[next_]) {
         ++next_;
-      } else if (find_branches(false) || find_branches(true)) {
+      } else if (find_branches(false) || (saw_threaded_ && find_branches(true))) {
         add_section();
         new_region_ = true;
       } else if (std::exchange(new_region_, false) && find_follower()) {
         add_follower();
         new_region_ = true;
       } else {
-        new_region_ = !can_be_in_follower(steps_[next_]);
+        new_region_ = steps_[next_].apart;
         take(next_);
       }
     }
@@ -84,11 +88,14 @@ class Arranger {
   bool find_branches(bool without_threaded) {
     sizes_.clear();
     double one_by_one = 0;
-    end_ = std::min(steps_.size(), next_ + kFarthest);
+    end_ = std::min(steps_.size(), next_ + (looks_ < kMostLooks ? kFarthest : kFewSteps));
+    looks_ += end_ - next_;
+    saw_threaded_ = false;
     for (size_t s = next_; s < end_; ++s) {
       if (done_[s]) continue;
       const BranchStep& step = steps_[s];
       const bool threaded = step.cost.alone - step.cost.threaded > kForkCost;
+      saw_threaded_ |= threaded;
       int branch = step.apart || (without_threaded && threaded) ? kBlocked : branch_of(step);
       if (branch == kNone) {
         branch = int(sizes_.size());
@@ -124,25 +131,22 @@ class Arranger {
     }
   }
 
-  static bool can_be_in_follower(const BranchStep& step) { return !step.apart && step.can_be_followed; }
-
   // Sets in_chain_; true if the rest of the steps, as a part that follows the chain, makes a section of them.
   bool find_follower() {
     end_ = next_;
     double one_by_one = 0;
     for (const size_t farthest = std::min(steps_.size(), next_ + kFarthest); end_ < farthest; ++end_) {
       if (done_[end_]) continue;
-      if (!can_be_in_follower(steps_[end_])) break;
+      if (steps_[end_].apart) break;
       one_by_one += steps_[end_].cost.threaded;
     }
     if (one_by_one < 4 * kForkCost) return false;
-    const std::vector<size_t> path = longest_path();
     double best = (one_by_one - kForkCost) / kSideBySide;
     size_t end_of_chain = kNoStep;
-    for (size_t i = 0; i < path.size(); i += i < kLastLinks ? 1 : std::max<size_t>(1, path.size() / kLastLinks)) {
-      const size_t link = path[path.size() - 1 - i];
-      const double duration = with_follower(link);
-      if (duration < best) best = duration, end_of_chain = link;
+    const std::vector<size_t> ends = late_steps();
+    for (size_t i = 0; i < ends.size(); i += 1 + ends.size() / kMostEnds) {
+      const double duration = with_follower(ends[i]);
+      if (duration < best) best = duration, end_of_chain = ends[i];
     }
     if (end_of_chain == kNoStep) return false;
     with_follower(end_of_chain);
@@ -154,25 +158,23 @@ class Arranger {
       if (!done_[s]) visit(s);
   }
 
-  // The steps that take longest one after the other, because each waits for the one before.
-  std::vector<size_t> longest_path() const {
-    std::vector<double> rest(steps_.size(), 0);  // behind each step
-    std::vector<size_t> heir(steps_.size(), kNoStep);
-    size_t first = next_;
-    double longest = 0;
-    for (size_t s = end_; s-- > next_;) {
-      if (done_[s]) continue;
-      const double length = rest[s] + steps_[s].cost.alone;
-      if (length > longest) longest = length, first = s;
-      for (int b : steps_[s].before)
-        if (length > rest[size_t(b)]) rest[size_t(b)] = length, heir[size_t(b)] = s;
-    }
-    std::vector<size_t> path;
-    for (size_t s = first; s != kNoStep; s = heir[s]) path.push_back(s);
-    return path;
+  // The steps before which there is most to wait for: those a long chain may end with.
+  std::vector<size_t> late_steps() const {
+    std::vector<double> ready(steps_.size(), 0);
+    double last = 0;
+    each_undone([&](size_t s) {
+      for (int b : steps_[s].before) ready[s] = std::max(ready[s], ready[size_t(b)]);
+      last = std::max(last, ready[s] += steps_[s].cost.alone);
+    });
+    std::vector<size_t> late;
+    each_undone([&](size_t s) {
+      if (ready[s] > 0.85 * last) late.push_back(s);
+    });
+    return late;
   }
 
-  // How long the chain that ends with a step takes, everything it waits for included, with the rest following it.
+  // How long the chain that ends with a step takes, everything it waits for included, with the rest following it; for ever
+  // if the rest cannot.
   double with_follower(size_t end_of_chain) {
     in_chain_.assign(steps_.size(), false);
     in_chain_[end_of_chain] = true;
@@ -181,19 +183,37 @@ class Arranger {
         for (int b : steps_[s].before) in_chain_[size_t(b)] = true;
     std::vector<double> ready(steps_.size(), 0);
     double chain = 0, follower = 0;
+    bool possible = true;
     each_undone([&](size_t s) {
       const BranchStep& step = steps_[s];
       if (in_chain_[s]) {
         ready[s] = chain += step.cost.alone;
         return;
       }
-      for (int b : step.before) follower = std::max(follower, ready[size_t(b)]);
+      for (int b : step.before) {
+        follower = std::max(follower, ready[size_t(b)]);
+        possible &= ready[size_t(b)] == 0 || steps_[size_t(b)].can_be_followed;
+      }
       follower += step.cost.alone;
     });
-    return std::max(chain, follower);
+    return possible ? std::max(chain, follower) : std::numeric_limits<double>::infinity();
   }
 
+  // What the first step of the follower waits for stands in front of the section, but for as much as a worker needs to
+  // wake up.
   void add_follower() {
+    size_t begin = next_;
+    while (done_[begin] || in_chain_[begin]) ++begin;
+    const auto& before = steps_[begin].before;
+    const size_t last = before.empty() ? 0 : size_t(std::ranges::max(before));
+    double wait = -kWakeTime;
+    each_undone([&](size_t s) {
+      if (in_chain_[s] && s <= last) wait += steps_[s].cost.alone;
+    });
+    each_undone([&](size_t s) {
+      if (!in_chain_[s] || (wait -= steps_[s].cost.alone) < 0) return;
+      take(s);
+    });
     Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}, true});
     for (bool chain : {true, false}) {
       each_undone([&](size_t s) {
@@ -209,6 +229,8 @@ class Arranger {
   std::vector<int> branch_;
   std::vector<double> sizes_;  // of the branches, in microseconds
   std::vector<bool> in_chain_;
+  bool saw_threaded_ = false;
+  size_t looks_ = 0;
   bool new_region_ = true;     // no search for a follower has looked at the steps from here on
   size_t next_ = 0, end_ = 0;
   Arrangement result_;

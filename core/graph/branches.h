@@ -13,7 +13,7 @@ struct BranchStep {
   Cost cost;
   bool apart = false;       // it is never one of several steps that run at the same time
   bool may_fail = false;    // no step of the program behind it runs before it, unless both are in one section
-  bool can_be_followed = true;  // where its results lie is known before it runs
+  bool can_be_followed = true;  // where its results lie is known before it runs, so another part may read them
 };
 
 struct Section {
