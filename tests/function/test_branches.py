@@ -214,6 +214,87 @@ def test_the_first_error_of_the_program_is_raised_and_variables_stay():
     np.testing.assert_array_equal(y.numpy(), tf.linalg.solve(good, good).numpy())
 
 
+def follower(function, *args) -> list[list[str]]:
+    """The operations of the first section whose second part follows the first: those of the chain, and the others."""
+    sections = function.get_concrete_function(*args).graph.branches()
+    return next([[operation for operation, _, _ in part] for part in parts] for follows, parts in sections if follows)
+
+
+def chain_with_offshoots(c, d):
+    """Inverses that wait for each other, and solutions that nobody but their sum waits for."""
+    x, total = tf.eye(SIZE), 0.0
+    for k in range(c.shape[0]):
+        x = tf.linalg.inv(c[k] + 0.001 * x)
+        total += tf.linalg.solve(d[k] + 0.001 * x, x)
+    return x, total
+
+
+def test_what_a_chain_does_not_need_follows_it():
+    c, d = tf.stack(matrices(10)), tf.stack(matrices(10)) + 1.0
+    chain, rest = follower(tf.function(chain_with_offshoots), c, d)
+    assert chain.count("MatrixInverse") >= 5 and "MatrixSolve" not in chain[:-1]
+    assert "MatrixInverse" not in rest and rest.count("MatrixSolve") >= 9
+    both_ways(chain_with_offshoots, c, d)
+    text = tf.function(chain_with_offshoots).experimental_get_compiler_ir(c, d)()
+    assert "at the same time, the second behind the first:" in text
+
+
+@pytest.mark.parametrize(
+    ("bad_chain", "bad_rest", "expected"),
+    [(7, None, "inv"), (None, 3, "solve"), (7, 5, "solve"), (5, 7, "inv"), (6, 6, "inv"), (0, 0, "inv"), (9, 9, "inv")],
+)
+def test_errors_of_a_chain_and_its_follower(bad_chain, bad_rest, expected):
+    def without(matrix, bad):
+        rows = [m * (0.0 if k == bad else 1.0) for k, m in enumerate(tf.unstack(matrix))]
+        return tf.stack(rows)
+
+    def program(c, d):
+        x, total = tf.eye(SIZE), 0.0
+        for k in range(10):
+            x = tf.linalg.inv(c[k] + 0.0 * x)
+            total += tf.linalg.solve(d[k] + 0.0 * x, x)
+        return x, total
+
+    function = tf.function(program)
+    c = d = tf.stack(matrices(10))
+    assert follower(function, c, d)
+    good = [t.numpy() for t in function(c, d)]
+    for _ in range(5):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"linalg\.{expected}"):
+            function(without(c, bad_chain), without(d, bad_rest))
+    for found, before in zip(function(c, d), good):
+        np.testing.assert_array_equal(found.numpy(), before)
+
+
+def test_weights_are_updated_behind_the_walk_back():
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((128, 128)).astype("float32") * 0.1
+    x = tf.constant(rng.standard_normal((32, 128)).astype("float32"))
+    runs = []
+    for limit in (0, 1):
+        tf.config.threading.set_inter_op_parallelism_threads(limit)
+        w, b = tf.Variable(start), tf.Variable(tf.zeros([128]))
+
+        def step(x, w=w, b=b):
+            with tf.GradientTape() as tape:
+                y = x
+                for _ in range(20):
+                    y = tf.tanh(y @ w + b)
+                loss = tf.reduce_mean(y * y)
+            for v, g in zip((w, b), tape.gradient(loss, (w, b))):
+                v.assign_sub(0.1 * g)
+            return loss
+
+        function = tf.function(step, autograph=False)
+        losses = [function(x).numpy() for _ in range(10)]
+        if limit == 0:
+            chain, rest = follower(function, x)
+            assert "TanhGrad" in chain and "TanhGrad" not in rest and "MatMul" in rest
+        runs.append([*losses, w.numpy(), b.numpy()])
+    for found, expected in zip(*runs, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_random_numbers_keep_their_order():
     def program(a, b):
         x = tf.linalg.inv(a) + tf.random.normal([SIZE, SIZE])
