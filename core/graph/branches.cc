@@ -174,7 +174,7 @@ class Arranger {
   }
 
   // How long the chain that ends with a step takes, everything it waits for included, with the rest following it; for ever
-  // if the rest cannot.
+  // if the rest cannot or there is none.
   double with_follower(size_t end_of_chain) {
     in_chain_.assign(steps_.size(), false);
     in_chain_[end_of_chain] = true;
@@ -196,7 +196,7 @@ class Arranger {
       }
       follower += step.cost.alone;
     });
-    return possible ? std::max(chain, follower) : std::numeric_limits<double>::infinity();
+    return possible && follower > 0 ? std::max(chain, follower) : std::numeric_limits<double>::infinity();
   }
 
   // What the first step of the follower waits for stands in front of the section, but for as much as a worker needs to
