@@ -51,7 +51,6 @@ WORK = {
     "towers": lambda: _towers(40, 32, 128, False),
     "towers_gradient": lambda: _towers(40, 32, 128, True),
     "one_gradient": lambda: _towers(40, 32, 128, True, count=1),
-    "chain_gradient": lambda: _towers(200, 16, 64, True, count=1),
     "small": lambda: (lambda *a: [tf.linalg.cholesky(x) for x in a], _matrices(4, 8)),
 }
 

@@ -1,5 +1,8 @@
 """Branches of a function that run at the same time give what one operation after the other gives, to the last bit."""
 
+import concurrent.futures
+import os
+
 import numpy as np
 import pytest
 
@@ -435,6 +438,28 @@ def test_random_programs(seed):
             np.testing.assert_array_equal(f.numpy(), e.numpy())
         for f, e in zip(*sets):
             np.testing.assert_array_equal(f.numpy(), e.numpy())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_has_branches():
+    function = tf.function(lambda a, b: (tf.linalg.qr(a)[1], tf.linalg.qr(b)[1]))
+    args = matrices(2)
+    expected = [t.numpy() for t in function(*args)]
+    child = os.fork()
+    if child == 0:
+        equal = all(np.array_equal(f.numpy(), e) for f, e in zip(function(*args), expected))
+        os._exit(0 if equal else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_threads_of_the_program_share_a_function():
+    function = tf.function(lambda a, b: (tf.linalg.qr(a)[1], tf.linalg.qr(b)[1]))
+    args = matrices(2)
+    expected = [t.numpy() for t in function(*args)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: function(*args), range(40)):
+            for f, e in zip(found, expected):
+                np.testing.assert_array_equal(f.numpy(), e)
 
 
 def test_memory_is_given_back():
