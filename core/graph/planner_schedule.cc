@@ -224,18 +224,23 @@ void Planner::number_parts(const Section& section) {
 // Which steps wait for which: for what they read, for those that read a variable before they write over it, and one that
 // runs apart for the one before.
 void Planner::find_order(std::vector<BranchStep>& steps) {
+  std::multimap<ValueId, ValueId> variable_shown_by;  // what a kernel makes may lie in its inputs
   std::map<ValueId, std::vector<int>> readers;
-  for (ValueId v : variable_values_) readers[v];
+  for (ValueId v : variable_values_) variable_shown_by.emplace(v, v);
   int last_apart = kNone;
   for (int s = 0; s < int(steps.size()); ++s) {
     BranchStep& step = steps[size_t(s)];
     if (step.apart && last_apart != kNone) step.before.push_back(last_apart);
     if (step.apart) last_apart = s;
     scheduled_[size_t(s)].each_node([&](int i) {
-      for (ValueId v : graph().nodes[size_t(i)].inputs) {
+      const Node& n = graph().nodes[size_t(i)];
+      for (ValueId v : n.inputs) {
         const Info& read = info_[meant(v)];
         if (read.kind == Info::Kind::computed && read.step != s) step.before.push_back(read.step);
-        if (auto it = readers.find(meant(v)); it != readers.end()) it->second.push_back(s);
+        for (auto [it, end] = variable_shown_by.equal_range(meant(v)); it != end; ++it) {
+          readers[it->second].push_back(s);
+          for (uint32_t k = 0; made(n) && k < n.outputs; ++k) variable_shown_by.emplace(n.first_output + k, it->second);
+        }
       }
     });
   }

@@ -191,6 +191,26 @@ def test_an_update_in_place_waits_for_the_other_branch_that_reads():
         np.testing.assert_array_equal(found, expected)
 
 
+def test_an_update_in_place_waits_for_views_of_the_old_value():
+    runs = []
+    [a] = matrices(1)
+    for limit in (0, 1):
+        tf.config.threading.set_inter_op_parallelism_threads(limit)
+        v = tf.Variable(tf.eye(SIZE) * 3.0)
+
+        def program(a, v=v):
+            old = tf.ensure_shape(v, [SIZE, SIZE])
+            first = tf.linalg.inv(a)
+            old = tf.linalg.qr(old)[1] + tf.linalg.qr(tf.transpose(old))[1]
+            v.assign(first * 2.0)
+            return old, tf.linalg.inv(v + a)
+
+        function = tf.function(program, autograph=False)
+        runs.append([t.numpy() for _ in range(3) for t in function(a)] + [v.numpy()])
+    for found, expected in zip(*runs, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_the_first_error_of_the_program_is_raised_and_variables_stay():
     v = tf.Variable(tf.zeros([SIZE, SIZE]))
     good, singular = matrices(1)[0], tf.zeros([SIZE, SIZE])
