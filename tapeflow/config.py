@@ -208,13 +208,17 @@ def get_inter_op_parallelism_threads() -> int:
 
 @public("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Notes a number; operations follow one another here, so it has no effect.
+    """How many branches of a `tf.function` may run at the same time: with 1, operations follow one another.
+
+    0, as at first, is the number of threads. More than before takes effect where a function runs with new shapes.
 
     >>> tf.config.threading.set_inter_op_parallelism_threads(0)
     >>> tf.config.threading.get_inter_op_parallelism_threads()
     0
     """
-    _settings.inter_op_threads = index(num_threads)
+    num_threads = index(num_threads)
+    _core.set_branch_limit(max(num_threads, 1) if num_threads else 0)
+    _settings.inter_op_threads = num_threads
 
 
 @public("config.optimizer.get_jit")

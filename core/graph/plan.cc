@@ -36,6 +36,26 @@ void Plan::run_kernel(Step& step) {
   for (Alias& a : m.aliases) lie_in(a.body, a.root, a.offset);
 }
 
+void Plan::run_step(Step& step) {
+  if (!step.kernel) return step.program->run();
+  if (!step.program) return run_kernel(step);
+  auto follow = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) { step.program->run_part(first, count, rows, pitch); };
+  const Finish finish(follow);
+  step.call->finish = &finish;
+  run_kernel(step);
+  if (std::exchange(step.call->finish, nullptr)) step.program->run();
+}
+
+void Plan::run_steps() {
+  size_t s = 0;
+  for (Branches& b : branches_) {
+    while (s < b.first) run_step(steps_[s++]);
+    run_branches(b);
+    s = b.parts.back().end;
+  }
+  while (s < steps_.size()) run_step(steps_[s++]);
+}
+
 bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
   if (running_) return false;
   for (const VariableUse& u : variables_)
@@ -86,19 +106,7 @@ bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
     }
   for (Alias& a : aliases_) lie_in(a.body, a.root, a.offset);
 
-  for (Step& step : steps_) {
-    if (!step.kernel) {
-      step.program->run();
-    } else if (!step.program) {
-      run_kernel(step);
-    } else {
-      auto follow = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) { step.program->run_part(first, count, rows, pitch); };
-      const Finish finish(follow);
-      step.call->finish = &finish;
-      run_kernel(step);
-      if (std::exchange(step.call->finish, nullptr)) step.program->run();
-    }
-  }
+  run_steps();
 
   auto copy_of_body = [](TensorBody* body) { return copy_of(Tensor::borrow(body)); };
   for (Store& s : stores_) {
@@ -110,6 +118,7 @@ bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
       s.variable->value = std::move(s.fresh);
     }
   }
+  outputs.reserve(results_.size());
   for (Result& r : results_) {
     switch (r.kind) {
       case Result::Kind::computed: outputs.push_back(std::move(r.tensor)); break;

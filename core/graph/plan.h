@@ -2,9 +2,12 @@
 // order, memory, groups of elementwise operations, updates of variables in place. Running a plan allocates its outputs
 // and nothing else.
 #pragma once
+#include <atomic>
 #include <deque>
+#include <exception>
+#include <limits>
 
-#include "graph/graph.h"
+#include "graph/run.h"
 #include "tensor/elementwise_program.h"
 
 namespace tapeflow {
@@ -18,6 +21,8 @@ class Plan {
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
 
+  std::vector<NodesAtOnce> sections() const;
+
  private:
   friend class Planner;
   struct Step {
@@ -27,6 +32,8 @@ class Plan {
     std::unique_ptr<SmallVector<Tensor, 4>> in;
     int made = -1;                           // of a kernel that makes its outputs: which of `made_`
     const ElementwiseProgram* program = nullptr;  // a group, which follows the kernel element by element if there is one
+    int program_order = 0;                   // of steps that are in sections
+    int after = -1;                          // the step of the part it follows that must be done
   };
   // The body of a value whose elements lie at an offset in those of another one.
   struct Alias {
@@ -38,6 +45,29 @@ class Plan {
     std::vector<TensorBody*> bodies;
     std::vector<Alias> aliases;
     SmallVector<Tensor, 2> held;
+  };
+  // What a kernel in a part of a section reads, but the part does not compute. Counts of holders belong to one thread, so
+  // each part has a body of its own for it, and a buffer that only shows the memory.
+  struct Guest {
+    Guest(TensorBody* from, TensorBody* body) : host(from), own(body) {}
+    TensorBody *host, *own;
+    Buffer shown{1, 0, nullptr, nullptr, nullptr, 0, false, false};
+  };
+  // A section: steps that run at the same time, in parts. A part begins where the one before ends. Threads take the parts in
+  // this order, or from the end; one that waits holds a later part than the one it waits for, so nobody waits for ever.
+  struct Branches {
+    struct Part {
+      size_t end;
+      std::vector<int> nodes;    // in program order
+      std::exception_ptr error;  // of this run
+      int failed_at = 0;         // in the order of the program
+    };
+    size_t first;
+    std::vector<Part> parts;
+    std::deque<Guest> guests;
+    bool follows = false;               // steps of the second part wait for steps of the first
+    std::atomic<int> reached = -1;      // the last step of the first part that is done, or kFailed
+    static constexpr int kFailed = std::numeric_limits<int>::max();
   };
   struct VariableUse {
     VariableBody* variable;
@@ -71,6 +101,7 @@ class Plan {
   std::vector<VariableUse> variables_;
   std::vector<Alias> aliases_;
   std::vector<Step> steps_;
+  std::deque<Branches> branches_;
   std::deque<ElementwiseProgram> programs_;
   std::deque<Made> made_;
   std::vector<Store> stores_;
@@ -78,6 +109,11 @@ class Plan {
   bool running_ = false, flushes_ = true;
 
   void run_kernel(Step&);
+  void run_step(Step&);
+  void run_steps();
+  void run_branches(Branches&);
+  void run_part(Branches&, size_t part);
+  bool may_run(const Branches&, const Step&) const;
 };
 
 }  // namespace tapeflow

@@ -1,6 +1,8 @@
 // Running graphs: a plan is made for each set of input shapes and kept with the graph.
 #include "graph/run.h"
 
+#include <algorithm>
+
 #include "autodiff/numerics.h"
 #include "graph/plan.h"
 
@@ -35,6 +37,18 @@ Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
 }
 
 }  // namespace
+
+std::vector<NodesAtOnce> sections_of(const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (ValueId v : graph.inputs) inputs.push_back(graph.values[v].tensor);
+  auto* plans = static_cast<Plans*>(graph.plans.get());
+  const Plan* plan = nullptr;
+  if (plans && !plans->list.empty())
+    plan = plans->list.back().get();
+  else if (std::ranges::all_of(inputs, [](const Tensor& t) { return t.size() >= 0; }))
+    plan = plan_for(graph, inputs);
+  return plan ? plan->sections() : std::vector<NodesAtOnce>();
+}
 
 std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {
   EnterStage nowhere(nullptr);

@@ -6,6 +6,15 @@ namespace tapeflow {
 
 std::vector<Tensor> run_graph(const Graph&, std::span<const Tensor> inputs);
 
+// A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second one
+// may follow the first.
+struct NodesAtOnce {
+  bool follows;
+  std::vector<std::vector<const Node*>> parts;
+};
+// Those of the last plan of a graph; if it has none, of one for the shapes it was traced with, if these are known.
+std::vector<NodesAtOnce> sections_of(const Graph&);
+
 // What a walk over the nodes has to know: which of them run, and which one uses a value last.
 struct Needs {
   std::vector<uint8_t> nodes;

@@ -6,6 +6,14 @@
 
 namespace tapeflow {
 
+// A body that shows nothing yet.
+inline Tensor bare_body(DType dtype, const Shape& shape) {
+  TensorBody* body = TensorBody::create();
+  body->dtype = dtype;
+  body->shape = shape;
+  body->size = shape.elements();
+  return Tensor(body);
+}
 // Lets a body show the elements of a tensor, until it is released.
 inline void bind(TensorBody* body, const Tensor& t) {
   const void* data = t.raw();

@@ -2,17 +2,24 @@
 #include "op/params.h"
 
 #include "base/error.h"
+#include "tensor/shared_memory.h"
 
 namespace tapeflow {
 namespace {
 constexpr int kFreeLimit = 256;
 void* free_blocks[kFreeLimit];
 int free_count = 0;
+
+void* free_block() {
+  LockMemory lock;
+  return free_count ? free_blocks[--free_count] : nullptr;
+}
 }  // namespace
 
 Params Params::sized(size_t count) {
   Params p;
-  p.block_ = free_count ? static_cast<Block*>(free_blocks[--free_count]) : new Block;
+  void* free = free_block();
+  p.block_ = free ? static_cast<Block*>(free) : new Block;
   p.block_->references = 1;
   p.block_->values.resize(count);
   return p;
@@ -49,6 +56,7 @@ Shape Params::shape(int i) const {
 
 void Params::recycle(Block* block) {
   block->values.clear();
+  LockMemory lock;
   if (free_count < kFreeLimit)
     free_blocks[free_count++] = block;
   else

@@ -238,6 +238,30 @@ PyObject* graph_node(PyObject* self, PyObject* index) {
     return Py_BuildValue("(ssOOOi)", node.op->name, node.name.c_str(), in.get(), out.get(), code, node.location.instruction);
   });
 }
+// branches(): the nodes that run at the same time, a list of sections: whether the second part follows the first, and a
+// list of parts, each of them a list of (operation, code object, instruction).
+PyObject* graph_branches(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    auto append = [](const Ref& list, PyObject* item) {
+      Ref owned = checked(item);
+      if (PyList_Append(list.get(), owned.get()) < 0) throw_python_error();
+    };
+    Ref sections = checked(PyList_New(0));
+    for (const auto& section : sections_of(*graph_of(self))) {
+      Ref parts = checked(PyList_New(0));
+      for (const auto& part : section.parts) {
+        Ref nodes = checked(PyList_New(0));
+        for (const Node* node : part) {
+          PyObject* code = node->location.code ? static_cast<PyObject*>(node->location.code) : Py_None;
+          append(nodes, Py_BuildValue("(sOi)", node->op->name, code, node->location.instruction));
+        }
+        append(parts, nodes.release());
+      }
+      append(sections, Py_BuildValue("(ON)", section.follows ? Py_True : Py_False, parts.release()));
+    }
+    return sections.release();
+  });
+}
 PyObject* graph_set_node_name(PyObject* self, PyObject* args) {
   Py_ssize_t node;
   const char* name;
@@ -452,6 +476,7 @@ PyMethodDef graph_methods[] = {
     {"evaluate", graph_evaluate, METH_VARARGS, "evaluate(tensors, given, values, operations): any values of the graph from any others."},
     {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
     {"node", graph_node, METH_O, "What can be told of a node."},
+    {"branches", graph_branches, METH_NOARGS, "The nodes that run at the same time: sections, their parts, the nodes of these."},
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
     {"take", graph_take, METH_O, "The tensors of the outer graph that the graph takes, in this order."},

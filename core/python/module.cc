@@ -1,6 +1,7 @@
 // The extension module: registers what Python hands over, and small functions about the core as a whole.
 #include "autodiff/tape.h"
 #include "base/parallel.h"
+#include "graph/branches.h"
 #include "kernels/checksum.h"
 #include "kernels/blas.h"
 #include "kernels/vector.h"
@@ -73,6 +74,12 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   set_thread_count(int(n));
   Py_RETURN_NONE;
 }
+PyObject* set_branches(PyObject*, PyObject* count) {
+  long n = PyLong_AsLong(count);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  set_branch_limit(int(n));
+  Py_RETURN_NONE;
+}
 PyObject* set_library_path(PyObject*, PyObject* directories) {
   const char* path = PyUnicode_AsUTF8(directories);
   if (!path) return nullptr;
@@ -101,6 +108,7 @@ PyMethodDef functions[] = {
     {"set_cache_limit", set_limit, METH_O, "Most bytes kept for reuse."},
     {"thread_count", get_threads, METH_NOARGS, nullptr},
     {"set_thread_count", set_threads, METH_O, nullptr},
+    {"set_branch_limit", set_branches, METH_O, "How many branches of a function may run at the same time; 0 is as many as threads."},
     {"set_library_path", set_library_path, METH_O, "Where to look for the BLAS and LAPACK library, before its first use."},
     {"crc32c", checksum, METH_VARARGS, "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},

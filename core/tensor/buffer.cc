@@ -12,7 +12,13 @@
 #include <string>
 #include <utility>
 
+#include "tensor/shared_memory.h"
+
 namespace tapeflow {
+
+constinit std::atomic<bool> memory_is_shared{false};
+constinit std::mutex memory_mutex;
+
 namespace {
 
 constexpr size_t kLine = 64, kPage = 4096, kHugePage = size_t(2) << 20;
@@ -76,6 +82,7 @@ void* raw_of(Buffer* b) {
 }  // namespace
 
 Buffer* allocate_buffer(size_t bytes) {
+  LockMemory lock;
   uint32_t c = class_of(bytes);
   Buffer* b = pool.free_blocks[c];
   if (b) {
@@ -107,6 +114,7 @@ void Buffer::destroy() {
     for (size_t i = 0; i < bytes / sizeof(std::string); ++i) text[i].~basic_string();
     bytes = class_bytes(size_class);
   }
+  LockMemory lock;
   pool.current -= int64_t(bytes);
   if (pool.cached + int64_t(bytes) > pool.limit) {
     std::free(raw_of(this));

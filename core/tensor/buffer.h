@@ -1,5 +1,6 @@
 // Memory of tensors: reference-counted buffers from a bounded, caching allocator.
-// All calls are made under the interpreter lock, so counts and free lists are plain integers and vectors.
+// All calls are made under the interpreter lock, so counts and free lists are plain integers and vectors. While threads help
+// a call, free lists have a lock of their own (tensor/shared_memory.h), and the counts of one buffer belong to one thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

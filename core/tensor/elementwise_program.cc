@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "base/small_vector.h"
 
 namespace tapeflow {
 namespace {
@@ -84,22 +85,21 @@ void ElementwiseProgram::repeat_short_rows() {
 struct ElementwiseProgram::Workspace {
   explicit Workspace(const ElementwiseProgram& program, int64_t elements) {
     const int64_t block = program.block_, rows = program.row_length_;
-    const int64_t floats = program.slots_ * block;
+    const int64_t slots = program.slots_ * block, floats = slots + int64_t(program.repeated_.size()) * block;
     if (floats > kOnStack) {
       more.resize(size_t(floats));
       scratch = more.data();
     }
-    if (program.repeated_.empty()) return;
-    repeated.resize(program.repeated_.size() * size_t(block));
+    repeated = scratch + slots;
     for (size_t k = 0; k < program.repeated_.size(); ++k)
       for (int64_t i = 0; i + rows <= block && i < elements + rows; i += rows)
-        std::memcpy(repeated.data() + int64_t(k) * block + i, program.repeated_[k]->data, size_t(rows) * sizeof(float));
+        std::memcpy(repeated + int64_t(k) * block + i, program.repeated_[k]->data, size_t(rows) * sizeof(float));
   }
 
   static constexpr int64_t kOnStack = kScratchFloats + 4096;
   alignas(64) float on_stack[kOnStack];
-  std::vector<float> more, repeated;
-  float* scratch = on_stack;
+  std::vector<float> more;
+  float *scratch = on_stack, *repeated;
 };
 
 void ElementwiseProgram::run() const {
@@ -125,7 +125,8 @@ void ElementwiseProgram::run_with_sums() const {
     std::memset(s.target->data, 0, size_t(s.target->size) * sizeof(float));
   }
   const int64_t chunk = std::max<int64_t>(1, kSumChunk / unit) * unit, chunks = (size_ + chunk - 1) / chunk;
-  std::vector<float> totals(size_t(chunks) * sums_.size());
+  SmallVector<float, 64> totals;
+  totals.resize(size_t(chunks) * sums_.size());
   const int64_t cost = chunk * int64_t(steps_.size() + sums_.size());
   parallel_for(chunks, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
     Workspace workspace(*this, (end - begin) * chunk);
@@ -177,7 +178,7 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
   float* scratch = workspace.scratch;
   auto source = [&](const Operand& o) -> const float* {
     if (o.step >= 0) return result_of(workspace, o.step, at);
-    if (o.repeated >= 0) return workspace.repeated.data() + o.repeated * block_ + column;
+    if (o.repeated >= 0) return workspace.repeated + o.repeated * block_ + column;
     const float* p = static_cast<const float*>(o.body->data);
     switch (o.layout) {
       case Layout::full: return p + at;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "tensor/shared_memory.h"
 
 namespace tapeflow {
 namespace {
@@ -13,8 +14,13 @@ TensorBody* free_bodies[kFreeLimit];
 int free_count = 0;
 }  // namespace
 
+static TensorBody* free_body() {
+  LockMemory lock;
+  return free_count ? free_bodies[--free_count] : new TensorBody;
+}
+
 TensorBody* TensorBody::create() {
-  TensorBody* body = free_count ? free_bodies[--free_count] : new TensorBody;
+  TensorBody* body = free_body();
   body->references = 1;
   body->symbolic = body->added_aside = false;
   body->data = body->small;
@@ -29,6 +35,7 @@ void TensorBody::destroy() {
     buffer->drop();
   else if (!data && !symbolic)
     drop_pending(this);
+  LockMemory lock;
   if (free_count < kFreeLimit)
     free_bodies[free_count++] = this;
   else

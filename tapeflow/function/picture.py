@@ -9,6 +9,7 @@ from typing import Any
 from tapeflow.diagnostics.source_line import source_line
 
 _LIMIT = 200  # boxes; of a longer graph the first and last half are drawn
+_NAMES = 12  # operations of a branch that are named
 _WIDTH, _HEIGHT, _GAP, _LEFT = 320, 34, 18, 140
 _STYLE = (
     "<style>text{font:12px sans-serif}.line{fill:#777;font-size:10px}rect{fill:#eef3fb;stroke:#5b7db1}"
@@ -33,8 +34,28 @@ def _kind(tensor: Any) -> str:
     return f"{tensor.dtype.name}{list(tensor.shape) if tensor.shape.rank is not None else '[?]'}".replace("None", "?")
 
 
+def _branch_lines(graph: Any) -> list[str]:
+    """What runs at the same time: a title for each section, then `branch 1: MatMul, Cholesky  # file.py:7-9`."""
+    lines = []
+    for follows, parts in graph.branches():
+        lines.append("at the same time" + (", the second behind the first:" if follows else ":"))
+        for number, nodes in enumerate(parts, 1):
+            names = [operation for operation, _, _ in nodes]
+            if len(names) > _NAMES:
+                names[_NAMES:] = [f"and {len(names) - _NAMES} more"]
+            places = [source_line(code, instruction) for _, code, instruction in nodes]
+            files = {os.path.basename(file) for file, line in places if line}
+            numbers = [line for _, line in places if line]
+            place = ""
+            if len(files) == 1:
+                first, last = min(numbers), max(numbers)
+                place = f"  # {files.pop()}:{first}" + (f"-{last}" if last > first else "")
+            lines.append(f"  branch {number}: {', '.join(names)}{place}")
+    return lines
+
+
 def text(graph: Any) -> str:
-    """One line per node: `%2 = AddV2(%0, %1) : float32[3]   # file.py:7`."""
+    """One line per node, `%2 = AddV2(%0, %1) : float32[3]   # file.py:7`, then what runs at the same time."""
     number_by_id: dict[int, int] = {}
     kept = []
 
@@ -56,11 +77,12 @@ def text(graph: Any) -> str:
             f"  {names + ' = ' if names else ''}{call}{' : ' + kinds if kinds else ''}{'  # ' + place if place else ''}"
         )
     lines.append(f"  return {', '.join(show(t) for t in graph.outputs)}")
+    lines += [f"  {line}" for line in _branch_lines(graph)]
     return "\n".join(lines) + "\n"
 
 
 def svg(graph: Any) -> str:
-    """The graph from top to bottom; arcs on the left lead from a value to the nodes that use it."""
+    """The graph from top to bottom, with arcs from values to their users; below, what runs at the same time."""
     rows = _rows(graph)
     skipped = max(0, len(rows) - _LIMIT)
     if skipped:
@@ -90,5 +112,8 @@ def svg(graph: Any) -> str:
     if skipped:
         parts.append(f'<text x="{_LEFT}" y="14">{skipped} nodes in the middle are left out</text>')
     height = 40 + len(rows) * (_HEIGHT + _GAP)
+    for line in _branch_lines(graph):
+        parts.append(f'<text x="{_LEFT}" y="{height}" xml:space="preserve">{escape(line)}</text>')
+        height += _GAP
     size = f'width="{_LEFT + _WIDTH + 20}" height="{height}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{_STYLE}{"".join(parts)}</svg>'

@@ -1,0 +1,125 @@
+// How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
+// then equal nodes are merged, nodes that only show elements under another shape become aliases (planner.cc), elementwise
+// nodes are put into groups, and steps that can run at the same time into sections (planner_schedule.cc), memory is given
+// out by lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
+#pragma once
+#include <map>
+#include <set>
+
+#include "graph/branches.h"
+#include "graph/plan.h"
+
+namespace tapeflow {
+
+class Planner {
+ public:
+  explicit Planner(const Graph& from) : from_(from), plan_(new Plan) {}
+  std::unique_ptr<Plan> make(std::span<const Tensor> inputs);
+
+ private:
+  static constexpr int kNone = -1;
+  struct Info {
+    enum class Kind : uint8_t { constant, input, variable, computed } kind = Kind::computed;
+    ValueId same;          // the value that is meant: another one if this one is equal to it or lies in it
+    size_t offset = 0;     // bytes, inside it
+    int node = kNone;      // that computes it
+    int step = kNone;      // of the schedule
+    int last_use = kNone;  // step
+    bool is_result = false, stored = false;
+    bool grouped = false;  // computed by a group
+    bool kept = false;     // elements outlive that group
+    int member = kNone;    // place in the group
+    Tensor body;
+  };
+
+  Graph& graph() { return *plan_->graph_; }
+  const Spec spec(ValueId v) { return {graph().values[v].tensor.dtype(), graph().values[v].tensor.shape()}; }
+  ValueId meant(ValueId v) const { return info_[v].same; }
+  bool made(const Node& n) const { return n.op->makes_outputs; }
+  int part_of(ValueId computed) const { return scheduled_[size_t(info_[computed].step)].part; }
+
+  // ---- which values there are
+  void specialise(std::span<const Tensor> inputs);
+  static bool has_state(const Graph&);
+  static bool has_only_pure_graphs(const Node&);
+  bool can_be_planned();
+  bool uniform(ValueId v, float* value);
+  int simplified(const Node&);
+  void find_values();
+  void read_before_broadcast(Node&);
+  void drop_unused();
+  void lie(ValueId v, ValueId in, size_t offset);
+  bool show(const Node&);
+  bool merge(const Node&, size_t i, std::multimap<size_t, size_t>& equal_nodes);
+
+  // ---- in which order, in which groups, and what at the same time
+
+  // A kernel, or a group of elementwise nodes and the sums of their results, or a kernel and the group that follows it
+  // element by element.
+  struct Scheduled {
+    int kernel = kNone;
+    std::vector<int> group, sums;
+    int64_t row_length = 0;  // 0: no operand of the group needs rows
+    int64_t sum_length = 0;  // of those sums that are not of all elements
+    int part = kNone;        // of a section: which of all parts
+    int program_order = 0;   // its place before steps were put into sections
+    int after = kNone;       // of a part that follows: the last step of the first part that it waits for
+
+    template <class Visit> void each_node(Visit visit) const {
+      if (kernel != kNone) visit(kernel);
+      for (int i : group) visit(i);
+      for (int i : sums) visit(i);
+    }
+  };
+  bool is_float_elementwise(const Node&);
+  bool fits_group(const Node&, int64_t size, int64_t* row_length, Placement&);
+  std::vector<ValueId> find_families();
+  void schedule();
+  void add(Scheduled);
+  void number(const Scheduled&, int step);
+  bool join_group(int i);
+  int64_t sum_length(const Node&);
+  int followed(const Scheduled&);
+  void find_sections();
+  void find_order(std::vector<BranchStep>&);
+  void number_parts(const Section&);
+
+  // ---- where values live
+  struct Place {
+    ValueId value;
+    size_t bytes;
+    Buffer* buffer;
+  };
+  void find_lifetimes();
+  TensorBody* body_of(ValueId v);
+  bool own_memory(ValueId v);
+  void place_values();
+  bool over_old_value(VariableBody*, ValueId v);
+  bool read_element_by_element(ValueId old, ValueId v);
+  void place_in_arena();
+  Place take_over(std::vector<Place>& dying, ValueId v, size_t bytes);
+
+  // ---- the steps
+  void alias(ValueId v);
+  void make_steps();
+  const ElementwiseProgram* make_program(const Scheduled&);
+  void make_call(const Scheduled&, Plan::Step&);
+  TensorBody* body_for(ValueId v, int part);
+  void make_section(const Section&);
+
+  const Graph& from_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<Info> info_;
+  std::vector<int> nodes_;  // that become steps, in program order
+  std::vector<ValueId> variable_values_;
+  std::set<VariableBody*> assigned_;
+  std::vector<std::pair<VariableBody*, ValueId>> stores_;
+  std::vector<Scheduled> scheduled_;
+  std::vector<Section> sections_;
+  std::vector<bool> parts_;  // of all sections: whether a step of the section may fail
+  std::set<ValueId> aliased_;
+  std::map<int, std::vector<Plan::Alias>> made_aliases_;
+  std::map<std::pair<int, ValueId>, TensorBody*> guests_;
+};
+
+}  // namespace tapeflow

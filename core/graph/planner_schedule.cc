@@ -1,0 +1,256 @@
+// The order of a plan's steps: kernels and groups of elementwise nodes, and sections of steps that run at the same time.
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "base/parallel.h"
+#include "graph/planner.h"
+
+namespace tapeflow {
+
+// Elements of a group that is quicker together with any other of its size. Larger ones stay apart if nothing connects
+// them: each can follow a kernel of its own, and be in a branch of its own.
+constexpr int64_t kSmallGroup = 1024;
+
+bool Planner::is_float_elementwise(const Node& n) {
+  if (!n.op->float_unary && !n.op->float_binary) return false;
+  if (spec(n.first_output).dtype != DType::float32 || spec(n.first_output).shape.elements() == 0) return false;
+  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return spec(v).dtype == DType::float32; });
+}
+
+// Whether a node fits into a group whose rows have some length or none yet, and how its operands lie.
+bool Planner::fits_group(const Node& n, int64_t size, int64_t* row_length, Placement& placement) {
+  if (!is_float_elementwise(n) || spec(n.first_output).shape.elements() != size) return false;
+  const Shape result = spec(n.first_output).shape;
+  placement.row_length = *row_length;
+  if (n.op->float_unary) return true;
+  if (!placement.find(spec(n.inputs[0]).shape, spec(n.inputs[1]).shape, result)) return false;
+  *row_length = placement.row_length;
+  return true;
+}
+
+// Values of one size that elementwise nodes connect: the first of them stands for all.
+std::vector<ValueId> Planner::find_families() {
+  std::vector<ValueId> family(info_.size());
+  std::iota(family.begin(), family.end(), ValueId(0));
+  auto first_of = [&](ValueId v) {
+    while (family[v] != v) v = family[v] = family[family[v]];
+    return v;
+  };
+  for (int i : nodes_) {
+    const Node& n = graph().nodes[size_t(i)];
+    if (!is_float_elementwise(n)) continue;
+    for (ValueId v : n.inputs)
+      if (spec(meant(v)).shape.elements() == spec(n.first_output).shape.elements()) {
+        const ValueId a = first_of(meant(v)), b = first_of(n.first_output);
+        family[std::max(a, b)] = std::min(a, b);
+      }
+  }
+  for (ValueId v = 0; v < family.size(); ++v) family[v] = first_of(v);
+  return family;
+}
+
+void Planner::schedule() {
+  Graph& g = graph();
+  const std::vector<ValueId> family = find_families();
+  std::vector<int> waiting(g.nodes.size(), 0);
+  std::vector<std::vector<int>> readers(g.nodes.size());
+  std::set<int> ready;
+  for (int i : nodes_) {
+    std::set<int> before;
+    for (ValueId v : g.nodes[size_t(i)].inputs)
+      if (info_[meant(v)].kind == Info::Kind::computed) before.insert(info_[meant(v)].node);
+    waiting[size_t(i)] = int(before.size());
+    for (int b : before) readers[size_t(b)].push_back(i);
+    if (before.empty()) ready.insert(i);
+  }
+  auto done = [&](int i) {
+    ready.erase(i);
+    for (int r : readers[size_t(i)])
+      if (--waiting[size_t(r)] == 0) ready.insert(r);
+  };
+  Placement placement;
+  while (!ready.empty()) {
+    int next = *ready.begin();
+    const Node& n = g.nodes[size_t(next)];
+    Scheduled s;
+    int64_t size = n.outputs ? spec(n.first_output).shape.elements() : 0;
+    done(next);
+    if (!fits_group(n, size, &s.row_length, placement)) {
+      s.kernel = next;
+      if (!join_group(next)) add(std::move(s));
+      continue;
+    }
+    s.group.push_back(next);
+    for (bool more = true; more && s.group.size() < 96;) {
+      more = false;
+      for (int candidate : ready)
+        if ((size < kSmallGroup || family[g.nodes[size_t(candidate)].first_output] == family[n.first_output]) &&
+            fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
+          s.group.push_back(candidate);
+          done(candidate);
+          more = true;
+          break;
+        }
+    }
+    for (int i : s.group) info_[g.nodes[size_t(i)].first_output].grouped = true;
+    if (int at = followed(s); at != kNone) {
+      s.kernel = scheduled_[size_t(at)].kernel;
+      number(scheduled_[size_t(at)] = std::move(s), at);
+    } else {
+      add(std::move(s));
+    }
+  }
+}
+
+void Planner::add(Scheduled s) {
+  number(s, int(scheduled_.size()));
+  scheduled_.push_back(std::move(s));
+}
+void Planner::number(const Scheduled& s, int step) {
+  s.each_node([&](int i) {
+    for (uint32_t k = 0; k < graph().nodes[size_t(i)].outputs; ++k) info_[graph().nodes[size_t(i)].first_output + k].step = step;
+  });
+}
+
+// Lets the group that computes the input of a sum or mean make it, over all elements or over rows: the last axes.
+bool Planner::join_group(int i) {
+  const Node& n = graph().nodes[size_t(i)];
+  const std::string_view name = n.op->name;
+  if (name != "Sum" && name != "Mean") return false;
+  const Info& x = info_[meant(n.inputs[0])];
+  if (!x.grouped || info_[n.inputs[0]].offset != 0 || scheduled_[size_t(x.step)].kernel != kNone) return false;
+  const Shape shape = spec(n.inputs[0]).shape;
+  if (spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
+  const int64_t length = sum_length(n);
+  int64_t& others = scheduled_[size_t(x.step)].sum_length;
+  if (length == 0 || (length != shape.elements() && others != 0 && others != length)) return false;
+  if (length != shape.elements()) others = length;
+  scheduled_[size_t(x.step)].sums.push_back(i);
+  info_[n.first_output].step = x.step;
+  return true;
+}
+
+// How many neighbouring elements a sum or mean adds up to one; 0 if they are not neighbours.
+int64_t Planner::sum_length(const Node& n) {
+  const Shape shape = spec(n.inputs[0]).shape;
+  const Param& axes = n.params[0];
+  if (axes.kind == Param::Kind::none) return shape.elements();
+  if (axes.kind != Param::Kind::ints) return 0;
+  std::set<int64_t> reduced;
+  for (int64_t a : axes.ints) reduced.insert(a < 0 ? a + shape.rank() : a);
+  const int first = shape.rank() - int(reduced.size());
+  return reduced.empty() || *reduced.begin() == first ? shape.elements(first, shape.rank()) : 0;
+}
+
+// The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of
+// its result are ready and the group reads that result element by element.
+int Planner::followed(const Scheduled& s) {
+  Graph& g = graph();
+  int last = kNone;
+  for (int i : s.group)
+    for (ValueId v : g.nodes[size_t(i)].inputs)
+      if (info_[meant(v)].kind == Info::Kind::computed) last = std::max(last, info_[meant(v)].step);
+  if (last == kNone || scheduled_[size_t(last)].kernel == kNone || !scheduled_[size_t(last)].group.empty()) return kNone;
+  const Node& kernel = g.nodes[size_t(scheduled_[size_t(last)].kernel)];
+  if (!kernel.op->finishes || spec(kernel.first_output).dtype != DType::float32) return kNone;
+  int64_t size = spec(g.nodes[size_t(s.group[0])].first_output).shape.elements();
+  for (int i : s.group)
+    for (ValueId v : g.nodes[size_t(i)].inputs)
+      if (meant(v) == kernel.first_output && (info_[v].offset != 0 || spec(v).shape.elements() != size)) return kNone;
+  return spec(kernel.first_output).shape.elements() == size ? last : kNone;
+}
+
+// ---- sections
+
+// Whether a kernel may run beside others: it has no effect, keeps no state and calls neither graphs nor Python.
+static bool may_run_beside(const Graph& g, const Node& n) {
+  if (n.op->stateful || n.op->effect || find_op(n.op->name) != n.op) return false;
+  return std::ranges::none_of(n.inputs, [&](ValueId v) { return g.values[v].tensor.dtype() == DType::variant; });
+}
+
+void Planner::find_sections() {
+  std::vector<BranchStep> steps(scheduled_.size());
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const Scheduled& step = scheduled_[s];
+    if (step.kernel != kNone) {
+      const Node& n = graph().nodes[size_t(step.kernel)];
+      steps[s].cost = cost_of(graph(), n, thread_count());
+      steps[s].apart = !may_run_beside(graph(), n);
+      steps[s].may_fail = may_fail(graph(), n);
+      steps[s].can_be_followed = !made(n);
+    }
+    if (!step.group.empty()) {
+      const int64_t elements = spec(graph().nodes[size_t(step.group[0])].first_output).shape.elements();
+      steps[s].cost += cost_of_group(elements, step.group.size() + step.sums.size(), thread_count());
+    }
+  }
+  const int threads = branch_limit();
+  if (threads < 2 || !worth_arranging(steps)) return;
+  find_order(steps);
+  Arrangement found = arrange_branches(steps, threads);
+  if (found.sections.empty()) return;
+  std::vector<Scheduled> ordered;
+  std::vector<int> place(steps.size());
+  for (int s : found.order) {
+    place[size_t(s)] = int(ordered.size());
+    ordered.push_back(std::move(scheduled_[size_t(s)]));
+    ordered.back().program_order = s;
+  }
+  scheduled_ = std::move(ordered);
+  for (size_t s = 0; s < scheduled_.size(); ++s) number(scheduled_[s], int(s));
+  for (const Section& section : found.sections) {
+    number_parts(section);
+    for (size_t s = section.ends[0]; section.follows && s < section.ends[1]; ++s)
+      for (int b : steps[size_t(scheduled_[s].program_order)].before)
+        if (const int at = place[size_t(b)]; at >= int(section.first) && at < int(section.ends[0])) scheduled_[s].after = std::max(scheduled_[s].after, at);
+  }
+  sections_ = std::move(found.sections);
+}
+
+void Planner::number_parts(const Section& section) {
+  bool fails = false;
+  size_t s = section.first;
+  for (size_t end : section.ends) {
+    for (; s < end; ++s) {
+      scheduled_[s].part = int(parts_.size());
+      if (const int kernel = scheduled_[s].kernel; kernel != kNone) fails |= may_fail(graph(), graph().nodes[size_t(kernel)]);
+    }
+    parts_.push_back(false);
+  }
+  std::fill(parts_.end() - std::ptrdiff_t(section.ends.size()), parts_.end(), fails);
+}
+
+// Which steps wait for which: for what they read, for those that read a variable before they write over it, and one that
+// runs apart for the one before.
+void Planner::find_order(std::vector<BranchStep>& steps) {
+  std::multimap<ValueId, ValueId> variable_shown_by;  // what a kernel makes may lie in its inputs
+  std::map<ValueId, std::vector<int>> readers;
+  for (ValueId v : variable_values_) variable_shown_by.emplace(v, v);
+  int last_apart = kNone;
+  for (int s = 0; s < int(steps.size()); ++s) {
+    BranchStep& step = steps[size_t(s)];
+    if (step.apart && last_apart != kNone) step.before.push_back(last_apart);
+    if (step.apart) last_apart = s;
+    scheduled_[size_t(s)].each_node([&](int i) {
+      const Node& n = graph().nodes[size_t(i)];
+      for (ValueId v : n.inputs) {
+        const Info& read = info_[meant(v)];
+        if (read.kind == Info::Kind::computed && read.step != s) step.before.push_back(read.step);
+        for (auto [it, end] = variable_shown_by.equal_range(meant(v)); it != end; ++it) {
+          readers[it->second].push_back(s);
+          for (uint32_t k = 0; made(n) && k < n.outputs; ++k) variable_shown_by.emplace(n.first_output + k, it->second);
+        }
+      }
+    });
+  }
+  for (auto& [variable, v] : stores_) {
+    const int writer = info_[meant(v)].step;
+    const auto use = std::ranges::find(plan_->variables_, variable, &Plan::VariableUse::variable);
+    if (writer == kNone || use == plan_->variables_.end()) continue;
+    for (int reader : readers[variable_values_[size_t(use - plan_->variables_.begin())]])
+      if (reader != writer) steps[size_t(std::max(reader, writer))].before.push_back(std::min(reader, writer));
+  }
+}
+
+}  // namespace tapeflow
