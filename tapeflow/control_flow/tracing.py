@@ -19,6 +19,7 @@ class FuncGraph(_core.Graph):
         self.name = "graph"
         self.created_variables: list[Any] = []
         self.may_create_variables = outer is None or outer.may_create_variables
+        self.follows_first_call = outer is not None and getattr(outer, "follows_first_call", False)
         if outer is not None:
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []

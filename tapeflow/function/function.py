@@ -161,6 +161,7 @@ class Function(_core.FunctionBase):
         graph.name = self._name
         if outer is None:
             graph.may_create_variables = may_create_variables
+            graph.follows_first_call = bool(self._traces.concrete)
         function = self.python_function
         if self._autograph:
             function = convert(function, self._features)

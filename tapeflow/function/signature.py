@@ -58,7 +58,7 @@ class CallSignature:
 
     def with_tensors(self, tensors: list[Any]) -> tuple[Any, Any]:
         """The arguments with other tensors in place of these."""
-        leaves = list(self._leaves)
+        leaves = [_stand_in(leaf) for leaf in self._leaves]
         for place, tensor in zip(self._places, tensors):
             leaves[place] = tensor
         args, kwargs = nest.pack_sequence_as([list(self.args), self.kwargs], leaves, expand_composites=True)
@@ -146,6 +146,8 @@ def _key_of(leaf: Any) -> Any:
         return (type(leaf), "nan" if leaf != leaf else leaf)
     if isinstance(leaf, _core.Variable):
         return (_core.Variable, id(leaf.handle))
+    if hasattr(type(leaf), "__tf_tracing_type__"):
+        return leaf.__tf_tracing_type__(None)
     try:
         hash(leaf)
     except TypeError:
@@ -159,6 +161,13 @@ def _key_of(leaf: Any) -> Any:
         return weakref.ref(leaf)
     except TypeError:
         return (type(leaf), leaf)
+
+
+def _stand_in(leaf: Any) -> Any:
+    """What a function is traced with: an object may say it, all others stand for themselves."""
+    if not hasattr(type(leaf), "__tf_tracing_type__"):
+        return leaf
+    return leaf.__tf_tracing_type__(None).placeholder_value(None)
 
 
 def _weakly(leaf: Any) -> Any:
@@ -176,11 +185,22 @@ def _structure_key(structure: Any) -> Any:
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
         return (type(structure), tuple([_structure_key(x) for x in structure]))
+    if hasattr(type(structure), "__tf_flatten__"):
+        metadata, components = structure.__tf_flatten__()
+        return type(structure), _value_key(metadata), tuple([_structure_key(x) for x in components])
+    if hasattr(type(structure), "__attrs_attrs__"):
+        parts = [getattr(structure, attribute.name) for attribute in type(structure).__attrs_attrs__]
+        return type(structure), tuple([_structure_key(x) for x in parts])
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
         return type(structure), getattr(structure, "_trace_key", None)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
         return structure.value_type, getattr(structure, "_trace_key", None)
     return None
+
+
+def _value_key(value: Any) -> Any:
+    """The key of Python values in lists, tuples and dictionaries."""
+    return _structure_key(value), tuple([_key_of(leaf) for leaf in nest.flatten(value)])
 
 
 class Signature:
@@ -285,9 +305,7 @@ class Signature:
         if self.parameters is not None:
             for parameter in self.parameters.parameters.values():
                 if parameter.kind is parameter.VAR_POSITIONAL:
-                    names += [
-                        parameter.name if i == 0 else f"{parameter.name}_{i}" for i in range(len(args) - len(names))
-                    ]
+                    names += [f"{parameter.name}_{i}" for i in range(len(args) - len(names))]
                 elif len(names) < len(args):
                     names.append(parameter.name)
         names += [f"arg{i}" for i in range(len(names), len(args))]

@@ -2,10 +2,13 @@
 
 from tapeflow.v1 import (
     collections,
+    control_flow,
+    coordinator,
     eager_switch,
     fetches,
     gradients,
     graph,
+    graph_def,
     layers,
     learning_rates,
     losses,
@@ -20,6 +23,9 @@ from tapeflow.v1 import (
     program,
     saver,
     session,
+    shapes,
+    summaries,
+    template,
     training_step,
     variable_scope,
     variables,
