@@ -117,6 +117,8 @@ class Graph(VariablesOfGraph, _core.Graph):
             return operation_of(self, number)
         if name in self._variable_by_name:
             return self._variable_by_name[name].op
+        if re.search(r":\d+$", name):
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
     def get_tensor_by_name(self, name: str) -> Any:
@@ -125,6 +127,11 @@ class Graph(VariablesOfGraph, _core.Graph):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         operation_name, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
+            if self._number_of(name) is not None or name in self._variable_by_name:
+                raise ValueError(
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
+                )
             kind = "an (invalid) Operation name" if not colon or not index else "a malformed name"
             raise ValueError(
                 f"The name {name!r} looks like {kind}, not a Tensor. Tensor names must be of the form "

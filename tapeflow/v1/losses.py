@@ -125,6 +125,59 @@ def absolute_difference(
     return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
+@public("compat.v1.losses.cosine_distance")
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+    dim: int | None = None,
+) -> Any:
+    """One minus the products of vectors of length one along `axis` (older: `dim`).
+
+    >>> tf.compat.v1.losses.cosine_distance([[1., 0.]], [[0.6, 0.8]], axis=1)
+    0.4
+    """
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise ValueError("You must specify argument `axis`.")
+    labels, predictions = _pair(labels, predictions)
+    losses = 1 - find_public("reduce_sum")(labels * predictions, axis=axis, keepdims=True)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+@public("compat.v1.losses.mean_pairwise_squared_error")
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Any:
+    """The mean, over pairs of elements of each row, of the squared error of their difference.
+
+    >>> tf.compat.v1.losses.mean_pairwise_squared_error([[0., 0.]], [[0., 2.]])
+    4.0
+    """
+    labels, predictions = _pair(labels, predictions)
+    errors = find_public("reshape")(predictions - labels, [find_public("shape")(predictions)[0], -1])
+    weights = cast(convert_to_tensor(weights), float32)
+    present = cast(primitives.NotEqual(weights, cast(0, float32)), float32)
+    count = cast(find_public("shape")(errors)[1], float32) * present * find_public("ones_like")(errors[:, :1])
+    count = count if count.shape.rank == 2 else find_public("reshape")(count, [-1, 1])
+    squares = find_public("reduce_sum")(errors * errors, axis=1, keepdims=True)
+    sums = find_public("reduce_sum")(errors, axis=1, keepdims=True)
+    divide = find_public("math.divide_no_nan")
+    losses = 2.0 * divide(squares, count - 1) - 2.0 * divide(sums * sums, count * (count - 1))
+    rows = find_public("reshape")(weights, [-1, 1]) if weights.shape.rank else weights
+    loss = divide(_sum(losses * rows), _sum(present * find_public("ones_like")(losses)))
+    add_loss(loss, loss_collection)
+    return loss
+
+
 @public("compat.v1.losses.huber_loss")
 def huber_loss(
     labels: Any,

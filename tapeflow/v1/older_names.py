@@ -133,6 +133,36 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return x // y if x.dtype.is_integer else primitives.RealDiv(x, y, name=name)
 
 
+@public("compat.v1.nn.xw_plus_b")
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """A layer without an activation: `x @ weights + biases`.
+
+    >>> tf.compat.v1.nn.xw_plus_b([[1., 2.]], [[3.], [4.]], [0.5])
+    [[11.5]]
+    """
+    return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name)
+
+
+@public("compat.v1.sparse_to_dense")
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A tensor with the values at the indices, and `default_value` elsewhere.
+
+    >>> tf.compat.v1.sparse_to_dense([0, 2], [3], 7)
+    [7, 0, 7]
+    """
+    return find_public("raw_ops.SparseToDense")(
+        sparse_indices=sparse_indices, output_shape=output_shape, sparse_values=sparse_values,
+        default_value=default_value, validate_indices=validate_indices,
+    )  # fmt: skip
+
+
 def _cast_to(name: str, dtype: str) -> None:
     def to(x: Any, name: str = name) -> Any:
         return cast(x, as_dtype(dtype))

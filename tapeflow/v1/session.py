@@ -232,8 +232,10 @@ class GPUOptions(_Message):
 class RunOptions(_Message):
     """Settings of one run: accepted, and without effect.
 
-    >>> options = tf.compat.v1.RunOptions()
+    >>> options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
     """
+
+    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
 
 
 @public("compat.v1.RunMetadata")
