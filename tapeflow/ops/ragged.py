@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import range as numbers_up_to
 from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
@@ -525,7 +526,7 @@ class RaggedTensor(CompositeTensor):
             return expand_dims(self._item(rest), 0)
         if isinstance(first, builtins.slice):
             whole = first == builtins.slice(None)
-            picked = self if whole else gather_rows(self, np.arange(self._row_splits.shape[0] - 1)[first])
+            picked = self if whole else gather_rows(self, _positions(self._row_splits)[first])
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
             splits = self._row_splits
@@ -657,6 +658,14 @@ class RaggedTensorSpec(TypeSpec):
 
 
 # ---- rows
+
+
+def _positions(splits: Any) -> Any:
+    """The numbers of the rows: an array if their count is known, else a tensor."""
+    count = splits.shape[0]
+    if count is not None:
+        return np.arange(count - 1)
+    return numbers_up_to(primitives.Shape(splits, int64)[0] - 1)
 
 
 def gather_rows(x: Any, rows: Any) -> Any:
