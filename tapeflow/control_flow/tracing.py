@@ -26,6 +26,9 @@ class FuncGraph(_core.Graph):
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
         self._overrides: NodeOverrides | None = None
 
+    variables = property(lambda self: tuple(self.variables_used))
+    trainable_variables = property(lambda self: tuple(v for v in self.variables_used if v.trainable))
+
     def first_value(self, tensor: Any) -> Any:
         """What a tensor is in the call that is traced, for a variable that begins with it."""
         given = self.inputs if self.first_arguments else []

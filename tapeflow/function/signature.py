@@ -96,6 +96,12 @@ class CallSignature:
         args = tuple([describe(value, next(places)) for value in self.args])
         return args, {key: describe(value, next(places)) for key, value in self.kwargs.items()}
 
+    @property
+    def outdated(self) -> bool:
+        """Whether an object among the arguments does not exist any more, so that no call can be like this one."""
+        leaves = nest.flatten([list(self.args), self.kwargs])
+        return any(isinstance(leaf, weakref.ref) and leaf() is None for leaf in leaves)
+
     def without_values(self) -> CallSignature:
         """The kind of the call, without its tensors."""
         kind = copy(self)
@@ -140,12 +146,30 @@ def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list())])
 
 
+class _VariableKey:
+    """Equal to the keys of the same variable, as long as it lives; another one may come to lie at its address."""
+
+    __slots__ = ("_hash", "_variable")
+
+    def __init__(self, variable: Any) -> None:
+        self._variable, self._hash = weakref.ref(variable), id(variable)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _VariableKey):
+            return NotImplemented
+        variable = self._variable()
+        return variable is not None and other._variable() is variable
+
+
 def _key_of(leaf: Any) -> Any:
     """What must be equal for two calls to share a graph: a plain value itself, an object weakly."""
     if isinstance(leaf, _PLAIN):
         return (type(leaf), "nan" if leaf != leaf else leaf)
     if isinstance(leaf, _core.Variable):
-        return (_core.Variable, id(leaf.handle))
+        return _VariableKey(leaf)
     if hasattr(type(leaf), "__tf_tracing_type__"):
         return leaf.__tf_tracing_type__(None)
     try:

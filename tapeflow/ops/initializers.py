@@ -212,8 +212,10 @@ class OrthogonalInitializerV1(_Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims = dims_of(shape)
         if len(dims) < 2:
-            raise ValueError(f"The tensor to initialize, specified by argument `shape` must be at least "
-                             f"two-dimensional. Received shape={shape}")
+            raise ValueError(
+                f"The tensor to initialize, specified by argument `shape` must be at least "
+                f"two-dimensional. Received shape={shape}"
+            )
         rows, columns = prod(dims[:-1]), dims[-1]
         numbers = normal([max(rows, columns), min(rows, columns)], 0.0, 1.0, dtype or self.dtype, seed=self.seed)
         q, r = find_public("linalg.qr")(numbers, full_matrices=False)

@@ -76,9 +76,7 @@ class Coordinator:
         if self._error is not None:
             raise self._error
 
-    def join(
-        self, threads: Any = None, stop_grace_period_secs: float = 120, ignore_live_threads: bool = False
-    ) -> None:
+    def join(self, threads: Any = None, stop_grace_period_secs: float = 120, ignore_live_threads: bool = False) -> None:
         """Waits for a stop and for the threads, then raises what was given to `request_stop`."""
         waited_for = [*self._threads, *(t for t in threads or () if t not in self._threads)]
         while any(t.is_alive() for t in waited_for) and not self.wait_for_stop(0.05):
@@ -116,7 +114,9 @@ class LooperThread(threading.Thread):
         coord.register_thread(self)
 
     @staticmethod
-    def loop(coord: Coordinator, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None) -> LooperThread:
+    def loop(
+        coord: Coordinator, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None
+    ) -> LooperThread:
         """Starts such a thread."""
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         thread.start()

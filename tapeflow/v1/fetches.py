@@ -27,7 +27,6 @@ IndexedSlicesValue.__doc__ = """The arrays of an IndexedSlices that a session co
 public("compat.v1.IndexedSlicesValue")(IndexedSlicesValue)
 
 
-
 @public("compat.v1.ragged.RaggedTensorValue")
 class RaggedTensorValue:
     """The arrays of a RaggedTensor that a session computed.

@@ -119,7 +119,9 @@ def _graph_def(nodes: list[NodeDef]) -> GraphDef:
     return GraphDef(node=nodes, versions=VersionDef(producer=_PRODUCER))
 
 
-def _of_session_graph(self: Graph, from_version: int | None = None, add_shapes: bool = False, **unused: Any) -> GraphDef:
+def _of_session_graph(
+    self: Graph, from_version: int | None = None, add_shapes: bool = False, **unused: Any
+) -> GraphDef:
     """The nodes as messages."""
     return _graph_def([_definition(operation) for operation in self.get_operations()])
 
@@ -146,7 +148,9 @@ def _operations(self: FuncGraph) -> list[Operation]:
     return [operation_of(self, i) for i in range(self.node_count) if self.node(i) is not None]
 
 
-def _of_function_graph(self: FuncGraph, from_version: int | None = None, add_shapes: bool = False, **unused: Any) -> GraphDef:
+def _of_function_graph(
+    self: FuncGraph, from_version: int | None = None, add_shapes: bool = False, **unused: Any
+) -> GraphDef:
     """The nodes as messages, with one for each input, constant and result."""
     nodes = []
     for tensor in self.inputs:

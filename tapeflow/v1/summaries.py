@@ -138,9 +138,7 @@ def _as_bytes(pictures: np.ndarray) -> np.ndarray:
 
 
 @public("compat.v1.summary.image")
-def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
-) -> Any:
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Any:
     """The first images of a batch (k, H, W, channels), as the bytes that a `FileWriter` takes.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -12,7 +12,9 @@ from tapeflow.v1.variable_scope import variable_scope
 class Template:
     """A function with variables of its own."""
 
-    def __init__(self, name: str, function: Callable[..., Any], unique_name: str | None, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], unique_name: str | None, arguments: dict[str, Any]
+    ) -> None:
         self._name, self._function, self._unique_name, self._arguments = name, function, unique_name, arguments
         self._scope: Any = None
 
