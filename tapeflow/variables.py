@@ -51,7 +51,7 @@ def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any])
 
 
 def session_graph() -> Any:
-    """The graph of TensorFlow 1 that is being built, be it from inside a branch or a function; None if there is none."""
+    """The graph of TensorFlow 1 that is being built, perhaps from inside a branch or function; None without one."""
     graph = _core.current_graph()
     while graph is not None and not graph.takes_everything:
         graph = graph.outer
