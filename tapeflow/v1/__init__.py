@@ -19,6 +19,7 @@ from tapeflow.v1 import (
     older_names,
     optimizer,
     optimizers,
+    picture_layers,
     placeholders,
     program,
     saver,

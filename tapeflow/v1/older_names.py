@@ -72,8 +72,38 @@ older_paths.update(
         "global_norm": "linalg.global_norm",
         "lin_space": "linspace",
         "train.global_norm": "linalg.global_norm",
+        "accumulate_n": "math.accumulate_n",
+        "logical_xor": "math.logical_xor",
+        "div_no_nan": "math.divide_no_nan",
+        "check_numerics": "debugging.check_numerics",
+        "floor_div": "math.floordiv",
+        "decode_base64": "io.decode_base64",
+        "encode_base64": "io.encode_base64",
+        "debugging.is_finite": "math.is_finite",
+        "debugging.is_inf": "math.is_inf",
+        "debugging.is_nan": "math.is_nan",
+        "debugging.is_non_decreasing": "math.is_non_decreasing",
+        "debugging.is_strictly_increasing": "math.is_strictly_increasing",
+        "assert_same_float_dtype": "debugging.assert_same_float_dtype",
+        "assert_proper_iterable": "debugging.assert_proper_iterable",
+        "dequantize": "quantization.dequantize",
+        "dtypes.as_string": "strings.as_string",
+        "linalg.transpose": "linalg.matrix_transpose",
+        "image.resize_image_with_pad": "image.resize_with_pad",
+        "initialize_all_tables": "compat.v1.tables_initializer",
+        "gfile.FastGFile": "io.gfile.GFile",
+        "VERSION": "version.VERSION",
+        "GIT_VERSION": "version.GIT_VERSION",
+        "COMPILER_VERSION": "version.COMPILER_VERSION",
+        "GRAPH_DEF_VERSION": "version.GRAPH_DEF_VERSION",
+        "QUANTIZED_DTYPES": "dtypes.QUANTIZED_DTYPES",
     }
 )
+older_paths.update(
+    {f"manip.{name}": name for name in ("reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd", "tile")}
+)
+_FAKE = ("args", "args_gradient", "vars", "vars_gradient", "vars_per_channel", "vars_per_channel_gradient")
+older_paths.update({f"fake_quant_with_min_max_{n}": f"quantization.fake_quant_with_min_max_{n}" for n in _FAKE})
 
 
 def _either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
