@@ -14,6 +14,7 @@ from tapeflow.function.signature import CallSignature, Signature, spec_text
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import TensorSpec
 
 _numbers = itertools.count()
@@ -126,11 +127,11 @@ class ConcreteFunction:
     trainable_variables = property(lambda self: tuple(v for v in self.graph.variables_used if v.trainable))
     captured_inputs = property(lambda self: [*self.graph.captures, *self.graph.variables_used])
     output_dtypes = property(lambda self: self._structured([t.dtype for t in self.graph.outputs]))
-    output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs]))
+    output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs], TensorShape(None)))
 
-    def _structured(self, values: list[Any]) -> Any:
+    def _structured(self, values: list[Any], for_none: Any = None) -> Any:
         found = iter(values)
-        leaves = [next(found) if leaf is True else leaf for leaf in self._leaves]
+        leaves = [next(found) if leaf is True else for_none for leaf in self._leaves]
         return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
     @property

@@ -120,7 +120,7 @@ def _graph_def(nodes: list[NodeDef]) -> GraphDef:
 
 
 def _of_session_graph(
-    self: Graph, from_version: int | None = None, add_shapes: bool = False, **unused: Any
+    self: Graph, from_version: int | None = None, add_shapes: bool = False, use_pybind11_proto: bool = False
 ) -> GraphDef:
     """The nodes as messages."""
     return _graph_def([_definition(operation) for operation in self.get_operations()])
@@ -149,7 +149,7 @@ def _operations(self: FuncGraph) -> list[Operation]:
 
 
 def _of_function_graph(
-    self: FuncGraph, from_version: int | None = None, add_shapes: bool = False, **unused: Any
+    self: FuncGraph, from_version: int | None = None, add_shapes: bool = False, use_pybind11_proto: bool = False
 ) -> GraphDef:
     """The nodes as messages, with one for each input, constant and result."""
     nodes = []
