@@ -24,6 +24,7 @@ from tapeflow.v1 import (
     program,
     saver,
     session,
+    session_hooks,
     shapes,
     summaries,
     template,

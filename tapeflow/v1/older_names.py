@@ -97,8 +97,25 @@ older_paths.update(
         "COMPILER_VERSION": "version.COMPILER_VERSION",
         "GRAPH_DEF_VERSION": "version.GRAPH_DEF_VERSION",
         "QUANTIZED_DTYPES": "dtypes.QUANTIZED_DTYPES",
+        "reverse_v2": "reverse",
+        "where_v2": "where",
+        "regex_replace": "strings.regex_replace",
+        "string_strip": "strings.strip",
+        "string_to_hash_bucket_fast": "strings.to_hash_bucket_fast",
+        "string_to_hash_bucket_strong": "strings.to_hash_bucket_strong",
+        "unsorted_segment_mean": "math.unsorted_segment_mean",
+        "unsorted_segment_sqrt_n": "math.unsorted_segment_sqrt_n",
+        "tensor_scatter_add": "tensor_scatter_nd_add",
+        "tensor_scatter_sub": "tensor_scatter_nd_sub",
+        "tensor_scatter_update": "tensor_scatter_nd_update",
+        "summary.Summary": "compat.v1.Summary",
+        "summary.Event": "compat.v1.Event",
     }
 )
+_SPARSE = ("fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
+           "softmax", "transpose")  # fmt: skip
+older_paths.update({f"sparse_{name}": f"sparse.{name}" for name in _SPARSE})
+older_paths.update({f"sets.set_{name}": f"sets.{name}" for name in ("difference", "intersection", "size", "union")})
 older_paths.update(
     {f"manip.{name}": name for name in ("reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd", "tile")}
 )
@@ -173,6 +190,27 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name)
 
 
+@public("compat.v1.setdiff1d")
+def setdiff1d(x: Any, y: Any, index_dtype: Any = "int32", name: str | None = None) -> Any:
+    """The elements of `x` that are not in `y`, and where they stand.
+
+    >>> tf.compat.v1.setdiff1d([1, 2, 3], [2]).out
+    [1, 3]
+    """
+    return find_public("raw_ops.ListDiff")(x=x, y=y, out_idx=as_dtype(index_dtype))
+
+
+@public("compat.v1.batch_gather")
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """From each row of `params` the elements at the same row of `indices`.
+
+    >>> tf.compat.v1.batch_gather([[1, 2], [3, 4]], [[1], [0]])
+    [[2], [3]]
+    """
+    indices = convert_to_tensor(indices)
+    return find_public("gather")(params, indices, axis=-1, batch_dims=indices.shape.rank - 1, name=name)
+
+
 @public("compat.v1.sparse_to_dense")
 def sparse_to_dense(
     sparse_indices: Any,
@@ -206,7 +244,10 @@ def _cast_to(name: str, dtype: str) -> None:
     public(f"compat.v1.{name}")(to)
 
 
-for _name, _dtype in (("to_float", "float32"), ("to_double", "float64"), ("to_int32", "int32"), ("to_int64", "int64")):
+for _name, _dtype in (
+    ("to_float", "float32"), ("to_double", "float64"), ("to_int32", "int32"), ("to_int64", "int64"),
+    ("to_bfloat16", "bfloat16"), ("to_complex64", "complex64"), ("to_complex128", "complex128"),
+):  # fmt: skip
     _cast_to(_name, _dtype)
 
 

@@ -49,8 +49,8 @@ class Session:
         return self._graph
 
     def list_devices(self) -> list[Any]:
-        """The devices of the session: none are told apart."""
-        return []
+        """The devices of the session: the processor."""
+        return [_Message(name="/job:localhost/replica:0/task:0/device:CPU:0", device_type="CPU")]
 
     # ---- running
 

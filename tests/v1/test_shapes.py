@@ -45,3 +45,13 @@ def test_sizes_are_numbers_again():
     assert tf.TensorShape([None, 3])[0] is None
     assert str(tf.TensorShape([None, 3])) == "(None, 3)"
     assert str(tf.constant(1)) == "tf.Tensor(1, shape=(), dtype=int32)"
+
+
+def test_dimensions_among_sizes(older):
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None, 4, 5])
+        assert tf.reshape(x, [-1, x.shape[1] * x.shape[2]]).shape.as_list() == [None, 20]
+        assert tf.reshape(x, [tf.shape(x)[0], x.shape[1] * x.shape[2]]).shape.as_list() == [None, 20]
+        assert tf.tile(x, [1, v1.Dimension(2), 1]).shape.as_list() == [None, 8, 5]
+        assert tf.broadcast_to(1.0, [x.shape[1], 2]).shape.as_list() == [4, 2]
+        assert x[:, : x.shape[1] // 2].shape.as_list() == [None, 2, 5]
