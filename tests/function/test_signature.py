@@ -188,3 +188,11 @@ def test_loops_over_datasets_find_what_varies_in_shapes():
 def test_rows_of_a_ragged_argument_in_reverse():
     reverse = tf.function(lambda x: tf.concat([x, x[::-1]], 0))
     assert reverse(tf.ragged.constant([[1, 2], [3]])).to_list() == [[1, 2], [3], [3], [1, 2]]
+
+
+def test_bounds_of_a_ragged_argument():
+    rows = tf.ragged.constant([[[1], [2, 3]], [], [[4]]])
+    bounds = tf.function(lambda r: (r.bounding_shape(), r.bounding_shape(axis=1), r.to_sparse().dense_shape))(rows)
+    assert [value.numpy().tolist() for value in bounds] == [[3, 2, 2], 2, [3, 2, 2]]
+    sparse = tf.function(lambda r: r.to_sparse())(tf.ragged.constant([[1, 2], [], [3]]))
+    assert sparse.indices.numpy().tolist() == [[0, 0], [0, 1], [2, 0]]
