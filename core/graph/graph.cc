@@ -100,6 +100,12 @@ ValueId Graph::id_of(const Tensor& t) {
   if (auto it = imported_.find(t.body()); it != imported_.end()) return id_of(it->second);
   for (Graph* g = outer_; g; g = g->outer_)
     if (g->owns(t) || g->imported_.contains(t.body())) return capture(t);
+  auto* other = static_cast<const Graph*>(t.body()->symbol().graph);
+  if (takes_everything_ && other && other->takes_everything_) {
+    std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
+    fail(ErrorKind::value, what.substr(0, what.find('\n')), " must be from the same graph as the operation that takes it. Make both "
+         "inside of one `with graph.as_default():`.");
+  }
   fail_escaped("function", t);
 }
 

@@ -19,6 +19,7 @@ from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_LEAVES = (_core.Tensor, *_PLAIN)
 
 
 class CallSignature:
@@ -117,7 +118,7 @@ def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape]]:
     leaves: list[Any] = []
     shape_by_place: dict[int, TensorShape] = {}
     for leaf in nest.flatten(arguments):
-        if isinstance(leaf, (_core.Tensor, *_PLAIN)):
+        if isinstance(leaf, _LEAVES):
             leaves.append(leaf)
             continue
         parts = nest.flatten(leaf, expand_composites=True)
@@ -205,6 +206,8 @@ def _weakly(leaf: Any) -> Any:
 
 
 def _structure_key(structure: Any) -> Any:
+    if isinstance(structure, _LEAVES):
+        return None
     if isinstance(structure, Mapping):
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):

@@ -187,7 +187,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     >>> tf.compat.v1.nn.xw_plus_b([[1., 2.]], [[3.], [4.]], [0.5])
     [[11.5]]
     """
-    return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name)
+    return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name or "xw_plus_b")
 
 
 @public("compat.v1.setdiff1d")

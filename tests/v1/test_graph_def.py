@@ -60,3 +60,10 @@ def test_names_that_mean_something_else():
         graph.get_tensor_by_name("c")
     with pytest.raises(ValueError, match="appears to refer to a Tensor, not a Operation"):
         graph.get_operation_by_name("c:0")
+
+
+def test_tensors_of_two_graphs_do_not_mix():
+    with tf.Graph().as_default():
+        one = tf.constant(1.0)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="must be from the same graph"):
+        one + tf.constant(2.0)
