@@ -50,6 +50,14 @@ def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any])
     return lambda **kwargs: creator(next_creator, **kwargs)
 
 
+def session_graph() -> Any:
+    """The graph of TensorFlow 1 that is being built, perhaps from inside a branch or function; None without one."""
+    graph = _core.current_graph()
+    while graph is not None and not graph.takes_everything:
+        graph = graph.outer
+    return graph
+
+
 @contextmanager
 def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
     """A variable made while a function is traced exists at once: its initial value is computed outside of the graph."""
@@ -58,6 +66,8 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
         yield initial_value
         return
     if not graph.may_create_variables:
+        if getattr(graph, "follows_first_call", False):
+            raise ValueError("Creating variables on a non-first call to a function decorated with tf.function.")
         raise ValueError(
             "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is "
             "only created once or created outside tf.function. See "
@@ -111,9 +121,13 @@ class Variable(_core.Variable, metaclass=_VariableType):
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
         self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint
-        graph = _core.current_graph()
-        if graph is not None and graph.takes_everything:
-            graph.add_variable(self, initial_value, bool(trainable), name, dtype, shape, validate_shape)
+        graph = session_graph()
+        if graph is not None:
+            stage = _core.swap_stage(graph)
+            try:
+                graph.add_variable(self, initial_value, bool(trainable), name, dtype, shape, validate_shape)
+            finally:
+                _core.swap_stage(stage)
             return
         with _core.StopRecording(True), _outside_of_graph(self, initial_value) as initial_value:
             value = initial_value() if callable(initial_value) else initial_value
@@ -186,11 +200,14 @@ class Variable(_core.Variable, metaclass=_VariableType):
 
     def _update_later(self, update: Callable[..., Any], *args: Any) -> Variable:
         """A node of the graph that is traced: it changes the variable as `update(*args)` does."""
-        run_later(update, args, {})
+        operation = run_later(update, args, {})
         graph = _core.current_graph()
         if not any(v is self for v in graph.changing):
             graph.changing = [*graph.changing, self]
-        return self
+        if operation is None:
+            return self
+        with graph.control_dependencies([operation]):
+            return self.read_value()
 
     def _scatter(self, slices: IndexedSlices, who: str, combine: Callable[..., Any] | None = None) -> Variable:
         if not isinstance(slices, IndexedSlices):

@@ -100,6 +100,12 @@ ValueId Graph::id_of(const Tensor& t) {
   if (auto it = imported_.find(t.body()); it != imported_.end()) return id_of(it->second);
   for (Graph* g = outer_; g; g = g->outer_)
     if (g->owns(t) || g->imported_.contains(t.body())) return capture(t);
+  auto* other = static_cast<const Graph*>(t.body()->symbol().graph);
+  if (takes_everything_ && other && other->takes_everything_) {
+    std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
+    fail(ErrorKind::value, what.substr(0, what.find('\n')), " must be from the same graph as the operation that takes it. Make both "
+         "inside of one `with graph.as_default():`.");
+  }
   fail_escaped("function", t);
 }
 
@@ -143,7 +149,8 @@ namespace {
 const char* default_name(const Op& op) {
   static const std::unordered_map<std::string_view, const char*> name_by_op = {
       {"AddV2", "Add"},        {"RealDiv", "truediv"},       {"ConcatV2", "concat"},  {"Pack", "stack"},      {"Unpack", "unstack"},
-      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"BatchMatMulV2", "MatMul"}};
+      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"BatchMatMulV2", "MatMul"},
+      {"While", "while"},      {"Case", "cond"}};
   auto it = name_by_op.find(op.name);
   return it == name_by_op.end() ? op.name : it->second;
 }
@@ -193,6 +200,7 @@ void Graph::add(Call& call) {
     node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
     name_constants(call, node);
   } else {
+    if (wanted_name) node.name = wanted_name;  // made unique when somebody asks
     for (const Tensor& t : call.in) node.inputs.push_back(id_of(t));
   }
   if (call.params.has_tensor()) {
@@ -204,8 +212,8 @@ void Graph::add(Call& call) {
   }
   node.first_output = ValueId(values.size());
   node.location = here(true);
+  wanted_name = nullptr;
   if (takes_everything_) {
-    wanted_name = nullptr;
     if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;
   }
   for (const Spec& spec : call.specs) {

@@ -431,14 +431,24 @@ Tensor to_tensor_beside(PyObject* o, DType decided, const char* who) {
   return t;
 }
 
+// Whether an object says which integer it is, as a size of a TensorFlow 1 shape does.
+static bool stands_for_integer(PyObject* o) {
+  return PyIndex_Check(o) && !PyBool_Check(o) && !is_tensor(o) && !is_variable(o) && !PyArray_Check(o);
+}
+
 Ints to_ints(PyObject* o, const char* who, const char* argument) {
   Ints result;
   if (is_sequence(o)) {
     bool plain = true;
-    for (Py_ssize_t i = 0; i < sequence_size(o) && plain; ++i) plain = PyLong_CheckExact(sequence_item(o, i));
+    for (Py_ssize_t i = 0; i < sequence_size(o) && plain; ++i) {
+      PyObject* item = sequence_item(o, i);
+      plain = PyLong_CheckExact(item) || stands_for_integer(item);
+    }
     if (plain) {
       for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
-        result.push_back(to_integer(sequence_item(o, i), who, argument));
+        PyObject* item = sequence_item(o, i);
+        Ref number = PyLong_CheckExact(item) ? Ref::share(item) : checked(PyNumber_Index(item));
+        result.push_back(to_integer(number.get(), who, argument));
       }
       return result;
     }

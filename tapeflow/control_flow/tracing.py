@@ -19,11 +19,15 @@ class FuncGraph(_core.Graph):
         self.name = "graph"
         self.created_variables: list[Any] = []
         self.may_create_variables = outer is None or outer.may_create_variables
+        self.follows_first_call = outer is not None and getattr(outer, "follows_first_call", False)
         if outer is not None:
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
         self._overrides: NodeOverrides | None = None
+
+    variables = property(lambda self: tuple(self.variables_used))
+    trainable_variables = property(lambda self: tuple(v for v in self.variables_used if v.trainable))
 
     def first_value(self, tensor: Any) -> Any:
         """What a tensor is in the call that is traced, for a variable that begins with it."""

@@ -72,6 +72,12 @@ def convert(function: Callable[..., Any], features: Iterable[str] = ()) -> Calla
     if isinstance(function, MethodType):
         inner = _convert_function(function.__func__, runtime)
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
+    if type(function) is functools.partial:
+        return functools.partial(convert(function.func, features), *function.args, **function.keywords)
+    method = None if isinstance(function, type) else type(function).__call__
+    if type(method) is FunctionType:
+        inner = _convert_function(method, runtime)
+        return function if inner is method else MethodType(inner, function)
     return _convert_function(function, runtime)
 
 

@@ -67,6 +67,20 @@ def always_jumps(body: list[ast.stmt]) -> bool:
     return False
 
 
+def always_returns(body: list[ast.stmt]) -> bool:
+    """Whether the end of the function is never reached, as far as no context swallows an exception."""
+    for statement in body:
+        if always_jumps([statement]):
+            return True
+        if isinstance(statement, ast.With) and always_returns(statement.body):
+            return True
+        if isinstance(statement, ast.Try | ast.TryStar):
+            ways = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+            if all(map(always_returns, ways)):
+                return True
+    return False
+
+
 class JumpLowering:
     """Lowers the jumps of one function's body."""
 
@@ -81,7 +95,7 @@ class JumpLowering:
         place = body[0]
         last = body[-1]
         no_value = ast.Attribute(_load("ag__"), "no_value", ast.Load())
-        whole = body if always_jumps(body) else [*body, _return(no_value, last)]
+        whole = body if always_returns(body) else [*body, _return(no_value, last)]
         result = ast.Call(ast.Attribute(_load("ag__"), "result", ast.Load()), [_load(VALUE)], [])
         end = ast.copy_location(ast.Return(result), last)
         self._returns_as_flag = True

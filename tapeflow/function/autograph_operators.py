@@ -382,7 +382,8 @@ def _staged_for(
         position[0] = values[0]
         set_state(values[1:])
 
-    _staged_loop(test, step, get_all, set_all, ("the position in the loop", *names), options)
+    widens = rows.more is not None
+    _staged_loop(test, step, get_all, set_all, ("the position in the loop", *names), options, widens)
     if rows.finish is not None:
         rows.finish()
 
@@ -417,9 +418,24 @@ def _hooked_for(
     return True
 
 
+class _WiderError(Exception):
+    """A round of a loop gives shapes that those of the start do not cover."""
+
+    def __init__(self, shapes: list[Any]) -> None:
+        super().__init__()
+        self.shapes = shapes
+
+
 def _staged_loop(
-    test: Run, body: Run, get_state: State, set_state: State, names: Sequence[str], options: Run | None
+    test: Run,
+    body: Run,
+    get_state: State,
+    set_state: State,
+    names: Sequence[str],
+    options: Run | None,
+    widens: bool = False,
 ) -> None:
+    """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do."""
     start = get_state()
     chosen = {} if options is None else {k: v for k, v in options().items() if v is not None}
     invariants = _invariants(names, start, chosen.pop("shape_invariants", None) or ())
@@ -436,15 +452,34 @@ def _staged_loop(
         set_state(before.with_new(state))
         body()
         after = Packed(get_state())
+        if widens and len(after.travelling) == len(shapes):
+            wider = [_widened(*leaves) for leaves in zip(before.travelling, after.travelling, shapes)]
+            if any(new is not old for new, old in zip(wider, shapes)):
+                raise _WiderError(wider)
         check_iteration(names, before, after, shapes)
         return after.travelling
 
-    if any(shape is not None for shape in shapes):
-        chosen["shape_invariants"] = [
-            getattr(leaf, "shape", None) if shape is None else shape for leaf, shape in zip(before.travelling, shapes)
-        ]
-    last = while_loop(holds, step, before.travelling, **chosen)
+    while True:
+        if any(shape is not None for shape in shapes):
+            chosen["shape_invariants"] = [
+                getattr(leaf, "shape", None) if shape is None else shape
+                for leaf, shape in zip(before.travelling, shapes)
+            ]
+        try:
+            last = while_loop(holds, step, before.travelling, **chosen)
+            break
+        except _WiderError as error:
+            shapes = error.shapes
     set_state(before.with_new(last))
+
+
+def _widened(first: Any, second: Any, shape: TensorShape | None) -> TensorShape | None:
+    """The shape of a loop variable that covers what it is before and after a round; None if the first one does."""
+    if not (isinstance(first, _core.Tensor) and isinstance(second, _core.Tensor)):
+        return shape
+    known = first.shape if shape is None else shape
+    common = known.most_specific_compatible_shape(second.shape)
+    return shape if common == known else common
 
 
 def _defined(

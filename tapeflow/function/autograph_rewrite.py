@@ -153,20 +153,24 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """An inner function: converted in place, unless it is a generator or asks not to be."""
+        return self._inner_function(node, self._has_class_cell)
+
+    def _inner_function(self, node: ast.FunctionDef, has_class_cell: bool) -> ast.AST:
         names = {n.attr if isinstance(n, ast.Attribute) else n.id for n in map(_callee, node.decorator_list) if n}
         kept = "do_not_convert" in names
         if kept or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in _own_nodes(node)):
             return node
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        return Rewriter(node.args, self._has_class_cell).function(node, node.decorator_list)
+        return Rewriter(node.args, has_class_cell).function(node, node.decorator_list)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Left as it is."""
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Left as it is: its methods are converted when they are called."""
+        """Its methods are converted in place; all else of it is left as it is."""
+        node.body = [self._inner_function(s, True) if isinstance(s, ast.FunctionDef) else s for s in node.body]
         return node
 
     # ---- statements

@@ -9,10 +9,12 @@ from typing import Any
 from tapeflow import _core
 from tapeflow.control_flow.tracing import FuncGraph
 from tapeflow.function import picture
+from tapeflow.function.casting import cast_to_spec
 from tapeflow.function.signature import CallSignature, Signature, spec_text
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import TensorSpec
 
 _numbers = itertools.count()
@@ -82,7 +84,10 @@ class ConcreteFunction:
         found = nest.flatten(value, expand_composites=True) if nest.is_nested(known) or len(specs) > 1 else [value]
         if len(found) != len(specs) or any(isinstance(x, TensorSpec) for x in found):
             raise TypeError(self._failure(f"Can not cast {value!r} to {spec_text(known)}", args, kwargs))
-        return [convert_to_tensor(x) for x, spec in zip(found, specs) if isinstance(spec, TensorSpec)]
+        try:
+            return [_as_tensor(x, spec) for x, spec in zip(found, specs) if isinstance(spec, TensorSpec)]
+        except (TypeError, ValueError) as error:
+            raise TypeError(self._failure(str(error), args, kwargs)) from None
 
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The tensors of a call that gives them one by one, by position or by the names of the inputs."""
@@ -122,11 +127,11 @@ class ConcreteFunction:
     trainable_variables = property(lambda self: tuple(v for v in self.graph.variables_used if v.trainable))
     captured_inputs = property(lambda self: [*self.graph.captures, *self.graph.variables_used])
     output_dtypes = property(lambda self: self._structured([t.dtype for t in self.graph.outputs]))
-    output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs]))
+    output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs], TensorShape(None)))
 
-    def _structured(self, values: list[Any]) -> Any:
+    def _structured(self, values: list[Any], for_none: Any = None) -> Any:
         found = iter(values)
-        leaves = [next(found) if leaf is True else leaf for leaf in self._leaves]
+        leaves = [next(found) if leaf is True else for_none for leaf in self._leaves]
         return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
     @property
@@ -143,7 +148,7 @@ class ConcreteFunction:
         """The arguments, the result and the captures, one per line."""
         args, kwargs = self.signature.described()
         names = self._parameters.argument_names(args, kwargs)
-        kinds = _kinds(self._parameters, len(args), len(kwargs), args)
+        kinds = _kinds(self._parameters, len(args), len(kwargs))
         lines = [f"  {n} ({k}): {spec_text(v)}" for n, k, v in zip(names, kinds, [*args, *kwargs.values()])]
         captures = [f"  {id(t)}: {spec_text(t)}" for t in self.captured_inputs]
         return "\n".join(
@@ -172,14 +177,20 @@ class ConcreteFunction:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
 
 
+def _as_tensor(value: Any, spec: TensorSpec) -> Any:
+    """A tensor as it is, whatever its shape: the graph may take it. Python values are made to fit."""
+    return convert_to_tensor(value) if _core.is_tensor(value) else cast_to_spec(value, spec)
+
+
 def _holds_tensors(described: Any) -> bool:
     return any(isinstance(leaf, TensorSpec) for leaf in nest.flatten(described, expand_composites=True))
 
 
-def _kinds(signature: Signature, positional: int, named: int, args: tuple[Any, ...]) -> list[str]:
-    """The kind of each parameter, as `inspect` names it; positional only if a Python value is fixed among them."""
+def _kinds(signature: Signature, positional: int, named: int) -> list[str]:
+    """The kind of each parameter, as `inspect` names it; positional only where any number of them may be given."""
     parameters = [] if signature.parameters is None else list(signature.parameters.parameters.values())
     kinds = [p.kind.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY][:positional]
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        kinds = []
     kinds += ["POSITIONAL_ONLY"] * (positional - len(kinds))
-    kinds = ["POSITIONAL_ONLY" if k == "VAR_POSITIONAL" else k for k in kinds]
     return kinds + ["KEYWORD_ONLY"] * named

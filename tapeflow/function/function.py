@@ -34,6 +34,19 @@ class Traces:
         self.face: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
         self.quick: tuple[Any, ...] | None = None  # how the last call could have gone without Python
+        self._swept_at = 16
+
+    def add(self, concrete: ConcreteFunction) -> None:
+        """Keeps a graph. Whenever their number has doubled, those go whose arguments do not exist any more."""
+        self.concrete.append(concrete)
+        if len(self.concrete) < self._swept_at:
+            return
+        outdated = {id(c) for c in self.concrete if c.signature.outdated}
+        if outdated:
+            self.concrete[:] = [c for c in self.concrete if id(c) not in outdated]
+            for key in [key for key, c in list(self.concrete_by_key.items()) if id(c) in outdated]:
+                del self.concrete_by_key[key]
+        self._swept_at = 2 * max(8, len(self.concrete))
 
 
 class Function(_core.FunctionBase):
@@ -118,7 +131,7 @@ class Function(_core.FunctionBase):
             return concrete
         outer = _core.current_graph()
         inner_by_key = {} if outer is None else outer.__dict__.setdefault("inner_by_key", {})
-        concrete = inner_by_key.get((id(self._traces), call.key))
+        concrete = inner_by_key.get((self._traces, call.key))
         if concrete is not None:
             return concrete
         covering = [c for c in self._traces.concrete if c.signature.covers(call)]
@@ -129,9 +142,9 @@ class Function(_core.FunctionBase):
             if counts and outer is None:
                 self._traces.history.add_trace(self.python_function)
             if concrete.graph.captures:
-                inner_by_key[(id(self._traces), call.key)] = concrete
+                inner_by_key[(self._traces, call.key)] = concrete
                 return concrete
-            self._traces.concrete.append(concrete)
+            self._traces.add(concrete)
         self._concrete_by_key[call.key] = concrete
         return concrete
 
@@ -161,6 +174,7 @@ class Function(_core.FunctionBase):
         graph.name = self._name
         if outer is None:
             graph.may_create_variables = may_create_variables
+            graph.follows_first_call = bool(self._traces.concrete)
         function = self.python_function
         if self._autograph:
             function = convert(function, self._features)

@@ -19,6 +19,7 @@ from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_LEAVES = (_core.Tensor, *_PLAIN)
 
 
 class CallSignature:
@@ -58,7 +59,7 @@ class CallSignature:
 
     def with_tensors(self, tensors: list[Any]) -> tuple[Any, Any]:
         """The arguments with other tensors in place of these."""
-        leaves = list(self._leaves)
+        leaves = [_stand_in(leaf) for leaf in self._leaves]
         for place, tensor in zip(self._places, tensors):
             leaves[place] = tensor
         args, kwargs = nest.pack_sequence_as([list(self.args), self.kwargs], leaves, expand_composites=True)
@@ -96,6 +97,12 @@ class CallSignature:
         args = tuple([describe(value, next(places)) for value in self.args])
         return args, {key: describe(value, next(places)) for key, value in self.kwargs.items()}
 
+    @property
+    def outdated(self) -> bool:
+        """Whether an object among the arguments does not exist any more, so that no call can be like this one."""
+        leaves = nest.flatten([list(self.args), self.kwargs])
+        return any(isinstance(leaf, weakref.ref) and leaf() is None for leaf in leaves)
+
     def without_values(self) -> CallSignature:
         """The kind of the call, without its tensors."""
         kind = copy(self)
@@ -111,7 +118,7 @@ def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape]]:
     leaves: list[Any] = []
     shape_by_place: dict[int, TensorShape] = {}
     for leaf in nest.flatten(arguments):
-        if isinstance(leaf, (_core.Tensor, *_PLAIN)):
+        if isinstance(leaf, _LEAVES):
             leaves.append(leaf)
             continue
         parts = nest.flatten(leaf, expand_composites=True)
@@ -140,12 +147,32 @@ def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list())])
 
 
+class _VariableKey:
+    """Equal to the keys of the same variable, as long as it lives; another one may come to lie at its address."""
+
+    __slots__ = ("_hash", "_variable")
+
+    def __init__(self, variable: Any) -> None:
+        self._variable, self._hash = weakref.ref(variable), id(variable)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _VariableKey):
+            return NotImplemented
+        variable = self._variable()
+        return variable is not None and other._variable() is variable
+
+
 def _key_of(leaf: Any) -> Any:
     """What must be equal for two calls to share a graph: a plain value itself, an object weakly."""
     if isinstance(leaf, _PLAIN):
         return (type(leaf), "nan" if leaf != leaf else leaf)
     if isinstance(leaf, _core.Variable):
-        return (_core.Variable, id(leaf.handle))
+        return _VariableKey(leaf)
+    if hasattr(type(leaf), "__tf_tracing_type__"):
+        return leaf.__tf_tracing_type__(None)
     try:
         hash(leaf)
     except TypeError:
@@ -161,6 +188,13 @@ def _key_of(leaf: Any) -> Any:
         return (type(leaf), leaf)
 
 
+def _stand_in(leaf: Any) -> Any:
+    """What a function is traced with: an object may say it, all others stand for themselves."""
+    if not hasattr(type(leaf), "__tf_tracing_type__"):
+        return leaf
+    return leaf.__tf_tracing_type__(None).placeholder_value(None)
+
+
 def _weakly(leaf: Any) -> Any:
     """An object as it is kept beside a graph, which does not keep it alive."""
     if isinstance(leaf, (*_PLAIN, TypeSpec, MethodType)):
@@ -172,15 +206,28 @@ def _weakly(leaf: Any) -> Any:
 
 
 def _structure_key(structure: Any) -> Any:
+    if isinstance(structure, _LEAVES):
+        return None
     if isinstance(structure, Mapping):
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
         return (type(structure), tuple([_structure_key(x) for x in structure]))
+    if hasattr(type(structure), "__tf_flatten__"):
+        metadata, components = structure.__tf_flatten__()
+        return type(structure), _value_key(metadata), tuple([_structure_key(x) for x in components])
+    if hasattr(type(structure), "__attrs_attrs__"):
+        parts = [getattr(structure, attribute.name) for attribute in type(structure).__attrs_attrs__]
+        return type(structure), tuple([_structure_key(x) for x in parts])
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
         return type(structure), getattr(structure, "_trace_key", None)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
         return structure.value_type, getattr(structure, "_trace_key", None)
     return None
+
+
+def _value_key(value: Any) -> Any:
+    """The key of Python values in lists, tuples and dictionaries."""
+    return _structure_key(value), tuple([_key_of(leaf) for leaf in nest.flatten(value)])
 
 
 class Signature:
@@ -285,9 +332,7 @@ class Signature:
         if self.parameters is not None:
             for parameter in self.parameters.parameters.values():
                 if parameter.kind is parameter.VAR_POSITIONAL:
-                    names += [
-                        parameter.name if i == 0 else f"{parameter.name}_{i}" for i in range(len(args) - len(names))
-                    ]
+                    names += [f"{parameter.name}_{i}" for i in range(len(args) - len(names))]
                 elif len(names) < len(args):
                     names.append(parameter.name)
         names += [f"arg{i}" for i in range(len(names), len(args))]

@@ -34,19 +34,60 @@ class SummaryMetadata(Message):
     }
 
 
-class Summary(Message):
-    """Values of one moment."""
+@public("compat.v1.HistogramProto")
+class HistogramProto(Message):
+    """How values are spread: the upper ends of buckets, and how many values are in each.
 
-    class Value(Message):
-        """A tensor with a name."""
+    >>> tf.compat.v1.HistogramProto(min=1., max=2., num=3).num
+    3
+    """
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "min": Field(1, "double"),
+        "max": Field(2, "double"),
+        "num": Field(3, "double"),
+        "sum": Field(4, "double"),
+        "sum_squares": Field(5, "double"),
+        "bucket_limit": Field(6, "double", repeated=True),
+        "bucket": Field(7, "double", repeated=True),
+    }
+
+
+@public("compat.v1.Summary")
+class Summary(Message):
+    """Values of one moment.
+
+    >>> tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag="loss", simple_value=0.5)]).value[0].tag
+    'loss'
+    """
+
+    class Image(Message):
+        """A picture, as the bytes of a file."""
 
         FIELDS: ClassVar[dict[str, Field]] = {
-            "tag": Field(1, "string"),
-            "tensor": Field(8, TensorProto),
-            "metadata": Field(9, SummaryMetadata),
+            "height": Field(1, "int"),
+            "width": Field(2, "int"),
+            "colorspace": Field(3, "int"),
+            "encoded_image_string": Field(4, "bytes"),
         }
 
+    class Value(Message):
+        """A number, a picture, a histogram or a tensor with a name."""
+
+        FIELDS: ClassVar[dict[str, Field]] = {}
+
     FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, Value, repeated=True)}
+
+
+Summary.Value.FIELDS = {
+    "tag": Field(1, "string"),
+    "node_name": Field(7, "string"),
+    "metadata": Field(9, SummaryMetadata),
+    "simple_value": Field(2, "float", choice="value"),
+    "image": Field(4, Summary.Image, choice="value"),
+    "histo": Field(5, HistogramProto, choice="value"),
+    "tensor": Field(8, TensorProto, choice="value"),
+}
 
 
 class SourceMetadata(Message):
@@ -55,13 +96,19 @@ class SourceMetadata(Message):
     FIELDS: ClassVar[dict[str, Field]] = {"writer": Field(1, "string")}
 
 
+@public("compat.v1.Event")
 class Event(Message):
-    """One record of a file."""
+    """One record of a file.
+
+    >>> tf.compat.v1.Event(step=3).step
+    3
+    """
 
     FIELDS: ClassVar[dict[str, Field]] = {
         "wall_time": Field(1, "double"),
         "step": Field(2, "int"),
         "file_version": Field(3, "string"),
+        "graph_def": Field(4, "bytes"),
         "summary": Field(5, Summary),
         "source_metadata": Field(10, SourceMetadata),
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
-from tapeflow.namespace import public
+from tapeflow import primitives
+from tapeflow.namespace import find_public, public
 from tapeflow.ops.constants import dims_of
+from tapeflow.ops.conversion import cast
 from tapeflow.ops.random import normal, truncated_normal, uniform
 from tapeflow.ops.stateless_random import stateless_normal, stateless_uniform
 from tapeflow.types.dtypes import as_dtype, float32
@@ -191,6 +193,36 @@ class VarianceScalingInitializerV1(_Initializer):
     def get_config(self) -> dict[str, Any]:
         """The settings, for `from_config`."""
         return {**super().get_config(), "dtype": self.dtype.name}
+
+
+@public("compat.v1.orthogonal_initializer", "compat.v1.initializers.orthogonal")
+class OrthogonalInitializerV1(_Initializer):
+    """Makes matrices with orthogonal rows or columns, whichever are fewer.
+
+    >>> q = tf.compat.v1.orthogonal_initializer(seed=1)([2, 2])
+    >>> tf.round(q @ tf.transpose(q) * 1000.) / 1000.
+    [[1., 0.], [0., 1.]]
+    """
+
+    _settings = ("gain", "seed", "dtype")
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.gain, self.seed, self.dtype = gain, seed, as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        dims = dims_of(shape)
+        if len(dims) < 2:
+            raise ValueError(
+                f"The tensor to initialize, specified by argument `shape` must be at least "
+                f"two-dimensional. Received shape={shape}"
+            )
+        rows, columns = prod(dims[:-1]), dims[-1]
+        numbers = normal([max(rows, columns), min(rows, columns)], 0.0, 1.0, dtype or self.dtype, seed=self.seed)
+        q, r = find_public("linalg.qr")(numbers, full_matrices=False)
+        q = q * primitives.Sign(find_public("linalg.diag_part")(r))
+        if rows < columns:
+            q = find_public("linalg.matrix_transpose")(q)
+        return find_public("reshape")(q, dims) * cast(self.gain, q.dtype)
 
 
 @public("compat.v1.glorot_uniform_initializer", "compat.v1.initializers.glorot_uniform")

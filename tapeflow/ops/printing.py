@@ -90,7 +90,7 @@ def _inner_text(value: Any, summarize: int) -> str:
         if isinstance(value, list):
             return f"[{text}]"
         return f"({text},)" if len(value) == 1 else f"({text})"
-    return str(value)
+    return repr(value)
 
 
 def ragged_text(value: Any, summarize: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
+from tapeflow.ops.constants import range as numbers_up_to
 from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.debugging import assert_equal
 from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
@@ -351,6 +352,9 @@ class RaggedTensor(CompositeTensor):
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Any:
         """The smallest dense shape that holds all rows."""
+        if any(_core.is_symbolic(splits) for splits in self.nested_row_splits):
+            whole = cast(self._staged_bounds(), out_type or self._row_splits.dtype)
+            return whole if axis is None else primitives.GatherV2(whole, axis, 0, 0)
         dims: list[int] = [self._row_splits.shape[0] - 1]
         for lengths in self.nested_row_lengths():
             numbers = lengths.numpy()
@@ -359,6 +363,14 @@ class RaggedTensor(CompositeTensor):
         chosen = dims if axis is None else [dims[a] for a in dims_of(axis)]
         result = convert_to_tensor(chosen, dtype=out_type or self._row_splits.dtype)
         return result if axis is None or isinstance(axis, list | tuple) else result[0]
+
+    def _staged_bounds(self) -> Any:
+        """`bounding_shape` of rows whose lengths only running tells."""
+        inner = self._values
+        rest = inner._staged_bounds() if isinstance(inner, RaggedTensor) else primitives.Shape(inner, int64)
+        lengths = primitives.ConcatV2([cast(self.row_lengths(), int64), cast([0], int64)], 0)
+        own = primitives.Pack([self.nrows(int64), primitives.Max(lengths, None, False)], 0)
+        return primitives.ConcatV2([own, rest[1:]], 0)
 
     def with_values(self, new_values: Any) -> RaggedTensor:
         """The same rows with other values."""
@@ -415,7 +427,9 @@ class RaggedTensor(CompositeTensor):
 
     def _places_in_rows(self) -> Any:
         rows = self.value_rowids()
-        return cast(np.arange(_row_count(self._values)), rows.dtype) - primitives.GatherV2(self._row_splits, rows, 0, 0)
+        known = rows.shape[0]
+        places = numbers_up_to(primitives.Shape(rows, int64)[0]) if known is None else np.arange(known)
+        return cast(places, rows.dtype) - primitives.GatherV2(self._row_splits, rows, 0, 0)
 
     def _coordinates(self) -> Any:
         """The position in the dense tensor of each of the flat values, without their inner dimensions."""
@@ -525,7 +539,7 @@ class RaggedTensor(CompositeTensor):
             return expand_dims(self._item(rest), 0)
         if isinstance(first, builtins.slice):
             whole = first == builtins.slice(None)
-            picked = self if whole else gather_rows(self, np.arange(self._row_splits.shape[0] - 1)[first])
+            picked = self if whole else gather_rows(self, _positions(self._row_splits)[first])
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
             splits = self._row_splits
@@ -657,6 +671,14 @@ class RaggedTensorSpec(TypeSpec):
 
 
 # ---- rows
+
+
+def _positions(splits: Any) -> Any:
+    """The numbers of the rows: an array if their count is known, else a tensor."""
+    count = splits.shape[0]
+    if count is not None:
+        return np.arange(count - 1)
+    return numbers_up_to(primitives.Shape(splits, int64)[0] - 1)
 
 
 def gather_rows(x: Any, rows: Any) -> Any:

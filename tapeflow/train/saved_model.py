@@ -18,6 +18,7 @@ from tapeflow.namespace import public
 from tapeflow.train.checkpoint import Checkpoint
 from tapeflow.train.object_graph import ObjectGraph, is_trackable
 from tapeflow.train.tensor_bundle import Bundle
+from tapeflow.types.tensor_spec import TensorSpec
 from tapeflow.variables import Variable
 
 _OBJECT, _VALUES = "saved_model.pickle", os.path.join("variables", "variables")
@@ -85,11 +86,21 @@ class _Unpickler(pickle.Unpickler):
         return self._variable_by_key[key]
 
 
+def _functions_of(thing: Any) -> dict[str, Function]:
+    """The functions among the attributes of an object."""
+    attributes = {attribute: getattr(thing, attribute, None) for attribute in dir(type(thing)) + list(vars(thing))}
+    return {attribute: found for attribute, found in attributes.items() if isinstance(found, Function)}
+
+
+def _default_signatures(thing: Any) -> dict[str, Any]:
+    """The one function that has an `input_signature`, if there is one."""
+    found = [f for f in _functions_of(thing).values() if f.input_signature is not None]
+    return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: found[0]} if len(found) == 1 else {}
+
+
 def _signature(thing: Any, name: str, function: Any) -> tuple[str, Any]:
     """Which attribute of the object a signature is, and the specifications of its arguments."""
-    attributes = {attribute: getattr(thing, attribute, None) for attribute in dir(type(thing)) + list(vars(thing))}
-    functions = {a: f for a, f in attributes.items() if isinstance(f, Function)}
-    for attribute, own in functions.items():
+    for attribute, own in _functions_of(thing).items():
         if function is own or getattr(function, "_traces", None) is own._traces:
             concrete = own.get_concrete_function() if own.input_signature else None
             if concrete is None and len(own._traces.concrete) == 1:
@@ -106,6 +117,13 @@ def _signature(thing: Any, name: str, function: Any) -> tuple[str, Any]:
     )
 
 
+def _by_name(result: Any) -> dict[str, Any]:
+    if isinstance(result, dict):
+        return result
+    results = result if isinstance(result, list | tuple) else [result]
+    return {f"output_{number}": value for number, value in enumerate(results)}
+
+
 class SignatureFunction:
     """A concrete function that gives its results in a dictionary: by their keys, or as `output_0` and so on."""
 
@@ -113,11 +131,19 @@ class SignatureFunction:
         self._concrete = concrete
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        result = self._concrete(*args, **kwargs)
-        if isinstance(result, dict):
-            return result
-        results = result if isinstance(result, list | tuple) else [result]
-        return {f"output_{number}": value for number, value in enumerate(results)}
+        return _by_name(self._concrete(*args, **kwargs))
+
+    @property
+    def structured_input_signature(self) -> tuple[Any, dict[str, Any]]:
+        """The tensors that it takes, all by name."""
+        specs = [TensorSpec(t.shape, t.dtype, t.name.removesuffix(":0")) for t in self._concrete.inputs]
+        return (), {spec.name: spec for spec in specs}
+
+    @property
+    def structured_outputs(self) -> dict[str, TensorSpec]:
+        """The tensors that it gives, by name."""
+        tensors = _by_name(self._concrete.structured_outputs)
+        return {name: TensorSpec(t.shape, t.dtype, name) for name, t in tensors.items()}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -161,7 +187,9 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
         )
     if signatures is not None and not isinstance(signatures, dict):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
-    named = {name: _signature(obj, name, function) for name, function in (signatures or {}).items()}
+    if signatures is None:
+        signatures = _default_signatures(obj)
+    named = {name: _signature(obj, name, function) for name, function in signatures.items()}
     key_by_id = {id(leaf): key for key, leaf in ObjectGraph(Checkpoint(root=obj)).leaf_by_key.items()}
     content = io.BytesIO()
     try:

@@ -61,6 +61,8 @@ def _name(self: Any) -> str:
         return f"value_{value}:0"
     if node < 0:
         return graph.input_name(value) if hasattr(graph, "input_name") else f"Placeholder_{value}:0"
+    if hasattr(graph, "name_nodes_now"):
+        graph.name_nodes_now()
     operation, name, _, outputs, _, _ = graph.node(node)
     index = next(i for i, output in enumerate(outputs) if output is self)
     return f"{name or f'{operation}_{node}'}:{index}"
@@ -74,7 +76,7 @@ def _repr(tensor: Any) -> str:
 
 def _str(tensor: Any) -> str:
     if _core.is_symbolic(tensor):
-        shape = f", shape={tensor.shape}" if tensor.shape.rank is not None else ", shape=<unknown>"
+        shape = f", shape={tensor.shape}"
         return f'Tensor("{tensor.name}"{shape}, dtype={tensor.dtype.name})'
     return f"tf.Tensor({element_text(tensor.numpy(), str)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
 

@@ -9,6 +9,7 @@ from typing import Any
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.v1.graph import defaults, get_default_graph
+from tapeflow.v1.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 
 
 @public("compat.v1.disable_eager_execution")
@@ -59,7 +60,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 @public("compat.v1.disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """TensorFlow 1's ways: no eager execution.
+    """TensorFlow 1's ways: no eager execution, and shapes of `Dimension`s.
 
     >>> tf.compat.v1.disable_v2_behavior()
     >>> tf.executing_eagerly()
@@ -67,15 +68,17 @@ def disable_v2_behavior() -> None:
     >>> tf.compat.v1.enable_v2_behavior()
     """
     disable_eager_execution()
+    disable_v2_tensorshape()
 
 
 @public("compat.v1.enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """TensorFlow 2's ways: eager execution.
+    """TensorFlow 2's ways: eager execution, and shapes of numbers.
 
     >>> tf.compat.v1.enable_v2_behavior()
     """
     enable_eager_execution()
+    enable_v2_tensorshape()
 
 
 def _accept(name: str, what: str) -> None:
@@ -92,7 +95,6 @@ def _accept(name: str, what: str) -> None:
 
 for _verb in ("enable", "disable"):
     _accept(f"{_verb}_resource_variables", "How variables are stored")
-    _accept(f"{_verb}_v2_tensorshape", "What a TensorShape's elements are")
     _accept(f"{_verb}_control_flow_v2", "How control flow is built")
     _accept(f"{_verb}_tensor_equality", "What == of tensors means")
 

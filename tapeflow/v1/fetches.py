@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tapeflow import _core
 from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
+from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
 from tapeflow.types.tensor import Tensor
@@ -23,6 +25,42 @@ IndexedSlicesValue.__doc__ = """The arrays of an IndexedSlices that a session co
 [0]
 """
 public("compat.v1.IndexedSlicesValue")(IndexedSlicesValue)
+
+
+@public("compat.v1.ragged.RaggedTensorValue")
+class RaggedTensorValue:
+    """The arrays of a RaggedTensor that a session computed.
+
+    >>> tf.compat.v1.ragged.RaggedTensorValue(np.array([1, 2, 3]), np.array([0, 2, 3])).to_list()
+    [[1, 2], [3]]
+    """
+
+    def __init__(self, values: Any, row_splits: Any) -> None:
+        self.values, self.row_splits = values, row_splits
+
+    flat_values = property(lambda self: getattr(self.values, "flat_values", self.values))
+    nested_row_splits = property(lambda self: (self.row_splits, *getattr(self.values, "nested_row_splits", ())))
+    ragged_rank = property(lambda self: len(self.nested_row_splits))
+    dtype = property(lambda self: self.values.dtype)
+    shape = property(lambda self: (len(self.row_splits) - 1, None, *self.values.shape[1:]))
+
+    def to_list(self) -> list[Any]:
+        """The rows as lists."""
+        inner = self.values.to_list() if isinstance(self.values, RaggedTensorValue) else self.values.tolist()
+        return [inner[start:end] for start, end in pairwise(self.row_splits)]
+
+    def __repr__(self) -> str:
+        return f"tf.RaggedTensorValue(values={self.values!r}, row_splits={self.row_splits!r})"
+
+    def __str__(self) -> str:
+        return f"<tf.RaggedTensorValue {self.to_list()}>"
+
+
+def _ragged_value(values: Any, *splits: Any) -> Any:
+    for part in reversed(splits):
+        values = RaggedTensorValue(values, part)
+    return values
+
 
 Rebuild = Callable[[list[Any]], Any]
 
@@ -60,6 +98,9 @@ class Fetches:
             return self._visit_parts(IndexedSlicesValue, (item.values, item.indices, item.dense_shape))
         if isinstance(item, SparseTensor):
             return self._visit_parts(SparseTensorValue, (item.indices, item.values, item.dense_shape))
+        if isinstance(item, RaggedTensor):
+            inner = [self._visit(part) for part in (item.flat_values, *item.nested_row_splits)]
+            return lambda values: _ragged_value(*(part(values) for part in inner))
         return self._visit_element(item)
 
     def _visit_parts(self, kind: Any, parts: tuple[Any, ...]) -> Rebuild:

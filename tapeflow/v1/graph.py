@@ -117,6 +117,8 @@ class Graph(VariablesOfGraph, _core.Graph):
             return operation_of(self, number)
         if name in self._variable_by_name:
             return self._variable_by_name[name].op
+        if re.search(r":\d+$", name):
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
     def get_tensor_by_name(self, name: str) -> Any:
@@ -125,6 +127,11 @@ class Graph(VariablesOfGraph, _core.Graph):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         operation_name, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
+            if self._number_of(name) is not None or name in self._variable_by_name:
+                raise ValueError(
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
+                )
             kind = "an (invalid) Operation name" if not colon or not index else "a malformed name"
             raise ValueError(
                 f"The name {name!r} looks like {kind}, not a Tensor. Tensor names must be of the form "
@@ -208,13 +215,13 @@ class Graph(VariablesOfGraph, _core.Graph):
         last = place[2] if place is not None and place[2] >= first else None
         if len(made) == 1 and last is not None:
             kind = self.node(last)[0]
-            base = name or (default if default in _OWN_NAMES or kind == "Composition" else _default_name(kind))
+            base = name or (default if default in _OWN_NAMES or kind == "Composition" else default_name(kind))
             self.set_node_name(last, _core.Graph.unique_name(self, self.scope + base))
             return
         prefix = _core.Graph.unique_name(self, self.scope + (name or default))
         for i in made:
             if i != last:
-                inner = _default_name(self.node(i)[0])
+                inner = default_name(self.node(i)[0])
                 self.set_node_name(i, _core.Graph.unique_name(self, f"{prefix}/{inner}"))
         if last is not None:
             self.set_node_name(last, prefix)
@@ -353,7 +360,8 @@ _NAME_BY_TYPE = {"AddV2": "Add", "RealDiv": "truediv", "ConcatV2": "concat", "Pa
 _OWN_NAMES = {"zeros", "ones", "zeros_like", "ones_like", "Fill", "range", "concat", "stack", "transpose", "BiasAdd"}
 
 
-def _default_name(kind: str) -> str:
+def default_name(kind: str) -> str:
+    """What the node of an operation is called if nobody gives it a name."""
     return _NAME_BY_TYPE.get(kind, kind)
 
 

@@ -9,6 +9,7 @@ from tapeflow.namespace import find_public, public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.eager_switch import name_scope
 from tapeflow.v1.graph import get_default_graph
 
 
@@ -60,23 +61,27 @@ def compute_weighted_loss(
     2.0
     """
     Reduction.validate(reduction)
-    losses = convert_to_tensor(losses)
+    with name_scope(scope, "weighted_loss"):
+        loss = _weighted(convert_to_tensor(losses), weights, reduction)
+    add_loss(loss, loss_collection)
+    return loss
+
+
+def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     weights = cast(convert_to_tensor(weights), float32)
     weighted = cast(losses, float32) * weights
     loss = weighted
     if reduction != Reduction.NONE:
         loss = _sum(weighted)
-        ones = find_public("ones_like")(weighted)
+        ones, divide = find_public("ones_like")(weighted), find_public("math.divide_no_nan")
         if reduction == Reduction.MEAN:
-            loss = find_public("math.divide_no_nan")(loss, _sum(ones * weights))
+            loss = divide(loss, _sum(ones * weights), name="value")
         elif reduction == _BY_NONZERO:
             present = cast(primitives.NotEqual(ones * weights, cast(0, float32)), float32)
-            loss = find_public("math.divide_no_nan")(loss, _sum(present))
+            loss = divide(loss, _sum(present), name="value")
         elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-            loss = find_public("math.divide_no_nan")(loss, _sum(ones))
-    loss = cast(loss, losses.dtype)
-    add_loss(loss, loss_collection)
-    return loss
+            loss = divide(loss, _sum(ones), name="value")
+    return cast(loss, losses.dtype)
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
@@ -103,7 +108,7 @@ def mean_squared_error(
     """
     labels, predictions = _pair(labels, predictions)
     losses = primitives.Square(predictions - labels)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "mean_squared_error", loss_collection, reduction)
 
 
 @public("compat.v1.losses.absolute_difference")
@@ -122,7 +127,60 @@ def absolute_difference(
     """
     labels, predictions = _pair(labels, predictions)
     losses = primitives.Abs(predictions - labels)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "absolute_difference", loss_collection, reduction)
+
+
+@public("compat.v1.losses.cosine_distance")
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+    dim: int | None = None,
+) -> Any:
+    """One minus the products of vectors of length one along `axis` (older: `dim`).
+
+    >>> tf.compat.v1.losses.cosine_distance([[1., 0.]], [[0.6, 0.8]], axis=1)
+    0.4
+    """
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise ValueError("You must specify argument `axis`.")
+    labels, predictions = _pair(labels, predictions)
+    losses = 1 - find_public("reduce_sum")(labels * predictions, axis=axis, keepdims=True)
+    return compute_weighted_loss(losses, weights, scope or "cosine_distance_loss", loss_collection, reduction)
+
+
+@public("compat.v1.losses.mean_pairwise_squared_error")
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Any:
+    """The sum over rows of the mean, over pairs of elements of the row, of the squared error of their difference.
+
+    >>> tf.compat.v1.losses.mean_pairwise_squared_error([[0., 0.]], [[0., 2.]])
+    4.0
+    """
+    labels, predictions = _pair(labels, predictions)
+    errors = find_public("reshape")(predictions - labels, [find_public("shape")(predictions)[0], -1])
+    weights = cast(convert_to_tensor(weights), float32)
+    present = cast(primitives.NotEqual(weights, cast(0, float32)), float32)
+    count = cast(find_public("shape")(errors)[1], float32) * present * find_public("ones_like")(errors[:, :1])
+    count = count if count.shape.rank == 2 else find_public("reshape")(count, [-1, 1])
+    squares = find_public("reduce_sum")(errors * errors, axis=1, keepdims=True)
+    sums = find_public("reduce_sum")(errors, axis=1, keepdims=True)
+    divide = find_public("math.divide_no_nan")
+    losses = 2.0 * divide(squares, count - 1) - 2.0 * divide(sums * sums, count * (count - 1))
+    rows = find_public("reshape")(weights, [-1, 1]) if weights.shape.rank else weights
+    loss = _sum(losses * rows)
+    add_loss(loss, loss_collection)
+    return loss
 
 
 @public("compat.v1.losses.huber_loss")
@@ -144,7 +202,7 @@ def huber_loss(
     size = primitives.Abs(predictions - labels)
     small = primitives.Minimum(size, cast(delta, float32))
     losses = 0.5 * primitives.Square(small) + delta * (size - small)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "huber_loss", loss_collection, reduction)
 
 
 @public("compat.v1.losses.log_loss")
@@ -165,7 +223,7 @@ def log_loss(
     labels, predictions = _pair(labels, predictions)
     losses = -labels * primitives.Log(predictions + epsilon)
     losses = losses - (1.0 - labels) * primitives.Log(1.0 - predictions + epsilon)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "log_loss", loss_collection, reduction)
 
 
 @public("compat.v1.losses.hinge_loss")
@@ -184,7 +242,7 @@ def hinge_loss(
     """
     labels, logits = _pair(labels, logits)
     losses = primitives.Relu(1.0 - (2.0 * labels - 1.0) * logits)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "hinge_loss", loss_collection, reduction)
 
 
 @public("compat.v1.losses.sigmoid_cross_entropy")
@@ -207,7 +265,7 @@ def sigmoid_cross_entropy(
     if label_smoothing > 0:
         labels = labels * (1.0 - label_smoothing) + 0.5 * label_smoothing
     losses = find_public("nn.sigmoid_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "sigmoid_cross_entropy_loss", loss_collection, reduction)
 
 
 @public("compat.v1.losses.softmax_cross_entropy")
@@ -231,7 +289,7 @@ def softmax_cross_entropy(
         labels = labels * (1.0 - label_smoothing) + label_smoothing / labels.shape[-1]
     labels = primitives.StopGradient(labels)
     losses = find_public("nn.softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(losses, weights, scope or "softmax_cross_entropy_loss", loss_collection, reduction)
 
 
 @public("compat.v1.losses.sparse_softmax_cross_entropy")
@@ -249,7 +307,9 @@ def sparse_softmax_cross_entropy(
     0.6931472
     """
     losses = find_public("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return compute_weighted_loss(
+        losses, weights, scope or "sparse_softmax_cross_entropy_loss", loss_collection, reduction
+    )
 
 
 @public("compat.v1.losses.add_loss")

@@ -6,13 +6,14 @@ import contextlib
 from typing import Any
 
 from tapeflow import _core, primitives
+from tapeflow.function.trace import init_scope
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import group
-from tapeflow.ops.constants import zeros_like
+from tapeflow.ops.constants import zeros, zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.variables import moving_average_variables, trainable_variables
-from tapeflow.variables import Variable
+from tapeflow.variables import Variable, session_graph
 
 
 @public("train.ExponentialMovingAverage", "compat.v1.train.ExponentialMovingAverage")
@@ -79,19 +80,19 @@ class ExponentialMovingAverage:
     def _begin(self, key: Any, variable: Any) -> None:
         own = isinstance(variable, _core.Variable)
         name = f"{self._base_name(variable)}/{self._name}"
-        graph = _core.current_graph()
-        in_session = graph is not None and graph.takes_everything
-        start = variable.initial_value if own and graph is not None else variable
-        start = convert_to_tensor(start) if own else zeros_like(variable)
-        if in_session:
-            graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
-        with graph.name_scope(None) if in_session else contextlib.nullcontext():
-            self._average_by_name[key] = Variable(start, trainable=False, name=name)
-        if not own and self._zero_debias:
-            self._count_by_name[key] = (
-                Variable(zeros_like(start), trainable=False, name=f"{name}/biased"),
-                Variable(convert_to_tensor(0.0, variable.dtype), trainable=False, name=f"{name}/local_step"),
-            )
+        graph = session_graph()
+        with init_scope():
+            start = variable.initial_value if own and graph is not None else variable
+            start = convert_to_tensor(start) if own else _zeros_like(variable)
+            if graph is not None:
+                graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
+            with graph.name_scope(None) if graph is not None else contextlib.nullcontext():
+                self._average_by_name[key] = Variable(start, trainable=False, name=name)
+            if not own and self._zero_debias:
+                self._count_by_name[key] = (
+                    Variable(zeros_like(start), trainable=False, name=f"{name}/biased"),
+                    Variable(convert_to_tensor(0.0, variable.dtype), trainable=False, name=f"{name}/local_step"),
+                )
 
     def _debiased(self, key: Any, average: Any, value: Any, rate: Any) -> list[Any]:
         """An average that began at zero, divided by the weight that the values have so far."""
@@ -123,3 +124,8 @@ class ExponentialMovingAverage:
         others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         left_out = {id(v) for v in [*moving_avg_variables, *self._average_by_name.values()]}
         return averaged | {self._base_name(v): v for v in others if id(v) not in left_out}
+
+
+def _zeros_like(tensor: Any) -> Any:
+    """Zeros that do not depend on the tensor, if its shape is known."""
+    return zeros(tensor.shape, tensor.dtype) if tensor.shape.is_fully_defined() else zeros_like(tensor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from tapeflow.namespace import find_public, public
@@ -278,6 +279,27 @@ _older(
     "tf.compat.v1.reduce_join([['a', 'b']], reduction_indices=1).numpy().tolist() => [b'ab']",
     {"keep_dims": "keepdims", "reduction_indices": "axis"}, finish=_keep,
 )  # fmt: skip
+
+
+@public("compat.v1.string_split")
+def string_split(
+    source: Any, sep: str | None = None, skip_empty: bool = True, delimiter: str = " ",
+    result_type: str = "SparseTensor", name: str | None = None,
+) -> Any:  # fmt: skip
+    """The words of a vector of texts; each character of `delimiter` (newer: the text `sep`) ends a word.
+
+    >>> tf.compat.v1.string_split(["a b", "c"]).values.numpy().tolist()
+    [b'a', b'b', b'c']
+    """
+    texts = find_public("convert_to_tensor")(source)
+    ends = [delimiter] if sep is None else [sep]
+    if sep is None and len(delimiter) > 1:
+        pattern = "[" + re.escape(delimiter) + "]"
+        texts, ends = find_public("strings.regex_replace")(texts, pattern, delimiter[0]), [delimiter[0]]
+    words = find_public("strings.split")(texts, ends[0])
+    if skip_empty:
+        words = find_public("ragged.boolean_mask")(words, find_public("not_equal")(words, ""))
+    return words.to_sparse() if result_type == "SparseTensor" else words
 
 
 @public("compat.v1.strings.split")

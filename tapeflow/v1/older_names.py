@@ -72,8 +72,55 @@ older_paths.update(
         "global_norm": "linalg.global_norm",
         "lin_space": "linspace",
         "train.global_norm": "linalg.global_norm",
+        "accumulate_n": "math.accumulate_n",
+        "logical_xor": "math.logical_xor",
+        "div_no_nan": "math.divide_no_nan",
+        "check_numerics": "debugging.check_numerics",
+        "floor_div": "math.floordiv",
+        "decode_base64": "io.decode_base64",
+        "encode_base64": "io.encode_base64",
+        "debugging.is_finite": "math.is_finite",
+        "debugging.is_inf": "math.is_inf",
+        "debugging.is_nan": "math.is_nan",
+        "debugging.is_non_decreasing": "math.is_non_decreasing",
+        "debugging.is_strictly_increasing": "math.is_strictly_increasing",
+        "assert_same_float_dtype": "debugging.assert_same_float_dtype",
+        "assert_proper_iterable": "debugging.assert_proper_iterable",
+        "dequantize": "quantization.dequantize",
+        "dtypes.as_string": "strings.as_string",
+        "linalg.transpose": "linalg.matrix_transpose",
+        "image.resize_image_with_pad": "image.resize_with_pad",
+        "initialize_all_tables": "compat.v1.tables_initializer",
+        "gfile.FastGFile": "io.gfile.GFile",
+        "VERSION": "version.VERSION",
+        "GIT_VERSION": "version.GIT_VERSION",
+        "COMPILER_VERSION": "version.COMPILER_VERSION",
+        "GRAPH_DEF_VERSION": "version.GRAPH_DEF_VERSION",
+        "QUANTIZED_DTYPES": "dtypes.QUANTIZED_DTYPES",
+        "reverse_v2": "reverse",
+        "where_v2": "where",
+        "regex_replace": "strings.regex_replace",
+        "string_strip": "strings.strip",
+        "string_to_hash_bucket_fast": "strings.to_hash_bucket_fast",
+        "string_to_hash_bucket_strong": "strings.to_hash_bucket_strong",
+        "unsorted_segment_mean": "math.unsorted_segment_mean",
+        "unsorted_segment_sqrt_n": "math.unsorted_segment_sqrt_n",
+        "tensor_scatter_add": "tensor_scatter_nd_add",
+        "tensor_scatter_sub": "tensor_scatter_nd_sub",
+        "tensor_scatter_update": "tensor_scatter_nd_update",
+        "summary.Summary": "compat.v1.Summary",
+        "summary.Event": "compat.v1.Event",
     }
 )
+_SPARSE = ("fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
+           "softmax", "transpose")  # fmt: skip
+older_paths.update({f"sparse_{name}": f"sparse.{name}" for name in _SPARSE})
+older_paths.update({f"sets.set_{name}": f"sets.{name}" for name in ("difference", "intersection", "size", "union")})
+older_paths.update(
+    {f"manip.{name}": name for name in ("reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd", "tile")}
+)
+_FAKE = ("args", "args_gradient", "vars", "vars_gradient", "vars_per_channel", "vars_per_channel_gradient")
+older_paths.update({f"fake_quant_with_min_max_{n}": f"quantization.fake_quant_with_min_max_{n}" for n in _FAKE})
 
 
 def _either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
@@ -133,6 +180,60 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return x // y if x.dtype.is_integer else primitives.RealDiv(x, y, name=name)
 
 
+@public("compat.v1.nn.xw_plus_b")
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """A layer without an activation: `x @ weights + biases`.
+
+    >>> tf.compat.v1.nn.xw_plus_b([[1., 2.]], [[3.], [4.]], [0.5])
+    [[11.5]]
+    """
+    return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name or "xw_plus_b")
+
+
+@public("compat.v1.setdiff1d")
+def setdiff1d(x: Any, y: Any, index_dtype: Any = "int32", name: str | None = None) -> Any:
+    """The elements of `x` that are not in `y`, and where they stand.
+
+    >>> tf.compat.v1.setdiff1d([1, 2, 3], [2]).out
+    [1, 3]
+    """
+    return find_public("raw_ops.ListDiff")(x=x, y=y, out_idx=as_dtype(index_dtype))
+
+
+@public("compat.v1.batch_gather")
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """From each row of `params` the elements at the same row of `indices`.
+
+    >>> tf.compat.v1.batch_gather([[1, 2], [3, 4]], [[1], [0]])
+    [[2], [3]]
+    """
+    indices = convert_to_tensor(indices)
+    return find_public("gather")(params, indices, axis=-1, batch_dims=indices.shape.rank - 1, name=name)
+
+
+@public("compat.v1.sparse_to_dense")
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A tensor with the values at the indices, and `default_value` elsewhere.
+
+    >>> tf.compat.v1.sparse_to_dense([0, 2], [3], 7)
+    [7, 0, 7]
+    """
+    indices = convert_to_tensor(sparse_indices)
+    if indices.shape.rank != 2:
+        indices = primitives.Reshape(indices, [-1, 1])
+    values = convert_to_tensor(sparse_values)
+    count = find_public("shape")(indices)[:1]
+    filled = find_public("fill")(output_shape, cast(default_value, values.dtype))
+    return find_public("tensor_scatter_nd_update")(filled, indices, find_public("broadcast_to")(values, count))
+
+
 def _cast_to(name: str, dtype: str) -> None:
     def to(x: Any, name: str = name) -> Any:
         return cast(x, as_dtype(dtype))
@@ -146,7 +247,10 @@ def _cast_to(name: str, dtype: str) -> None:
     public(f"compat.v1.{name}")(to)
 
 
-for _name, _dtype in (("to_float", "float32"), ("to_double", "float64"), ("to_int32", "int32"), ("to_int64", "int64")):
+for _name, _dtype in (
+    ("to_float", "float32"), ("to_double", "float64"), ("to_int32", "int32"), ("to_int64", "int64"),
+    ("to_bfloat16", "bfloat16"), ("to_complex64", "complex64"), ("to_complex128", "complex128"),
+):  # fmt: skip
     _cast_to(_name, _dtype)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from tapeflow import _core, primitives
+from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.optimizer import Optimizer, Values, summed_rows
+from tapeflow.variables import session_graph
 
 
 def _square(x: Any) -> Any:
@@ -128,19 +129,19 @@ class AdamOptimizer(Optimizer):
         self._learning_rate, self._epsilon = learning_rate, epsilon
         self._beta1, self._beta2 = beta1, beta2
         self._own_scope = use_own_namescope_for_non_slot_vars
-        self._powers_by_graph: dict[int, tuple[Any, Any]] = {}
+        self._powers_by_graph: dict[Any, tuple[Any, Any]] = {}
 
     def _powers(self) -> tuple[Any, Any]:
-        return self._powers_by_graph[id(_core.current_graph())]
+        return self._powers_by_graph[session_graph()]
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._powers()
 
     def _create_slots(self, variables: list[Any]) -> None:
-        graph = _core.current_graph()
-        if id(graph) not in self._powers_by_graph:
+        graph = session_graph()
+        if graph not in self._powers_by_graph:
             prefix = f"{self._name}/" if self._own_scope else ""
-            self._powers_by_graph[id(graph)] = tuple(
+            self._powers_by_graph[graph] = tuple(
                 self._new_variable(lambda beta=beta: self._as(beta, variables[0].dtype), f"{prefix}{name}")
                 for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
             )

@@ -18,6 +18,7 @@ class _Flags:
     def __init__(self) -> None:
         self.__dict__["_parser"] = argparse.ArgumentParser(allow_abbrev=False)
         self.__dict__["_value_by_name"] = None
+        self.__dict__["_needed"] = set()
 
     def _define(self, name: str, default: Any, help_text: str | None, kind: Callable[[str], Any], **more: Any) -> None:
         self._parser.add_argument(f"--{name}", default=default, type=kind, help=help_text, **more)
@@ -25,6 +26,9 @@ class _Flags:
 
     def _parse(self) -> list[str]:
         found, rest = self._parser.parse_known_args(sys.argv[1:])
+        missing = sorted(name for name in self._needed if getattr(found, name, None) is None)
+        if missing:
+            self._parser.error(f"Flag --{missing[0]} must have a value other than None.")
         self.__dict__["_value_by_name"] = vars(found)
         return rest
 
@@ -72,11 +76,49 @@ def _definer(kind_name: str, kind: Callable[[str], Any], example: str, **more: A
     public(f"compat.v1.flags.DEFINE_{kind_name}", f"compat.v1.app.flags.DEFINE_{kind_name}")(define)
 
 
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")] if text else []
+
+
 _definer("string", str, "'text'")
+_definer("list", _items, "['a', 'b']")
+for _name, _kind, _example in (("string", str, "['a']"), ("integer", int, "[1, 2]"), ("float", float, "[0.5]")):
+    _definer(f"multi_{_name}", _kind, _example, action="append")
 _definer("integer", int, "7")
 _definer("float", float, "0.5")
 for _name in ("boolean", "bool"):
     _definer(_name, _truth, "True", nargs="?", const=True)
+
+
+@public("compat.v1.flags.DEFINE_enum", "compat.v1.app.flags.DEFINE_enum")
+def define_enum(name: str, default: str | None, enum_values: Any, help: str | None, **options: Any) -> None:
+    """A flag of the command line that has one of the given values.
+
+    >>> tf.compat.v1.flags.DEFINE_enum("a_mode", "train", ["train", "test"], "an example")
+    >>> tf.compat.v1.flags.FLAGS.a_mode
+    'train'
+    """
+    FLAGS._define(name, default, help, str, choices=list(enum_values))
+
+
+@public("compat.v1.flags.mark_flag_as_required", "compat.v1.app.flags.mark_flag_as_required")
+def mark_flag_as_required(flag_name: str, flag_values: Any = None) -> None:
+    """From now on the program needs a value for the flag.
+
+    >>> tf.compat.v1.flags.DEFINE_string("a_needed_flag", "given", "an example")
+    >>> tf.compat.v1.flags.mark_flag_as_required("a_needed_flag")
+    """
+    FLAGS._needed.add(flag_name)
+
+
+@public("compat.v1.flags.mark_flags_as_required", "compat.v1.app.flags.mark_flags_as_required")
+def mark_flags_as_required(flag_names: Any, flag_values: Any = None) -> None:
+    """The same for several flags.
+
+    >>> tf.compat.v1.flags.mark_flags_as_required([])
+    """
+    for name in flag_names:
+        mark_flag_as_required(name)
 
 
 @public("compat.v1.app.run")
@@ -105,6 +147,35 @@ for _name, _level in _LEVELS.items():
     public(f"compat.v1.logging.{_name}")(_level)
 
 
+@public("compat.v1.logging.log")
+def log_at(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at a level.
+
+    >>> tf.compat.v1.logging.log(tf.compat.v1.logging.DEBUG, "%d steps", 10)
+    """
+    get_logger().log(level, msg, *args, **kwargs)
+
+
+@public("compat.v1.logging.log_if")
+def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
+    """Logs a message at a level if a condition holds.
+
+    >>> tf.compat.v1.logging.log_if(tf.compat.v1.logging.INFO, "%d steps", False, 10)
+    """
+    if condition:
+        get_logger().log(level, msg, *args)
+
+
+@public("compat.v1.logging.flush")
+def flush() -> None:
+    """Writes what was logged.
+
+    >>> tf.compat.v1.logging.flush()
+    """
+    for handler in get_logger().handlers:
+        handler.flush()
+
+
 def _log(name: str, level: int) -> None:
     def log(msg: str, *args: Any, **kwargs: Any) -> None:
         get_logger().log(level, msg, *args, **kwargs)
@@ -117,7 +188,8 @@ def _log(name: str, level: int) -> None:
     public(f"compat.v1.logging.{name}")(log)
 
 
-for _name, _key in (("debug", "DEBUG"), ("info", "INFO"), ("warn", "WARN"), ("warning", "WARN"), ("error", "ERROR")):
+for _name, _key in (("debug", "DEBUG"), ("info", "INFO"), ("warn", "WARN"), ("warning", "WARN"),
+                    ("error", "ERROR"), ("fatal", "FATAL")):  # fmt: skip
     _log(_name, _LEVELS[_key])
 
 

@@ -88,8 +88,10 @@ class Saver:
         save_path = os.fspath(save_path)
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
         folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
-            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+        try:
+            os.makedirs(folder or ".", exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         names = list(self._variable_by_name)
         values = self._values(sess, names)
         write_bundle(path, dict(zip(names, values)))

@@ -49,8 +49,8 @@ class Session:
         return self._graph
 
     def list_devices(self) -> list[Any]:
-        """The devices of the session: none are told apart."""
-        return []
+        """The devices of the session: the processor."""
+        return [_Message(name="/job:localhost/replica:0/task:0/device:CPU:0", device_type="CPU")]
 
     # ---- running
 
@@ -232,8 +232,10 @@ class GPUOptions(_Message):
 class RunOptions(_Message):
     """Settings of one run: accepted, and without effect.
 
-    >>> options = tf.compat.v1.RunOptions()
+    >>> options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
     """
+
+    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
 
 
 @public("compat.v1.RunMetadata")

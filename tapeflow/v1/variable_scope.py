@@ -224,7 +224,8 @@ def variable_scope(
     names_before = graph.scope if named else ""
     try:
         if named:
-            scope._name_scope = graph.enter_name_scope(name)
+            entered = graph.enter_name_scope(name)
+            scope._name_scope = base._name_scope if base is name_or_scope else entered
         yield scope
     finally:
         store.scope = outer

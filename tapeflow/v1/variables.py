@@ -9,13 +9,15 @@ from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import group, no_op
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.host_call import host_call
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableSynchronization
+from tapeflow.types.errors import OutOfRangeError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
-from tapeflow.variables import Variable
+from tapeflow.variables import Variable, session_graph
 
 
 @public("compat.v1.Variable")
@@ -47,9 +49,8 @@ class VariableV1(Variable):
         aggregation: Any = 0,
         shape: Any = None,
     ) -> None:
-        graph = _core.current_graph()
-        in_graph = graph is not None and graph.takes_everything
-        if in_graph:
+        graph = session_graph()
+        if graph is not None:
             graph.wanted_collections = collections
         try:
             super().__init__(
@@ -57,7 +58,7 @@ class VariableV1(Variable):
                 constraint, synchronization, aggregation, shape,
             )  # fmt: skip
         finally:
-            if in_graph:
+            if graph is not None:
                 graph.wanted_collections = None
 
 
@@ -245,15 +246,22 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 
 @public("compat.v1.count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
-    """Adds one to a variable and gives what it was before.
+    """Adds one to a variable and gives what it was before; an OutOfRangeError if that is `limit`.
 
     >>> tf.compat.v1.count_up_to(tf.Variable(3), 10).numpy()
     3
     """
+
+    def check(value: Any) -> list[Any]:
+        if int(value) >= limit:
+            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+        return [value]
+
     before = ref.read_value()
-    after = ref.assign_add(1)
+    (before,) = host_call(check, [before], [(before.dtype, before.shape)], effect=True)
+    after = ref.assign(before + 1)
     graph = _core.current_graph()
-    if graph is None:
+    if graph is None or not graph.takes_everything:
         return before
     with graph.control_dependencies([after]):
         return before + 0

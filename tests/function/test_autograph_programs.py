@@ -91,3 +91,54 @@ def test_random_programs(seed, tmp_path):
     staged = load(tmp_path / f"staged_{seed}.py", source, RANGE=tf.range, ZERO=tf.constant(0))
     results = [run_staged(staged, *map(tf.constant, arguments)) for arguments in ARGUMENTS]
     assert [int(result) for result in results] == expected, source
+
+
+def test_methods_of_a_class_inside_a_function():
+    def program(x):
+        class Total:
+            def __init__(self, value):
+                self.value = value
+
+            def add(self, other):
+                if other > 0:
+                    self.value = self.value + other
+                return self
+
+        class Doubled(Total):
+            def add(self, other):
+                super().add(other)
+                self.value = self.value * 2 if other > 0 else self.value
+                return self
+
+        return Doubled(x).add(x).value
+
+    assert int(tf.function(program)(tf.constant(3))) == program(3) == 12
+    assert int(tf.function(program)(tf.constant(-3))) == program(-3) == -3
+
+
+def test_returns_inside_of_try_and_with():
+    def tried(x):
+        try:
+            if x > 0:
+                return x
+            else:
+                return -x
+        finally:
+            pass
+
+    def scoped(x):
+        with tf.name_scope("inner"):
+            if x > 0:
+                return x
+            return -x
+
+    def caught(x):
+        try:
+            return x.nothing
+        except AttributeError:
+            if x > 0:
+                return x
+            return -x
+
+    for program in (tried, scoped, caught):
+        assert [int(tf.function(program)(tf.constant(x))) for x in (-3, 2)] == [3, 2]

@@ -126,7 +126,7 @@ def test_tuple_waits_for_all(graph):
 
 def test_graphs_do_not_mix(graph):
     x = tf.constant(1.0)
-    with tapeflow.Graph().as_default(), pytest.raises(Exception, match=r"out of scope"):
+    with tapeflow.Graph().as_default(), pytest.raises(Exception, match=r"must be from the same graph"):
         x + 1.0
 
 

@@ -48,6 +48,7 @@ def test_files_that_do_not_fit(tmp_path):
         with pytest.raises(ValueError, match=r"has shape \(1,\)"):
             tf.train.Saver({"other": u}).restore(session, path)
         with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist"):
-            tf.train.Saver().save(session, str(tmp_path / "no" / "m"))
+            tf.train.Saver([v]).save(session, str(tmp_path / "broken.index" / "m"))
+        assert tf.train.Saver([v]).save(session, str(tmp_path / "new" / "m")) == str(tmp_path / "new" / "m")
     with tapeflow.Graph().as_default(), pytest.raises(ValueError, match=r"No variables to save"):
         tf.train.Saver()

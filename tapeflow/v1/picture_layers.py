@@ -1,0 +1,207 @@
+"""`tf.compat.v1.layers` for pictures: convolutions, pools and the normalisation of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow import _core
+from tapeflow.namespace import find_public, public
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.control_flow import cond
+from tapeflow.v1.graph import get_default_graph
+from tapeflow.v1.variable_scope import get_variable, variable_scope
+from tapeflow.variables import OnesInitializer, ZerosInitializer
+
+
+def _sizes(value: Any, count: int) -> list[int]:
+    return [value] * count if isinstance(value, int) else [int(v) for v in value]
+
+
+def _check_format(data_format: str) -> None:
+    if data_format != "channels_last":
+        raise ValueError(f"data_format must be 'channels_last'; got {data_format!r}. Transpose the inputs.")
+
+
+def _with_bias(y: Any, used: bool, filters: int, initializer: Any, regularizer: Any, trainable: bool) -> Any:
+    if not used:
+        return y
+    bias = get_variable("bias", [filters], y.dtype, initializer or ZerosInitializer(), regularizer, trainable)
+    return find_public("nn.bias_add")(y, bias)
+
+
+@public("compat.v1.layers.conv2d")
+def conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Any:
+    """activation(convolution of (N, H, W, channels) + bias), with variables `kernel` and `bias`.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [None, 8, 8, 3])
+    ...     tf.compat.v1.layers.conv2d(x, 4, 3, padding="same", strides=2).shape
+    TensorShape([None, 4, 4, 4])
+    """
+    _check_format(data_format)
+    x = convert_to_tensor(inputs)
+    with variable_scope(name, default_name="conv2d", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [*_sizes(kernel_size, 2), x.shape.as_list()[-1], filters], x.dtype, kernel_initializer,
+            kernel_regularizer, trainable, constraint=kernel_constraint,
+        )  # fmt: skip
+        y = find_public("nn.conv2d")(x, kernel, _sizes(strides, 2), padding.upper(), dilations=_sizes(dilation_rate, 2))
+        y = _with_bias(y, use_bias, filters, bias_initializer, bias_regularizer, trainable)
+        return y if activation is None else activation(y)
+
+
+@public("compat.v1.layers.conv2d_transpose")
+def conv2d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Any:
+    """The convolution the other way, which makes pictures larger, with variables `kernel` and `bias`.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [2, 4, 4, 3])
+    ...     tf.compat.v1.layers.conv2d_transpose(x, 5, 3, strides=2, padding="same").shape
+    TensorShape([2, 8, 8, 5])
+    """
+    _check_format(data_format)
+    x = convert_to_tensor(inputs)
+    window, steps, valid = _sizes(kernel_size, 2), _sizes(strides, 2), padding.upper() == "VALID"
+    with variable_scope(name, default_name="conv2d_transpose", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [*window, filters, x.shape.as_list()[-1]], x.dtype, kernel_initializer, kernel_regularizer,
+            trainable, constraint=kernel_constraint,
+        )  # fmt: skip
+        known, present = x.shape.as_list(), find_public("shape")(x)
+        sides = [present[i + 1] if known[i + 1] is None else known[i + 1] for i in range(2)]
+        sides = [side * step + (max(size - step, 0) if valid else 0) for side, step, size in zip(sides, steps, window)]
+        shape = [present[0] if known[0] is None else known[0], *sides, filters]
+        if any(_core.is_tensor(size) for size in shape):
+            shape = find_public("stack")(shape)
+        y = find_public("nn.conv2d_transpose")(x, kernel, shape, steps, padding.upper())
+        y = _with_bias(y, use_bias, filters, bias_initializer, bias_regularizer, trainable)
+        return y if activation is None else activation(y)
+
+
+@public("compat.v1.layers.max_pooling2d")
+def max_pooling2d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The greatest element of each window.
+
+    >>> tf.compat.v1.layers.max_pooling2d(tf.ones([1, 4, 4, 1]), 2, 2).shape
+    TensorShape([1, 2, 2, 1])
+    """
+    _check_format(data_format)
+    return find_public("nn.max_pool2d")(inputs, _sizes(pool_size, 2), _sizes(strides, 2), padding.upper(), name=name)
+
+
+@public("compat.v1.layers.average_pooling2d")
+def average_pooling2d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window.
+
+    >>> tf.compat.v1.layers.average_pooling2d(tf.ones([1, 4, 4, 1]), 2, 2).shape
+    TensorShape([1, 2, 2, 1])
+    """
+    _check_format(data_format)
+    return find_public("nn.avg_pool2d")(inputs, _sizes(pool_size, 2), _sizes(strides, 2), padding.upper(), name=name)
+
+
+@public("compat.v1.layers.batch_normalization")
+def batch_normalization(
+    inputs: Any,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = None,
+    gamma_initializer: Any = None,
+    moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    **unused: Any,
+) -> Any:
+    """The inputs with mean `beta` and deviation `gamma` along `axis`: by the batch in training, else by averages.
+
+    The updates of the averages are in the collection `UPDATE_OPS`.
+
+    >>> with tf.Graph().as_default():
+    ...     y = tf.compat.v1.layers.batch_normalization(tf.ones([2, 3]), training=True)
+    ...     len(tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS))
+    2
+    """
+    x = convert_to_tensor(inputs)
+    axis %= x.shape.rank
+    others = [i for i in range(x.shape.rank) if i != axis]
+    size = [x.shape.as_list()[axis]]
+    with variable_scope(name, default_name="batch_normalization", reuse=reuse):
+
+        def variable(name: str, initializer: Any, regularizer: Any, learned: bool) -> Any:
+            return get_variable(name, size, x.dtype, initializer, regularizer, learned and trainable)
+
+        zeros, ones = ZerosInitializer(), OnesInitializer()
+        gamma = variable("gamma", gamma_initializer or ones, gamma_regularizer, True) if scale else None
+        beta = variable("beta", beta_initializer or zeros, beta_regularizer, True) if center else None
+        mean = variable("moving_mean", moving_mean_initializer or zeros, None, False)
+        variance = variable("moving_variance", moving_variance_initializer or ones, None, False)
+        chosen = mean, variance
+        if training is not False:
+            found = find_public("nn.moments")(x, others)
+            averages = [convert_to_tensor(mean), convert_to_tensor(variance)]
+            now = training if _core.is_tensor(training) else bool(training)
+            chosen = cond(now, lambda: tuple(found), lambda: tuple(averages)) if _core.is_tensor(now) else found
+            rate = cond(now, lambda: 1.0 - momentum, lambda: 0.0) if _core.is_tensor(now) else 1.0 - momentum
+            for average, value in zip((mean, variance), found):
+                update = average.assign_sub((average - value) * rate)
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
+        shape = [size[0] if i == axis else 1 for i in range(x.shape.rank)]
+        parts = [None if p is None else find_public("reshape")(p, shape) for p in (*chosen, beta, gamma)]
+        return find_public("nn.batch_normalization")(x, *parts, epsilon)

@@ -1,0 +1,198 @@
+"""Which calls of a function share a graph, beyond tensors and Python numbers."""
+
+import dataclasses
+import functools
+import gc
+
+import pytest
+
+import tapeflow as tf
+
+
+def counted(function, **options):
+    """The function, and the list that grows with each trace of it."""
+    traces = []
+
+    @functools.wraps(function)
+    def traced(*args, **kwargs):
+        traces.append(None)
+        return function(*args, **kwargs)
+
+    return tf.function(traced, **options), traces
+
+
+def test_another_variable_at_the_address_of_a_dead_one():
+    double = tf.function(lambda v: v * 2.0, autograph=False)
+    for i in range(50):
+        assert float(double(tf.Variable(float(i)))) == 2.0 * i
+
+
+def test_graphs_of_dead_arguments_go():
+    class Thing:
+        pass
+
+    function = tf.function(lambda thing, x: x + 1)
+    for _ in range(200):
+        function(Thing(), tf.constant(1.0))
+    gc.collect()
+    assert len(function._traces.concrete) < 40
+    thing = Thing()
+    function(thing, tf.constant(1.0))
+    before = function.experimental_get_tracing_count()
+    function(thing, tf.constant(2.0))
+    assert function.experimental_get_tracing_count() == before
+
+
+@dataclasses.dataclass
+class Scaled:
+    x: tf.Tensor
+    factor: int = 1
+
+    def __tf_flatten__(self):
+        return (self.factor,), (self.x,)
+
+    @classmethod
+    def __tf_unflatten__(cls, metadata, components):
+        return cls(components[0], metadata[0])
+
+
+def test_metadata_of_a_dataclass_is_part_of_the_kind():
+    function, traces = counted(lambda s: s.x * s.factor)
+    results = [float(function(Scaled(tf.constant(x), n))) for x, n in ((1.0, 1), (2.0, 1), (2.0, 3))]
+    assert results == [1.0, 2.0, 6.0]
+    assert len(traces) == 2
+
+
+class FruitType(tf.types.experimental.TraceType):
+    def __init__(self, fruit):
+        self.fruit = fruit
+
+    def is_subtype_of(self, other):
+        return self == other
+
+    def most_specific_common_supertype(self, others):
+        return self if all(self == other for other in others) else None
+
+    def placeholder_value(self, placeholder_context=None):
+        return self.fruit
+
+    def __eq__(self, other):
+        return type(other) is FruitType and type(other.fruit) is type(self.fruit)
+
+    def __hash__(self):
+        return hash(type(self.fruit))
+
+
+class Fruit:
+    def __tf_tracing_type__(self, context):
+        return FruitType(self)
+
+
+class Apple(Fruit):
+    flavor = 1.0
+
+
+class Mango(Fruit):
+    flavor = 3.0
+
+
+def test_objects_that_say_what_they_share():
+    function, traces = counted(lambda a, b: tf.constant(a.flavor) + b.flavor)
+    assert float(function(Apple(), Apple())) == 2.0
+    assert float(function(Apple(), Apple())) == 2.0
+    assert len(traces) == 1
+    assert float(function(Apple(), Mango())) == 4.0
+    assert len(traces) == 2
+
+
+def test_names_of_many_arguments():
+    @tf.function
+    def function(x, *args):
+        return x
+
+    concrete = function.get_concrete_function(tf.TensorSpec([]), tf.TensorSpec([2]), tf.TensorSpec([3]))
+    assert [t.name for t in concrete.inputs] == ["x:0", "args_0:0", "args_1:0"]
+    assert "args_1 (POSITIONAL_ONLY)" in str(concrete)
+
+
+def test_python_values_fit_a_concrete_function():
+    concrete = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([None], tf.float32))
+    assert concrete([1, 2]).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(TypeError, match="Can not cast TensorSpec"):
+        concrete(1.0)
+
+
+def test_variables_made_by_a_later_call():
+    made = []
+
+    @tf.function
+    def function(x, makes):
+        if makes and not made:
+            made.append(tf.Variable(1.0))
+        return x
+
+    function(1.0, False)
+    with pytest.raises(ValueError, match="on a non-first call"):
+        function(1.0, True)
+    made.clear()
+
+    @tf.function
+    def always(x):
+        return x + tf.Variable(1.0)
+
+    with pytest.raises(ValueError, match="only supports singleton"):
+        always(1.0)
+
+
+def test_a_callable_object_is_converted():
+    class Absolute:
+        def __call__(self, x):
+            if x > 0:
+                return x
+            return -x
+
+    assert int(tf.function(Absolute())(tf.constant(-4))) == 4
+    limited = functools.partial(lambda low, x: x if x > low else low, 2)
+    assert int(tf.function(limited)(tf.constant(1))) == 2
+
+
+def test_inner_functions_that_come_and_go():
+    @tf.function
+    def outer(x):
+        return tf.stack([tf.function(lambda y, i=i: y + x * float(i))(x) for i in range(20)])
+
+    assert outer(tf.constant(1.0)).numpy().tolist() == [1.0 + i for i in range(20)]
+
+
+def test_loops_over_datasets_find_what_varies_in_shapes():
+    @tf.function
+    def joined(dataset):
+        values = tf.zeros([0], tf.int64)
+        for x in dataset:
+            values = tf.concat([values, [x]], 0)
+        return values
+
+    assert joined(tf.data.Dataset.range(4)).numpy().tolist() == [0, 1, 2, 3]
+
+    @tf.function
+    def summed(dataset):
+        loss = tf.constant(0)
+        for x, y in dataset:
+            loss += tf.abs(y - x)
+        return loss
+
+    dataset = tf.data.Dataset.from_generator(lambda: [(1, 3)] * 4, (tf.int32, tf.int32))
+    assert int(summed(dataset)) == 8
+
+
+def test_rows_of_a_ragged_argument_in_reverse():
+    reverse = tf.function(lambda x: tf.concat([x, x[::-1]], 0))
+    assert reverse(tf.ragged.constant([[1, 2], [3]])).to_list() == [[1, 2], [3], [3], [1, 2]]
+
+
+def test_bounds_of_a_ragged_argument():
+    rows = tf.ragged.constant([[[1], [2, 3]], [], [[4]]])
+    bounds = tf.function(lambda r: (r.bounding_shape(), r.bounding_shape(axis=1), r.to_sparse().dense_shape))(rows)
+    assert [value.numpy().tolist() for value in bounds] == [[3, 2, 2], 2, [3, 2, 2]]
+    sparse = tf.function(lambda r: r.to_sparse())(tf.ragged.constant([[1, 2], [], [3]]))
+    assert sparse.indices.numpy().tolist() == [[0, 0], [0, 1], [2, 0]]

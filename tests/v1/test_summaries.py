@@ -1,0 +1,68 @@
+"""Summaries of TensorFlow 1, and the files they are written to."""
+
+import glob
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+v1 = tf.compat.v1
+
+
+def run(make):
+    """The values of the summary that `make()` gives in a graph."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        return v1.Summary.FromString(session.run(make())).value
+
+
+def events(folder):
+    """The events of the one file in a folder."""
+    (path,) = glob.glob(f"{folder}/*")
+    return [v1.Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(path)]
+
+
+def test_values():
+    (value,) = run(lambda: v1.summary.scalar("a b", 0.5, family="f"))
+    assert (value.tag, value.simple_value) == ("f/f/a_b", 0.5)
+    (value,) = run(lambda: v1.summary.histogram("h", [-1.0, 0.0, 2.0, 2.0]))
+    assert (value.histo.min, value.histo.max, value.histo.num, value.histo.sum) == (-1.0, 2.0, 4.0, 3.0)
+    assert [n for n in value.histo.bucket if n] == [1.0, 1.0, 2.0]
+    pictures = run(lambda: v1.summary.image("i", tf.ones([2, 3, 4, 1])))
+    assert [p.tag for p in pictures] == ["i/image/0", "i/image/1"]
+    assert (pictures[0].image.height, pictures[0].image.width) == (3, 4)
+    picture = tf.io.decode_png(pictures[0].image.encoded_image_string)
+    assert picture.numpy().min() == 255
+    (value,) = run(lambda: v1.summary.text("t", tf.constant("hello")))
+    assert value.metadata.plugin_data.plugin_name == "text"
+    with pytest.raises(Exception, match="Nan in summary histogram"):
+        run(lambda: v1.summary.histogram("h", [np.nan]))
+
+
+def test_names_are_unique_and_merged():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32)
+        assert v1.summary.merge_all() is None
+        first = v1.summary.scalar("loss", x)
+        v1.summary.scalar("loss", x * 2.0)
+        v1.summary.scalar("other", x, collections=["mine"])
+        assert first.name == "loss:0"
+        merged = v1.summary.merge_all()
+        assert merged.name == "Merge/MergeSummary:0"
+        values = v1.Summary.FromString(session.run(merged, {x: 3.0})).value
+        assert [(v.tag, v.simple_value) for v in values] == [("loss", 3.0), ("loss_1", 6.0)]
+        assert len(v1.get_collection("mine")) == 1
+
+
+def test_files(tmp_path):
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        summary = v1.summary.scalar("loss", 0.25)
+        with v1.summary.FileWriter(tmp_path, graph) as writer:
+            writer.add_summary(session.run(summary), 7)
+            writer.add_summary(v1.Summary(value=[v1.Summary.Value(tag="reward", simple_value=2.0)]), 8)
+            assert writer.get_logdir() == str(tmp_path)
+    found = events(tmp_path)
+    assert found[0].file_version == "brain.Event:2"
+    assert v1.GraphDef.FromString(found[1].graph_def).node[-1].name == "loss"
+    written = [(e.step, e.summary.value[0].tag, e.summary.value[0].simple_value) for e in found[2:]]
+    assert written == [(7, "loss", 0.25), (8, "reward", 2.0)]
