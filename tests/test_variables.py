@@ -1,6 +1,7 @@
 """Variables: in-place updates, aliasing, sparse updates, copies."""
 
 import copy
+import gc
 import pickle
 
 import numpy as np
@@ -129,13 +130,12 @@ def test_unknown_dimensions():
 
 
 def test_variables_are_garbage_collected():
+    gc.collect()
     before = _core.memory_info()["current"]
     v = tf.Variable(tf.ones([250_000]))
     v.cycle = v
     assert _core.memory_info()["current"] > before
     del v
-    import gc
-
     gc.collect()
     assert _core.memory_info()["current"] == before
 

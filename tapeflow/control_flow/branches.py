@@ -106,32 +106,6 @@ def cond(
     return true_fn() if bool(pred) else false_fn()
 
 
-@public("compat.v1.cond")
-def cond_v1(
-    pred: Any,
-    true_fn: Callable[[], Any] | None = None,
-    false_fn: Callable[[], Any] | None = None,
-    strict: bool = False,
-    name: str | None = None,
-    fn1: Callable[[], Any] | None = None,
-    fn2: Callable[[], Any] | None = None,
-) -> Any:
-    """`tf.cond`; eagerly, the one element of a list or tuple comes bare unless `strict`.
-
-    >>> tf.compat.v1.cond(tf.constant(True), lambda: [1], lambda: [2])
-    1
-    """
-    for new, old, what, before in ((true_fn, fn1, "true_fn", "fn1"), (false_fn, fn2, "false_fn", "fn2")):
-        if new is not None and old is not None:
-            raise TypeError(f"cond(): '{what}' and '{before}' may not be set simultaneously.")
-    return _unpacked(cond(pred, true_fn or fn1, false_fn or fn2), strict)
-
-
-def _unpacked(result: Any, strict: bool) -> Any:
-    single = isinstance(result, list | tuple) and len(result) == 1
-    return result[0] if single and not strict and not _core.is_tracing() else result
-
-
 def _as_condition(pred: Any) -> Any:
     tensor = convert_to_tensor(pred)
     if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
@@ -179,22 +153,6 @@ def case(
     if default is None:
         raise InvalidArgumentError(None, None, _NONE_HOLDS)
     return default()
-
-
-@public("compat.v1.case")
-def case_v1(
-    pred_fn_pairs: Any,
-    default: Callable[[], Any] | None = None,
-    exclusive: bool = False,
-    strict: bool = False,
-    name: str = "case",
-) -> Any:
-    """`tf.case`; eagerly, the one element of a list or tuple comes bare unless `strict`.
-
-    >>> tf.compat.v1.case([(tf.constant(True), lambda: [1])], default=lambda: [2])
-    1
-    """
-    return _unpacked(case(pred_fn_pairs, default, exclusive), strict)
 
 
 def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive: bool) -> Any:

@@ -99,45 +99,6 @@ def _without_gradient(value: Any) -> Any:
     return primitives.StopGradient(value) if isinstance(value, _core.Tensor) else value
 
 
-@public("compat.v1.while_loop")
-def while_loop_v1(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    maximum_iterations: Any = None,
-    return_same_structure: bool = False,
-) -> Any:
-    """`tf.while_loop`; a single loop variable that the body returns bare comes bare unless `return_same_structure`.
-
-    >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
-    16
-    """
-    bare = _core.is_tracing()
-
-    def step(*values: Any) -> Any:
-        nonlocal bare
-        result = body(*values)
-        bare = bare or not isinstance(result, list | tuple)
-        return result
-
-    last = while_loop(
-        cond,
-        step if callable(body) else body,
-        loop_vars,
-        shape_invariants,
-        parallel_iterations,
-        back_prop,
-        swap_memory,
-        maximum_iterations,
-    )
-    return last[0] if len(last) == 1 and bare and not return_same_structure else last
-
-
 def _like_tuple(loop_vars: Any, values: list[Any]) -> Any:
     return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else tuple(values)
 

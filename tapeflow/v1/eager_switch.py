@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.namespace import public
+from tapeflow.v1.control_flow import disable_control_flow_v2, enable_control_flow_v2
 from tapeflow.v1.graph import defaults, get_default_graph
 from tapeflow.v1.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 
@@ -60,7 +61,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 @public("compat.v1.disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """TensorFlow 1's ways: no eager execution, and shapes of `Dimension`s.
+    """TensorFlow 1's ways: no eager execution, shapes of `Dimension`s, single results of branches bare.
 
     >>> tf.compat.v1.disable_v2_behavior()
     >>> tf.executing_eagerly()
@@ -69,16 +70,18 @@ def disable_v2_behavior() -> None:
     """
     disable_eager_execution()
     disable_v2_tensorshape()
+    disable_control_flow_v2()
 
 
 @public("compat.v1.enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """TensorFlow 2's ways: eager execution, and shapes of numbers.
+    """TensorFlow 2's ways: eager execution, shapes of numbers, results of branches in their structure.
 
     >>> tf.compat.v1.enable_v2_behavior()
     """
     enable_eager_execution()
     enable_v2_tensorshape()
+    enable_control_flow_v2()
 
 
 def _accept(name: str, what: str) -> None:
@@ -95,7 +98,6 @@ def _accept(name: str, what: str) -> None:
 
 for _verb in ("enable", "disable"):
     _accept(f"{_verb}_resource_variables", "How variables are stored")
-    _accept(f"{_verb}_control_flow_v2", "How control flow is built")
     _accept(f"{_verb}_tensor_equality", "What == of tensors means")
 
 

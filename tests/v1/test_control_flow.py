@@ -17,17 +17,37 @@ def session():
 def test_one_loop_variable_is_given_bare(session):
     assert session.run(v1.while_loop(lambda i: i < 10, lambda i: (i + 1,), [tf.constant(0)])) == 10
     found = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [0, 1.0])
-    assert isinstance(found, tuple)
-    assert session.run(found) == (3, 8.0)
+    assert session.run(found) == [3, 8.0]
     same = v1.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], return_same_structure=True)
     assert session.run(same) == [3]
     assert found[0].name.startswith("while")
 
 
+@pytest.fixture
+def older_results():
+    v1.disable_control_flow_v2()
+    yield
+    v1.enable_control_flow_v2()
+
+
+def test_results_of_loops_as_the_body_gives_them(session, older_results):
+    found = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [0, 1.0])
+    assert session.run(found) == (3, 8.0)
+    same = v1.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], return_same_structure=True)
+    assert session.run(same) == [3]
+
+
+def test_single_results_of_branches(session, older_results):
+    x = v1.placeholder(tf.float32)
+    assert session.run(v1.cond(x > 0, lambda: [x], lambda: [-x]), {x: -2.0}) == 2.0
+    assert session.run(v1.case([(x > 0, lambda: [x])], default=lambda: [-x]), {x: -2.0}) == 2.0
+    assert session.run(v1.cond(x > 0, lambda: [x], lambda: [-x], strict=True), {x: -2.0}) == [2.0]
+
+
 def test_older_arguments_of_branches(session):
     x = v1.placeholder(tf.float32)
     y = v1.cond(x > 0, fn1=lambda: [x], fn2=lambda: [-x])
-    assert session.run(y, {x: -2.0}) == 2.0
+    assert session.run(y, {x: -2.0}) == [2.0]
     strict = v1.cond(x > 0, lambda: [x], lambda: [-x], strict=True)
     assert session.run(strict, {x: -2.0}) == [2.0]
     with pytest.raises(TypeError, match="may not be set simultaneously"):
