@@ -491,6 +491,12 @@ void Tape::use_up() {
   watched_.swap(watched);
 }
 
+// Copies pass a gradient that consists of a few rows on as it is: the read of a variable that is looked up in, for one.
+static bool passes_rows(const Op& op) {
+  std::string_view name = op.name;
+  return name == "Identity" || name == "Cast";
+}
+
 void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<uint8_t>& useful) {
   bool reached = false;
   for (int j = 0; j < r.outputs; ++j) reached |= bool(flow[r.first_output + ValueIndex(j)]);
@@ -517,6 +523,12 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   }
   RuleContext context{*r.op,  r.params, kept_inputs, kept_outputs, std::span<const Form>(r.form(), size_t(r.inputs + r.outputs)),
                       r.dims(), {},       wanted,      {},           {}};
+  if (flow[r.first_output].indices && passes_rows(*r.op)) {
+    Cotangent& from = flow[r.first_output];
+    Cotangent rows{cast(from.values, context.dtype(0)), from.indices};
+    if (useful[r.first_output] == 1) from = Cotangent();
+    return accumulate(flow[r.input()[0]], std::move(rows), context.shape(0));
+  }
   for (int j = 0; j < r.outputs; ++j) {
     ValueIndex y = r.first_output + ValueIndex(j);
     Cotangent& c = flow[y];
