@@ -8,6 +8,7 @@ from typing import Any
 from tapeflow.config import is_op_determinism_enabled
 from tapeflow.keras_bridge import containers, execution_context, sparse_products, type_names
 from tapeflow.keras_bridge.batch_size import compute_batch_size
+from tapeflow.keras_bridge.known_names import PLACE_BY_CLASS, take_known_names
 from tapeflow.keras_bridge.update_slice import dynamic_update_slice
 from tapeflow.namespace import find_public
 
@@ -47,6 +48,9 @@ def _open(path: str) -> ModuleType:
 
 for _path, _names in _NAMES_BY_PATH.items():
     vars(_open(_path)).update(_names)
+for _kind, (_path, _name) in PLACE_BY_CLASS.items():
+    setattr(_open(_path), _name, _kind)
+take_known_names()
 
 
 def find(path: str) -> ModuleType | None:

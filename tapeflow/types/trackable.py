@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow.namespace import public
 
+_CONTAINERS = frozenset({list, dict, tuple})  # what they hold is found when a checkpoint is written
 _HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
 
 
@@ -73,7 +74,7 @@ class AutoTrackable(Trackable):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Trackable) and self.__dict__.get("_self_setattr_tracking", True):
+        if (isinstance(value, Trackable) or type(value) in _CONTAINERS) and self.__dict__.get("_self_setattr_tracking", True):
             self._track_trackable(value, name, overwrite=True)
         super().__setattr__(name, value)
 
