@@ -130,24 +130,3 @@ def in_cross_replica_context() -> bool:
     False
     """
     return get_replica_context() is None
-
-
-@public("__internal__.distribute.strategy_supports_no_merge_call")
-def strategy_supports_no_merge_call() -> bool:
-    """Whether replicas may update variables without waiting for each other: where there is one, yes.
-
-    >>> tf.__internal__.distribute.strategy_supports_no_merge_call()
-    True
-    """
-    return True
-
-
-@public("__internal__.distribute.interim.maybe_merge_call")
-def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs: Any) -> Any:
-    """Calls `fn(strategy, *args)` for all replicas at once; with one replica there is nothing to merge.
-
-    >>> strategy = tf.distribute.get_strategy()
-    >>> tf.__internal__.distribute.interim.maybe_merge_call(lambda strategy, x: x + 1, strategy, 2)
-    3
-    """
-    return fn(strategy, *args, **kwargs)

@@ -27,9 +27,7 @@ class StrategyExtended:
     def __init__(self, container_strategy: Any) -> None:
         self._strategy = container_strategy
 
-    def update(
-        self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
-    ) -> Any:
+    def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
         """Calls `fn(var, *args)` for each copy of a variable: there is one. Without `group`, gives a tuple."""
         result = fn(var, *args, **kwargs) if kwargs else fn(var, *args)
         return result if group else (result,)
@@ -205,14 +203,14 @@ class _SeveralMachines(Strategy):
         )
 
 
-@public("distribute.MultiWorkerMirroredStrategy", "distribute.experimental.MultiWorkerMirroredStrategy")
+@public("distribute.MultiWorkerMirroredStrategy")
 class MultiWorkerMirroredStrategy(_SeveralMachines):
     """A class to ask about: a strategy of several machines, of which no object can be made."""
 
     _needs = "it needs several machines"
 
 
-@public("distribute.TPUStrategy", "distribute.experimental.TPUStrategy")
+@public("distribute.TPUStrategy")
 class TPUStrategy(_SeveralMachines):
     """A class to ask about: a strategy for Google's TPUs, of which no object can be made."""
 
@@ -220,4 +218,3 @@ class TPUStrategy(_SeveralMachines):
 
 
 set_default(DefaultStrategy())
-public("experimental.dtensor.UNSHARDED")("unsharded")

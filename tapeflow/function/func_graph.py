@@ -1,4 +1,4 @@
-"""`tf.__internal__.FuncGraph`: a graph that a library opens by hand, to learn shapes and dtypes of what a function gives."""
+"""`tf.__internal__.FuncGraph`: a graph that a library opens by hand, to learn the shapes of what a function gives."""
 
 from __future__ import annotations
 

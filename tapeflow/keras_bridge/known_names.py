@@ -1,4 +1,4 @@
-"""The names by which Keras knows classes of TensorFlow: it asks for the file in which a class stands, not for the class."""
+"""The names by which Keras knows classes of TensorFlow: it asks in which file a class stands, not for the class."""
 
 from __future__ import annotations
 

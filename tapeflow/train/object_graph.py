@@ -11,6 +11,10 @@ from tapeflow.random_generator import Generator
 from tapeflow.train.messages import bytes_field, fields, number_field
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_WITH_A_VALUE = (
+    "_serialize_to_tensors",
+    "_checkpoint_value",
+)  # methods of objects that are no variables
 
 
 # ---- the objects of a program
@@ -28,9 +32,7 @@ def variable_of(thing: Any) -> Any:
 def is_leaf(thing: Any) -> bool:
     """Whether an object has a value of its own."""
     kind = type(thing)
-    return (
-        isinstance(thing, _core.Variable) or hasattr(kind, "_serialize_to_tensors") or hasattr(kind, "_checkpoint_value")
-    )
+    return issubclass(kind, _core.Variable) or any(hasattr(kind, name) for name in _WITH_A_VALUE)
 
 
 def _is_optimizer(thing: Any) -> bool:

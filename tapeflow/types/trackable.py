@@ -74,7 +74,8 @@ class AutoTrackable(Trackable):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (isinstance(value, Trackable) or type(value) in _CONTAINERS) and self.__dict__.get("_self_setattr_tracking", True):
+        held = isinstance(value, Trackable) or type(value) in _CONTAINERS
+        if held and self.__dict__.get("_self_setattr_tracking", True):
             self._track_trackable(value, name, overwrite=True)
         super().__setattr__(name, value)
 
