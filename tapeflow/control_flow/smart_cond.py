@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -32,12 +33,31 @@ def smart_cond(
     return true_fn() if known else false_fn()
 
 
+_COMPARISONS = {
+    "Equal": operator.eq,
+    "Greater": operator.gt,
+    "GreaterEqual": operator.ge,
+    "Less": operator.lt,
+    "LessEqual": operator.le,
+    "NotEqual": operator.ne,
+}
+
+
+def _known_comparison(pred: Any) -> bool | None:
+    """What a comparison gives whose numbers are known while tracing, as sizes of a shape are."""
+    compare = _COMPARISONS.get(pred.op.type)
+    if compare is None or pred.shape.rank != 0:
+        return None
+    numbers = [get_static_value(tensor) for tensor in pred.op.inputs]
+    return None if any(number is None for number in numbers) else bool(compare(*numbers))
+
+
 def _known(pred: Any) -> bool | None:
     if isinstance(pred, _core.Variable):
         return None
     if isinstance(pred, _core.Tensor):
         value = get_static_value(pred)
-        return None if value is None else bool(value)
+        return _known_comparison(pred) if value is None else bool(value)
     if isinstance(pred, bool) or (isinstance(pred, int) and pred in (0, 1)):
         return bool(pred)
     raise TypeError(

@@ -9,5 +9,5 @@ class ListWrapper(list[Any]):
     """A list that an object holds."""
 
 
-class DictWrapper(dict[Any, Any]):
+class _DictWrapper(dict[Any, Any]):
     """A dictionary that an object holds."""

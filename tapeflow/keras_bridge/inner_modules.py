@@ -27,7 +27,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.ops.math_ops": {"is_nan": find_public("math.is_nan")},
     "python.trackable.data_structures": {
         "ListWrapper": containers.ListWrapper,
-        "_DictWrapper": containers.DictWrapper,
+        "_DictWrapper": containers._DictWrapper,
     },
 }
 
