@@ -205,14 +205,22 @@ class _SeveralMachines(Strategy):
 
 @public("distribute.MultiWorkerMirroredStrategy")
 class MultiWorkerMirroredStrategy(_SeveralMachines):
-    """A class to ask about: a strategy of several machines, of which no object can be made."""
+    """A class to ask about: a strategy of several machines, of which no object can be made.
+
+    >>> isinstance(tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy)
+    False
+    """
 
     _needs = "it needs several machines"
 
 
 @public("distribute.TPUStrategy")
 class TPUStrategy(_SeveralMachines):
-    """A class to ask about: a strategy for Google's TPUs, of which no object can be made."""
+    """A class to ask about: a strategy for Google's TPUs, of which no object can be made.
+
+    >>> isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
+    False
+    """
 
     _needs = "it needs TPUs"
 
