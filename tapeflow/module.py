@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.types import nest
+from tapeflow.types.trackable import Trackable
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -84,7 +85,7 @@ def variable_name_prefix() -> str:
 
 
 @public("Module")
-class Module:
+class Module(Trackable):
     """An object whose attributes hold variables and other modules, directly or in lists, tuples and dictionaries.
 
     >>> class Layer(tf.Module):
@@ -112,6 +113,9 @@ class Module:
         restoration = self.__dict__.get("_restoration")
         if restoration is not None:  # a checkpoint holds values for what comes later
             restoration.attribute_set(self, name, value)
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        return dict(vars(self))
 
     @property
     def name(self) -> str:

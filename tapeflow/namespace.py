@@ -49,6 +49,17 @@ def public_later(module: str, *paths: str) -> None:
     _module_by_later_path.update(dict.fromkeys(paths, module))
 
 
+_loader_by_path: dict[str, str] = {}
+
+
+def package_later(path: str, loader: str) -> None:
+    """Names a path at which a package of others stands: the module `loader` imports it when it is asked for.
+
+    >>> package_later("keras", "tapeflow.keras_bridge.loading")
+    """
+    _loader_by_path[path] = loader
+
+
 def load_later_definitions() -> None:
     """Imports the modules of all paths that wait, for tools that list the surface."""
     for module in sorted({*_module_by_later_path.values()}):
@@ -59,7 +70,8 @@ def _later_definition(module: ModuleType, name: str) -> Any:
     path = f"{module.__name__}.{name}".partition(".")[2]
     waiting = _module_by_later_path.get(path)
     if waiting is None:
-        return None
+        loader = _loader_by_path.get(path)
+        return None if loader is None else importlib.import_module(loader).load(path)
     importlib.import_module(waiting)
     return _installed(registered_definitions()[path])
 

@@ -13,6 +13,7 @@ from tapeflow.namespace import installed_namespaces, public
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
 _NEWER = "compat.v2"  # another name of the whole
+_INNER = ("python", "compiler")  # TensorFlow's own files
 
 
 class _AliasLoader:
@@ -39,13 +40,20 @@ class _AliasFinder:
         if module is None:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: 'tensorflow' means Tapeflow in this program, which has no public "
-                f"module of that name. (TensorFlow's inner modules, such as tensorflow.python, are not offered.)",
+                f"module of that name. (Of TensorFlow's inner modules, below tensorflow.python, only those that Keras "
+                f"imports are offered.)",
                 name=fullname,
             )
         return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
 
 
 _finder = _AliasFinder()
+_inner_modules: list[str] = []
+
+
+def offer_inner_modules(module: str) -> None:
+    """Says which module finds inner modules of TensorFlow by path; it is imported when one is asked for."""
+    _inner_modules.append(module)
 
 
 def _find_module(fullname: str) -> ModuleType | None:
@@ -58,6 +66,8 @@ def _find_module(fullname: str) -> ModuleType | None:
     namespace = installed_namespaces().get(path)
     if namespace is not None:
         return namespace
+    if path.partition(".")[0] in _INNER:
+        return _find_inner_module(path)
     above, _, name = path.rpartition(".")
     parent = _find_module(f"{_ALIAS}.{above}" if above else _ALIAS)
     if parent is None:
@@ -66,6 +76,11 @@ def _find_module(fullname: str) -> ModuleType | None:
     if module is None and not _is_ours(parent):  # `tensorflow.keras.layers` below a package of others
         module = import_module(f"{parent.__name__}.{name}")
     return module if isinstance(module, ModuleType) and not _is_ours(module) else None
+
+
+def _find_inner_module(path: str) -> ModuleType | None:
+    found = (import_module(module).find(path) for module in _inner_modules)
+    return next((module for module in found if module is not None), None)
 
 
 def _is_ours(module: ModuleType) -> bool:

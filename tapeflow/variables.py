@@ -21,6 +21,7 @@ from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor import add_array_behaviour, element_repr
 from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.types.trackable import Trackable
 
 
 class _Creators(local):
@@ -90,7 +91,7 @@ _CONSTRUCTOR_ARGUMENTS = (
 
 
 @public("Variable")
-class Variable(_core.Variable, metaclass=_VariableType):
+class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
 
     >>> v = tf.Variable([1., 2.])

@@ -25,6 +25,7 @@ PYTHON_LAYERS = [
     {"v1", "data"},
     {"distribute", "testing"},
     {"tensorflow_alias"},
+    {"keras_bridge"},
     {"__init__"},
     {"__main__"},
 ]

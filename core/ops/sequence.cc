@@ -16,8 +16,8 @@ template <class T> int64_t range_length(T first, T last, T step) {
     uint64_t size = step > 0 ? uint64_t(step) : uint64_t(0) - uint64_t(step);
     return int64_t(span / size + (span % size != 0));
   } else {
-    double length = std::ceil(std::abs((last - first) / step));
-    if (!(length < 9e15)) fail(ErrorKind::invalid_argument, "range: Requires ((limit - start) / delta) to be a size; got ", length);
+    T length = std::ceil(std::abs((last - first) / step));
+    if (!(length < T(9e15))) fail(ErrorKind::invalid_argument, "range: Requires ((limit - start) / delta) to be a size; got ", length);
     return int64_t(length);
   }
 }
@@ -34,7 +34,7 @@ const Op& range_op = define(Op{
           }
           visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+            using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, Compute<T>>;
             auto number = [&](size_t i) { return Wide(load(call.in[i].data<T>())); };
             Wide first = number(0), step = number(2);
             int64_t length = range_length(first, number(1), step);

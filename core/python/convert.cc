@@ -315,8 +315,11 @@ DType dtype_inside(PyObject* o) {
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
   DType inside = wanted != DType::invalid ? wanted : dtype_inside(o);
   SmallVector<Tensor, 8> parts;
-  for (Py_ssize_t i = 0; i < sequence_size(o); ++i)
-    parts.push_back(to_tensor(sequence_item(o, i), inside, preferred, who));
+  for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
+    PyObject* item = sequence_item(o, i);
+    bool converts = wanted != DType::invalid && (is_tensor(item) || is_variable(item));  // as in TensorFlow, inside a list
+    parts.push_back(converts ? cast(to_tensor(item, DType::invalid, preferred, who), wanted) : to_tensor(item, inside, preferred, who));
+  }
   for (const Tensor& t : parts)
     if (!(t.shape() == parts[0].shape()) )
       fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(), " != values[i].shape = ", t.shape());

@@ -34,10 +34,8 @@ TensorObject* object(PyObject* self) { return reinterpret_cast<TensorObject*>(se
 void tensor_dealloc(PyObject* self) {
   TensorObject* o = object(self);
   if (o->weak_references) PyObject_ClearWeakRefs(self);
-  if (o->dict) {
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(o->dict);
-  }
+  PyObject_GC_UnTrack(self);  // also without attributes: the collector may have cleared them
+  Py_CLEAR(o->dict);
   if (o->body->wrapper == self) o->body->wrapper = nullptr;
   Tensor(o->body);
   PyTypeObject* type = Py_TYPE(self);
@@ -60,9 +58,8 @@ int tensor_clear(PyObject* self) {
 }
 
 int tensor_setattro(PyObject* self, PyObject* name, PyObject* value) {
-  bool had_dict = object(self)->dict;
   int result = PyObject_GenericSetAttr(self, name, value);
-  if (!had_dict && object(self)->dict) PyObject_GC_Track(self);
+  if (object(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
   return result;
 }
 
@@ -70,9 +67,8 @@ bool refuse_symbolic(PyObject* self, const char* what);
 
 PyObject* tensor_getattro(PyObject* self, PyObject* name) {
   if (tensor_of(self).symbolic() && PyUnicode_CompareWithASCIIString(name, "numpy") == 0 && refuse_symbolic(self, "numpy")) return nullptr;
-  bool had_dict = object(self)->dict;
   PyObject* result = PyObject_GenericGetAttr(self, name);
-  if (!had_dict && object(self)->dict) PyObject_GC_Track(self);
+  if (object(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
   return result;
 }
 

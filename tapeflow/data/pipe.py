@@ -19,16 +19,17 @@ INFINITE, UNKNOWN = -1, -2
 
 
 class Run:
-    """One pass over a dataset: the values of its symbolic tensors, and the seeds that it drew.
+    """One pass over a dataset: the values of its symbolic tensors, the seeds that it drew, and its random streams.
 
     A run can be repeated: with the seeds that another run drew, all elements come in the same order again.
     """
 
-    __slots__ = ("_repeats", "drawn", "held", "values")
+    __slots__ = ("_repeats", "drawn", "held", "states", "values")
 
     def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
         self.values: Mapping[int, Any] = values or {}
         self._repeats = drawn is not None
+        self.states: dict[int, list[Any]] = {}  # where the random streams of functions stand in this run
         self.held: list[Any] = []  # what must live as long as the run
         self.drawn: dict[int, list[Any]] = {k: list(v) for k, v in drawn.items()} if drawn else {}
 
@@ -68,6 +69,7 @@ class Run:
         inner = Run()
         inner.values = {**self.values, **{id(t): v for t, v in zip(tensors, values)}}
         inner.drawn, inner.held, inner._repeats = self.drawn, self.held, self._repeats
+        inner.states = self.states
         return inner
 
 

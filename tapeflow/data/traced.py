@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any
 
 from tapeflow import _core
@@ -15,6 +16,7 @@ from tapeflow.function.autograph import convert, user_traceback
 from tapeflow.function.escape import refused_while_tracing
 from tapeflow.function.function import Function
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.random_seed import seeded_streams
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
 
@@ -47,6 +49,7 @@ class Traced:
                 raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             self._set_result(tuple(result) if isinstance(result, list) else result)
             self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
+        self._streams, self._lock = seeded_streams(graph), Lock()
         self.captures = graph.captures
         self.symbols = [tensor for tensor in self.captures if _core.is_symbolic(tensor)]
 
@@ -96,7 +99,19 @@ class Traced:
         if self.symbols:
             captures = [run.value(tensor) for tensor in captures]
         with _core.StopRecording(True):
+            if self._streams:
+                return self._outputs_of_run(run, [*flat, *captures])
             return self.graph.call([*flat, *captures])
+
+    def _outputs_of_run(self, run: Run, arguments: list[Any]) -> list[Any]:
+        """The outputs of a function with seeded random operations: their streams begin anew in each run."""
+        with self._lock:
+            states = run.states.get(id(self)) or [state for _, state in self._streams]
+            for (stream, _), state in zip(self._streams, states):
+                stream.assign(state)
+            found = self.graph.call(arguments)
+            run.states[id(self)] = [stream.read_value() for stream, _ in self._streams]
+        return found
 
     def _rebuilt(self, run: Run, leaf: Any, parts: list[Any], given: Sequence[Any]) -> Any:
         if leaf is None or isinstance(leaf, _core.Tensor):

@@ -60,6 +60,7 @@ from tapeflow.ops import (
     records,
     reductions,
     resize,
+    row_partition,
     sampling,
     segments,
     sequence_parsing,

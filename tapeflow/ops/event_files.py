@@ -23,8 +23,15 @@ class PluginData(Message):
     FIELDS: ClassVar[dict[str, Field]] = {"plugin_name": Field(1, "string"), "content": Field(2, "bytes")}
 
 
+@public("compat.v1.SummaryMetadata")
 class SummaryMetadata(Message):
-    """How a value is shown."""
+    """How a value is shown.
+
+    >>> metadata = tf.compat.v1.SummaryMetadata()
+    >>> metadata.plugin_data.plugin_name = "scalars"
+    >>> metadata.plugin_data.plugin_name
+    'scalars'
+    """
 
     FIELDS: ClassVar[dict[str, Field]] = {
         "plugin_data": Field(1, PluginData),

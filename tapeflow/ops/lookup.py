@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,11 @@ class StaticHashTable(LookupInterface):
             raise ValueError(f"`default_value` must be a scalar; got shape {self._default.shape}")
         self._initializer = initializer
         self._value_by_key: dict[Any, Any] = {}
-        for key, value in initializer.pairs():
+        initializer.initialize(self)
+
+    def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Takes keys with their values; for initializers."""
+        for key, value in pairs:
             if self._value_by_key.setdefault(key, value) != value:
                 raise FailedPreconditionError(
                     None,

@@ -49,6 +49,10 @@ class KeyValueTensorInitializer:
         """The `tf.DType` of the values."""
         return self._values.dtype
 
+    def initialize(self, table: Any) -> None:
+        """Puts the keys and values into a table."""
+        table.begin_with(self.pairs())
+
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Keys with their values."""
         return zip(elements(self._keys), elements(self._values))
@@ -137,6 +141,10 @@ class TextFileInitializer:
             raise InvalidArgumentError(
                 None, None, f"TextFileInitializer: Field {shown} in line {number} is not a valid {dtype.name}."
             ) from None
+
+    def initialize(self, table: Any) -> None:
+        """Puts the keys and values into a table."""
+        table.begin_with(self.pairs())
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Keys with their values."""

@@ -446,8 +446,10 @@ class RaggedTensor(CompositeTensor):
         >>> tf.ragged.constant([[1, 2], [3]]).to_tensor()
         [[1, 2], [3, 0]]
         """
-        if shape is None and _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
-            return self._staged_tensor(default_value)
+        if _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
+            wanted = None if shape is None or _core.is_tensor(shape) else as_shape(shape).as_list()
+            if shape is None or wanted is not None:
+                return self._staged_tensor(default_value, None if wanted is None else wanted[1])
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
@@ -468,10 +470,11 @@ class RaggedTensor(CompositeTensor):
         filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
 
-    def _staged_tensor(self, default_value: Any) -> Any:
-        """`to_tensor` of rows whose lengths only running tells."""
+    def _staged_tensor(self, default_value: Any, width: Any) -> Any:
+        """`to_tensor` of rows whose lengths only running tells; a `width` that is given cuts or fills them."""
         values = self._values
-        width = primitives.Max(self.row_lengths(), None, False)
+        lengths = self.row_lengths()
+        width = primitives.Max(lengths, None, False) if width is None else cast(width, lengths.dtype)
         rows = primitives.Cumsum(self.row_lengths(), 0, True, False)[:, None]
         at = primitives.Range(cast(0, width.dtype), width, cast(1, width.dtype))[None, :]
         inside = at < self.row_lengths()[:, None]

@@ -37,14 +37,14 @@ class _Seeds:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        # The streams of each traced function, and where they begin.
-        self.streams_by_graph: weakref.WeakKeyDictionary[Any, list[tuple[_Stream, Any]]] = weakref.WeakKeyDictionary()
+        # The streams of each traced function, where they begin, and whether they have seeds.
+        self.streams_by_graph: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         self.number_by_graph: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.begin(None)
 
     def begin(self, seed: int | None) -> None:
         for streams in list(self.streams_by_graph.values()):
-            for stream, state in streams:
+            for stream, state, _ in streams:
                 stream.assign(state)
         self.seed = seed
         self.operation_seeds = random.Random(seed)
@@ -182,12 +182,17 @@ def _draw_in_function(graph: Any, first: int | None, second: int | None, blocks:
     _core.swap_stage(None)
     try:
         stream = _new_stream(first, second)
-        _seeds.streams_by_graph.setdefault(graph, []).append((stream, stream.read_value()))
+        _seeds.streams_by_graph.setdefault(graph, []).append((stream, stream.read_value(), first is not None))
     finally:
         _core.swap_stage(graph)
     key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
     stream.assign(state)
     return key, counter
+
+
+def seeded_streams(graph: Any) -> list[tuple[_Stream, Any]]:
+    """The streams of a function's operations that have seeds, with the states in which they begin."""
+    return [(stream, state) for stream, state, seeded in _seeds.streams_by_graph.get(graph, ()) if seeded]
 
 
 def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:

@@ -231,8 +231,6 @@ def bincount(
         arr = arr.values
     values = convert_to_tensor(arr)
     if not values.dtype.is_integer:
-        if values.shape.num_elements():
-            raise InvalidArgumentError(None, None, f"bincount: arr must be integers; got dtype {values.dtype.name}")
         values = cast(values, int32)
     if weights is not None:
         weights = convert_to_tensor(weights)

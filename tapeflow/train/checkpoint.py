@@ -13,6 +13,7 @@ from tapeflow.train.object_graph import GRAPH_KEY, ObjectGraph, children_of, enc
 from tapeflow.train.restoration import Restoration, restore_by_names
 from tapeflow.train.tensor_bundle import Bundle, write_bundle
 from tapeflow.types.errors import NotFoundError
+from tapeflow.types.trackable import Trackable
 from tapeflow.variables import Variable
 
 
@@ -117,7 +118,7 @@ class NameBasedSaverStatus(CheckpointLoadStatus):
 
 
 @public("train.Checkpoint", "compat.v1.train.Checkpoint")
-class Checkpoint:
+class Checkpoint(Trackable):
     """Saves and restores the values of variables, modules, optimizers, and lists and dictionaries of them, by name.
 
     >>> v = tf.Variable([1., 2.])

@@ -11,14 +11,28 @@ from tapeflow.random_generator import Generator
 from tapeflow.train.messages import bytes_field, fields, number_field
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_WITH_A_VALUE = (
+    "_serialize_to_tensors",
+    "_checkpoint_value",
+)  # methods of objects that are no variables
 
 
 # ---- the objects of a program
 
 
+def variable_of(thing: Any) -> Any:
+    """The variable that an object is, or stands for (as those of Keras do); None if it is none."""
+    if isinstance(thing, _core.Variable):
+        return thing
+    if hasattr(type(thing), "_serialize_to_tensors"):
+        return thing.value
+    return None
+
+
 def is_leaf(thing: Any) -> bool:
     """Whether an object has a value of its own."""
-    return isinstance(thing, _core.Variable) or hasattr(type(thing), "_checkpoint_value")
+    kind = type(thing)
+    return issubclass(kind, _core.Variable) or any(hasattr(kind, name) for name in _WITH_A_VALUE)
 
 
 def _is_optimizer(thing: Any) -> bool:
@@ -68,12 +82,13 @@ def _last_name(variable: Any) -> str:
 
 def value_of(leaf: Any) -> Any:
     """The value of a leaf, as an array."""
-    return leaf.numpy() if isinstance(leaf, _core.Variable) else leaf._checkpoint_value()
+    variable = variable_of(leaf)
+    return leaf._checkpoint_value() if variable is None else variable.numpy()
 
 
 def attribute_of(leaf: Any) -> str:
     """The name under which the value of a leaf is kept."""
-    return "VARIABLE_VALUE" if isinstance(leaf, _core.Variable) else leaf._checkpoint_attribute
+    return leaf._checkpoint_attribute if variable_of(leaf) is None else "VARIABLE_VALUE"
 
 
 class Node:

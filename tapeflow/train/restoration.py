@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core
-from tapeflow.module import Module
-from tapeflow.train.object_graph import GRAPH_KEY, Node, ObjectGraph, attribute_of, children_of, decode_graph, is_leaf
+from tapeflow.train.object_graph import (
+    GRAPH_KEY,
+    Node,
+    ObjectGraph,
+    attribute_of,
+    children_of,
+    decode_graph,
+    is_leaf,
+    variable_of,
+)
 from tapeflow.train.tensor_bundle import Bundle
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.trackable import Trackable
 
 
 class Restoration:
@@ -46,10 +55,11 @@ class Restoration:
             self.object_by_node = before
             raise
         for leaf, value in values:
-            if isinstance(leaf, _core.Variable):
-                leaf.assign(value)
-            else:
+            variable = variable_of(leaf)
+            if variable is None:
                 leaf._restore_checkpoint_value(value)
+            else:
+                variable.assign(value)
 
     def _bind(self, thing: Any, number: int, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
         """Notes that an object is a node; gives the pairs below it that are still to be matched."""
@@ -57,7 +67,7 @@ class Restoration:
         is_new = self.object_by_node.get(number) is not thing
         if is_new:
             self.object_by_node[number] = thing
-            if isinstance(thing, Module):
+            if isinstance(thing, Trackable) and not is_leaf(thing):
                 thing.__dict__["_restoration"] = self
             if is_leaf(thing) and attribute_of(thing) in node.keys:
                 waiting.append((thing, node.keys[attribute_of(thing)]))
@@ -80,7 +90,8 @@ class Restoration:
         return [(optimizer, number) for number, optimizer in touched.items()]
 
     def _checked(self, leaf: Any, key: str) -> Any:
-        if isinstance(leaf, _core.Variable):
+        leaf = variable_of(leaf)
+        if leaf is not None:
             shape, dtype = self.bundle.shape(key), self.bundle.dtype(key)
             if dtype != leaf.dtype:
                 raise InvalidArgumentError(

@@ -9,8 +9,10 @@ from tapeflow.types import (
     logging,
     nest,
     sparse_tensor,
+    tensor_kinds,
     tensor_shape,
     tensor_spec,
     text,
+    trackable,
     version,
 )

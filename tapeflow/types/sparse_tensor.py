@@ -37,6 +37,7 @@ class SparseTensor(CompositeTensor):
         self._indices = _core.convert_to_tensor(indices, int64, None, "SparseTensor")
         self._values = _core.convert_to_tensor(values, None, None, "SparseTensor")
         self._dense_shape = _core.convert_to_tensor(dense_shape, int64, None, "SparseTensor")
+        self._static_shape = TensorShape(None)
         positions, elements, sizes = self._indices.shape, self._values.shape, self._dense_shape.shape
         if positions.rank != 2 or elements.rank != 1 or sizes.rank != 1:
             raise ValueError(
@@ -77,7 +78,8 @@ class SparseTensor(CompositeTensor):
         """The shape of the tensor."""
         if _core.is_symbolic(self._dense_shape):
             rank = self._dense_shape.shape[0]
-            return TensorShape(None if rank is None else [None] * rank)
+            known = None if rank is None else _core.known_elements(self._dense_shape) or [None] * rank
+            return TensorShape(known).merge_with(self._static_shape)
         return TensorShape(self._dense_shape.numpy().tolist())
 
     @property
@@ -100,9 +102,10 @@ class SparseTensor(CompositeTensor):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Checks that the shape is compatible with `shape`."""
+        """Says what is known of the shape, which must be compatible with it."""
         if not self.shape.is_compatible_with(as_shape(shape)):
             raise ValueError(f"Shapes {self.shape} and {as_shape(shape)} are incompatible")
+        self._static_shape = self.shape.merge_with(as_shape(shape))
 
     def consumers(self) -> list[Any]:
         """The operations of a graph that use the values."""
@@ -174,4 +177,7 @@ class SparseTensorSpec(TypeSpec):
         return value.indices, value.values, value.dense_shape
 
     def _from_components(self, components: Any) -> SparseTensor:
-        return SparseTensor(*components)
+        value = SparseTensor(*components)
+        if _core.is_symbolic(components[2]):
+            value.set_shape(self._shape)
+        return value

@@ -10,7 +10,6 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, int64
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
-from tapeflow.v1.graph import Graph
 
 
 def _graph(who: str) -> Any:
@@ -20,7 +19,7 @@ def _graph(who: str) -> Any:
             f"tf.{who}() is not compatible with eager execution. Build the graph inside "
             "`with tf.Graph().as_default():`, or call tf.compat.v1.disable_eager_execution() when the program starts."
         )
-    while not isinstance(graph, Graph):
+    while not hasattr(graph, "add_placeholder"):
         if graph.outer is None:
             raise RuntimeError(f"tf.{who}() cannot be used in a tf.function: give the function an argument instead.")
         graph = graph.outer

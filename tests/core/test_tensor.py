@@ -1,6 +1,7 @@
 """Tensors against NumPy: indexing, operators, conversions, sharing of memory."""
 
 import copy
+import gc
 import pickle
 
 import ml_dtypes
@@ -176,3 +177,16 @@ def test_objects_that_convert_themselves():
 def test_instances_cannot_be_made_by_hand():
     with pytest.raises(TypeError):
         tf.Tensor()
+
+
+def test_tensors_in_cycles_are_collected_and_their_wrappers_used_again():
+    for _ in range(600):
+        x = tf.constant([1.0])
+        x.me = x
+    del x
+    gc.collect()
+    made = [tf.constant([float(i)]) for i in range(600)]
+    for x in made:
+        x.note = 1
+    gc.collect()
+    assert [float(x[0]) for x in made] == list(range(600))

@@ -225,3 +225,18 @@ def test_padding_to_a_cardinality():
         Dataset.range(3).apply(tf.data.experimental.pad_to_cardinality(4))
     with pytest.raises(ValueError, match="at most 1 elements"):
         Dataset.from_tensor_slices({"a": [1, 2]}).apply(tf.data.experimental.pad_to_cardinality(1))
+
+
+def test_seeded_operations_begin_anew_in_each_pass():
+    tf.random.set_seed(7)
+    dataset = tf.data.Dataset.range(2).map(lambda _: tf.random.uniform([], maxval=100, dtype=tf.int32)).repeat(2)
+    expected = [37, 23, 66, 77]
+    assert [list(dataset.as_numpy_iterator()) for _ in range(2)] == [expected, expected]
+    one, two = iter(dataset), iter(dataset)
+    assert [int(next(iterator)) for iterator in (one, two, one, two)] == [37, 37, 23, 23]
+
+
+def test_unseeded_operations_go_on():
+    tf.random.set_seed(None)
+    dataset = tf.data.Dataset.range(1).map(lambda _: tf.random.uniform([8]))
+    assert (next(iter(dataset)) != next(iter(dataset))).numpy().any()

@@ -99,3 +99,7 @@ def test_mean_of_integers_is_not_cut():
 def test_histogram_of_a_range_that_is_known_only_when_running():
     counts = tf.function(lambda x, r: tf.histogram_fixed_width(x, r, nbins=2))
     assert counts(tf.constant([0.1, 0.9, 0.8]), tf.constant([0.0, 1.0])).numpy().tolist() == [1, 2]
+
+
+def test_bincount_of_floats_counts_their_whole_parts():
+    assert tf.math.bincount([1.0, 1.7, 3.0]).numpy().tolist() == [0, 2, 0, 1]

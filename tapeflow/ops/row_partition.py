@@ -1,0 +1,65 @@
+"""`tf.experimental.RowPartition`: which values belong to which row, without the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow.namespace import public
+from tapeflow.ops.constants import range as range_of
+from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.ragged import RaggedTensor
+from tapeflow.types.dtypes import int64
+
+
+@public("experimental.RowPartition")
+class RowPartition:
+    """Rows of values that lie one after the other; kept as the places of the values.
+
+    >>> tf.experimental.RowPartition.from_value_rowids([0, 0, 2], nrows=3).row_splits()
+    [0, 2, 2, 3]
+    """
+
+    def __init__(self, places: RaggedTensor) -> None:
+        self._places = places
+
+    @classmethod
+    def from_value_rowids(
+        cls, value_rowids: Any, nrows: Any = None, validate: bool = True, dtype: Any = None
+    ) -> RowPartition:
+        """Rows by the row of each value, in order."""
+        rows = convert_to_tensor(value_rowids, dtype, int64)
+        return cls(RaggedTensor.from_value_rowids(range_of(rows.shape[0]), rows, nrows, validate=validate))
+
+    @classmethod
+    def from_row_splits(cls, row_splits: Any, validate: bool = True, dtype: Any = None) -> RowPartition:
+        """Rows between neighbouring splits."""
+        splits = convert_to_tensor(row_splits, dtype, int64)
+        return cls(RaggedTensor.from_row_splits(range_of(splits[-1]), splits, validate=validate))
+
+    def row_splits(self) -> Any:
+        """Where rows begin and end."""
+        return self._places.row_splits
+
+    def value_rowids(self) -> Any:
+        """The row of each value."""
+        return self._places.value_rowids()
+
+    def row_lengths(self) -> Any:
+        """The number of values in each row."""
+        return self._places.row_lengths()
+
+    def row_starts(self) -> Any:
+        """Where each row begins."""
+        return self._places.row_starts()
+
+    def row_limits(self) -> Any:
+        """Where each row ends."""
+        return self._places.row_limits()
+
+    def nrows(self) -> Any:
+        """The number of rows."""
+        return self._places.nrows()
+
+    def nvals(self) -> Any:
+        """The number of values."""
+        return self._places.row_splits[-1]
