@@ -59,7 +59,8 @@ def describe(path: str, value: Any) -> Iterator[str]:
         return
     if isinstance(value, type):
         yield f"{path}{signature(value)}"
-        if not issubclass(value, BaseException) and value.__module__.startswith("tapeflow"):
+        # Keras, once it is loaded, knows some of our classes by the names of their modules in TensorFlow.
+        if not issubclass(value, BaseException) and value.__module__.startswith(("tapeflow", "tensorflow")):
             yield from _members(path, value)
     elif callable(value):
         yield f"{path}{signature(value)}"
