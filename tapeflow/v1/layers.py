@@ -8,8 +8,25 @@ from typing import Any
 from tapeflow import primitives
 from tapeflow.namespace import find_public, public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.graph import get_default_graph
 from tapeflow.v1.variable_scope import get_variable, variable_scope
 from tapeflow.variables import ZerosInitializer
+
+
+def make_bias(size: int, dtype: Any, initializer: Any, regularizer: Any, trainable: bool, constraint: Any) -> Any:
+    """The variable `bias` of a layer."""
+    initializer = initializer or ZerosInitializer()
+    return get_variable("bias", [size], dtype, initializer, regularizer, trainable, constraint=constraint)
+
+
+def activated(y: Any, activation: Callable[[Any], Any] | None, regularizer: Callable[[Any], Any] | None) -> Any:
+    """The output of a layer; what its regularizer makes of it is among the regularization losses."""
+    if activation is not None:
+        y = activation(y)
+    if regularizer is not None:
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, regularizer(y))
+    return y
 
 
 @public("compat.v1.layers.dense")
@@ -46,11 +63,8 @@ def dense(
         )  # fmt: skip
         y = primitives.MatMul(x, kernel) if x.shape.rank == 2 else find_public("tensordot")(x, kernel, 1)
         if use_bias:
-            y = y + get_variable(
-                "bias", [units], x.dtype, bias_initializer or ZerosInitializer(), bias_regularizer, trainable,
-                constraint=bias_constraint,
-            )  # fmt: skip
-        return y if activation is None else activation(y)
+            y = y + make_bias(units, x.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
+        return activated(y, activation, activity_regularizer)
 
 
 @public("compat.v1.layers.flatten")

@@ -11,6 +11,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.control_flow import cond
 from tapeflow.v1.graph import get_default_graph
+from tapeflow.v1.layers import activated, make_bias
 from tapeflow.v1.variable_scope import get_variable, variable_scope
 from tapeflow.variables import OnesInitializer, ZerosInitializer
 
@@ -22,13 +23,6 @@ def _sizes(value: Any, count: int) -> list[int]:
 def _check_format(data_format: str) -> None:
     if data_format != "channels_last":
         raise ValueError(f"data_format must be 'channels_last'; got {data_format!r}. Transpose the inputs.")
-
-
-def _with_bias(y: Any, used: bool, filters: int, initializer: Any, regularizer: Any, trainable: bool) -> Any:
-    if not used:
-        return y
-    bias = get_variable("bias", [filters], y.dtype, initializer or ZerosInitializer(), regularizer, trainable)
-    return find_public("nn.bias_add")(y, bias)
 
 
 @public("compat.v1.layers.conv2d")
@@ -68,8 +62,10 @@ def conv2d(
             kernel_regularizer, trainable, constraint=kernel_constraint,
         )  # fmt: skip
         y = find_public("nn.conv2d")(x, kernel, _sizes(strides, 2), padding.upper(), dilations=_sizes(dilation_rate, 2))
-        y = _with_bias(y, use_bias, filters, bias_initializer, bias_regularizer, trainable)
-        return y if activation is None else activation(y)
+        if use_bias:
+            bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
+            y = find_public("nn.bias_add")(y, bias)
+        return activated(y, activation, activity_regularizer)
 
 
 @public("compat.v1.layers.conv2d_transpose")
@@ -115,8 +111,10 @@ def conv2d_transpose(
         if any(_core.is_tensor(size) for size in shape):
             shape = find_public("stack")(shape)
         y = find_public("nn.conv2d_transpose")(x, kernel, shape, steps, padding.upper())
-        y = _with_bias(y, use_bias, filters, bias_initializer, bias_regularizer, trainable)
-        return y if activation is None else activation(y)
+        if use_bias:
+            bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
+            y = find_public("nn.bias_add")(y, bias)
+        return activated(y, activation, activity_regularizer)
 
 
 @public("compat.v1.layers.max_pooling2d")
@@ -167,7 +165,12 @@ def batch_normalization(
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
-    **unused: Any,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
 ) -> Any:
     """The inputs with mean `beta` and deviation `gamma` along `axis`: by the batch in training, else by averages.
 
@@ -178,18 +181,23 @@ def batch_normalization(
     ...     len(tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS))
     2
     """
+    if renorm or virtual_batch_size is not None or adjustment is not None:
+        raise NotImplementedError("batch_normalization: renorm, virtual_batch_size and adjustment are not there")
     x = convert_to_tensor(inputs)
     axis %= x.shape.rank
     others = [i for i in range(x.shape.rank) if i != axis]
     size = [x.shape.as_list()[axis]]
     with variable_scope(name, default_name="batch_normalization", reuse=reuse):
 
-        def variable(name: str, initializer: Any, regularizer: Any, learned: bool) -> Any:
-            return get_variable(name, size, x.dtype, initializer, regularizer, learned and trainable)
+        def variable(name: str, initializer: Any, regularizer: Any, learned: bool, constraint: Any = None) -> Any:
+            learned = learned and trainable
+            return get_variable(name, size, x.dtype, initializer, regularizer, learned, constraint=constraint)
 
         zeros, ones = ZerosInitializer(), OnesInitializer()
-        gamma = variable("gamma", gamma_initializer or ones, gamma_regularizer, True) if scale else None
-        beta = variable("beta", beta_initializer or zeros, beta_regularizer, True) if center else None
+        gamma = (
+            variable("gamma", gamma_initializer or ones, gamma_regularizer, True, gamma_constraint) if scale else None
+        )
+        beta = variable("beta", beta_initializer or zeros, beta_regularizer, True, beta_constraint) if center else None
         mean = variable("moving_mean", moving_mean_initializer or zeros, None, False)
         variance = variable("moving_variance", moving_variance_initializer or ones, None, False)
         chosen = mean, variance

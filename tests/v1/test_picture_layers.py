@@ -1,6 +1,7 @@
 """Layers for pictures as functions, in a network that is trained."""
 
 import numpy as np
+import pytest
 
 import tapeflow as tf
 
@@ -47,3 +48,16 @@ def test_shapes():
         small = v1.layers.average_pooling2d(up, [2, 2], [2, 2], "same")
         session.run(v1.global_variables_initializer())
         assert session.run(small, {x: np.ones([5, 4, 4, 3])}).shape == (5, 4, 4, 2)
+
+
+def test_regularizers_of_outputs_and_what_is_not_there():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = tf.ones([1, 4, 4, 1])
+        v1.layers.conv2d(x, 2, 1, kernel_initializer=tf.ones_initializer(), activity_regularizer=tf.reduce_sum)
+        v1.layers.dense(
+            tf.ones([2, 3]), 1, kernel_initializer=tf.ones_initializer(), activity_regularizer=tf.reduce_sum
+        )
+        session.run(v1.global_variables_initializer())
+        assert session.run(v1.losses.get_regularization_losses()) == [32.0, 6.0]
+        with pytest.raises(NotImplementedError, match="renorm"):
+            v1.layers.batch_normalization(x, renorm=True)
