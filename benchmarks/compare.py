@@ -112,6 +112,16 @@ def measure(implementations: list, options) -> dict:
         return json.loads(report.read_text())
 
 
+def print_ratios(what: str, results: dict, key: str, ours: str, peers: list):
+    rows = []
+    for work, result in results.items():
+        own = result[ours].get(key)
+        rows.append([work, microseconds(own) if own else result[ours]["error"]])
+        rows[-1] += [ratio(result[peer][key] / own) if own and key in result[peer] else "-" for peer in peers]
+    title = f"{what}, and how many times longer the others need."
+    print_table(title, ["workload", LABELS[ours], *(LABELS[peer] for peer in peers)], rows)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiled", action="store_true", help="compiled modes instead of eager")
@@ -125,14 +135,10 @@ def main():
     else:
         ours, peers = "tapeflow:eager", ["tensorflow:eager", "torch:eager", "jax:compiled"]
     peers = [peer for peer in peers if peer.split(":")[0] in frameworks()]
-    rows = []
-    for work, result in measure([ours, *peers], options).items():
-        own = result[ours].get("t")
-        rows.append([work, microseconds(own) if own else result[ours]["error"]])
-        for peer in peers:
-            rows[-1].append(ratio(result[peer]["t"] / own) if own and "t" in result[peer] else "-")
-    title = f"Time of one step in {LABELS[ours]}, and how many times longer the others need."
-    print_table(title, ["workload", LABELS[ours], *(LABELS[peer] for peer in peers)], rows)
+    results = measure([ours, *peers], options)
+    print_ratios(f"Time of one step in {LABELS[ours]}", results, "t", ours, peers)
+    if options.compiled:
+        print_ratios("Time of the first call (tracing and compiling included)", results, "first", ours, peers)
 
 
 if __name__ == "__main__":
