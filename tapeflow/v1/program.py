@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from tapeflow.namespace import public
@@ -16,9 +16,14 @@ class _Flags:
     """The flags that were defined, with their values from the command line; parsed when one is first asked for."""
 
     def __init__(self) -> None:
-        self.__dict__["_parser"] = argparse.ArgumentParser(allow_abbrev=False)
         self.__dict__["_value_by_name"] = None
         self.__dict__["_needed"] = set()
+
+    @cached_property
+    def _parser(self) -> Any:
+        import argparse  # takes long to import, for the few programs that have flags
+
+        return argparse.ArgumentParser(allow_abbrev=False)
 
     def _define(self, name: str, default: Any, help_text: str | None, kind: Callable[[str], Any], **more: Any) -> None:
         self._parser.add_argument(f"--{name}", default=default, type=kind, help=help_text, **more)
@@ -54,12 +59,12 @@ FLAGS = _Flags()
 public("compat.v1.flags.FLAGS", "compat.v1.app.flags.FLAGS")(FLAGS)
 
 
-def _truth(text: str) -> bool:
+def boolean(text: str) -> bool:
     if text.lower() in ("true", "t", "1", "yes", "y"):
         return True
     if text.lower() in ("false", "f", "0", "no", "n"):
         return False
-    raise argparse.ArgumentTypeError(f"a boolean is expected; got {text!r}")
+    raise ValueError(f"a boolean is expected; got {text!r}")
 
 
 def _definer(kind_name: str, kind: Callable[[str], Any], example: str, **more: Any) -> None:
@@ -87,7 +92,7 @@ for _name, _kind, _example in (("string", str, "['a']"), ("integer", int, "[1, 2
 _definer("integer", int, "7")
 _definer("float", float, "0.5")
 for _name in ("boolean", "bool"):
-    _definer(_name, _truth, "True", nargs="?", const=True)
+    _definer(_name, boolean, "True", nargs="?", const=True)
 
 
 @public("compat.v1.flags.DEFINE_enum", "compat.v1.app.flags.DEFINE_enum")
