@@ -48,7 +48,7 @@ sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the test
 	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow >/dev/null
 	@$(CMAKE) --build build-sanitize -j $(JOBS)
 	@cd build-sanitize/tree && export PYTHONPATH="$$PWD" PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 && \
+	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 && \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" $(PYTEST) -p no:cacheprovider \
 	  && echo "make sanitize: clean" || { echo "make sanitize: FAILED (see above)"; exit 1; }
 

@@ -22,10 +22,10 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "base/instruction_set.h"
 #include "base/parallel.h"
+#include "base/small_vector.h"
 #include "kernels/gemm.h"
 
 namespace tapeflow {
@@ -72,16 +72,20 @@ int64_t grain_of(int64_t multiplications, int64_t items) {
 
 int64_t product(const std::array<int64_t, 3>& v) { return v[0] * v[1] * v[2]; }
 
+// Lists of offsets, in the call's own memory unless they are long.
+using Offsets = SmallVector<int64_t, 64>;
+
 // One dimension of the scheme above. Offsets ascend. Grid point g writes target cell target_start + g * target_step.
 struct Axis {
   int64_t points, step, source;
-  std::vector<int64_t> offset, tap;
+  SmallVector<int64_t, 8> offset, tap;
   int64_t target = 0, target_start = 0, target_step = 1;
 
   // Source cells that `count` neighbouring points reach.
   int64_t reach(int64_t count) const {
-    return offset.empty() ? 0 : (count - 1) * step + offset.back() - offset.front() + 1;
+    return offset.empty() ? 0 : (count - 1) * step + last() - offset[0] + 1;
   }
+  int64_t last() const { return offset[offset.size() - 1]; }
 };
 using Axes = std::array<Axis, 3>;
 
@@ -231,7 +235,7 @@ struct Extent {
 Extent extent_of(const Axes& axes, const Block& block) {
   Extent extent{{}, {}, true};
   for (int d = 0; d < 3; ++d) {
-    extent.low[d] = block.first[d] * axes[d].step + axes[d].offset.front();
+    extent.low[d] = block.first[d] * axes[d].step + axes[d].offset[0];
     extent.reach[d] = axes[d].reach(block.count[d]);
     extent.inside = extent.inside && extent.low[d] >= 0 && extent.low[d] + extent.reach[d] <= axes[d].source;
   }
@@ -294,14 +298,14 @@ Source<T> surround(const Axes& axes, const Block& block, const T* data, int64_t 
 
 // Offsets of the taps from the first one, in the order of the filter; `last` false leaves the innermost dimension out.
 template <class T>
-std::vector<int64_t> tap_offsets(const Axes& axes, const Source<T>& source, bool last) {
-  std::vector<int64_t> offsets;
+Offsets tap_offsets(const Axes& axes, const Source<T>& source, bool last) {
+  Offsets offsets;
   for (int64_t i : axes[0].offset)
     for (int64_t j : axes[1].offset) {
-      const int64_t row = (i - axes[0].offset.front()) * source.plane + (j - axes[1].offset.front()) * source.row;
+      const int64_t row = (i - axes[0].offset[0]) * source.plane + (j - axes[1].offset[0]) * source.row;
       if (!last) offsets.push_back(row);
       for (size_t k = 0; last && k < axes[2].offset.size(); ++k)
-        offsets.push_back(row + (axes[2].offset[k] - axes[2].offset.front()) * source.pixel);
+        offsets.push_back(row + (axes[2].offset[k] - axes[2].offset[0]) * source.pixel);
     }
   return offsets;
 }
@@ -358,7 +362,7 @@ struct FilterView {
 // zeros.
 template <class T>
 T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& filter, int64_t width) {
-  std::vector<int64_t> taps;
+  Offsets taps;
   for (int64_t i : axes[0].tap)
     for (int64_t j : axes[1].tap)
       for (int64_t k : axes[2].tap) taps.push_back((i * g.filter[1] + j) * g.filter[2] + k);
@@ -418,9 +422,9 @@ bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
   const int64_t panels = ceil_divide(filter.columns, width), depth = tap_count(axes) * filter.depth;
   const T* packed = pack_panels(axes, g, filter, width);
 
-  const std::vector<int64_t>& last = axes[2].offset;
+  const auto& last = axes[2].offset;
   const bool contiguous =
-      filter.groups == 1 && !last.empty() && last.back() - last.front() + 1 == static_cast<int64_t>(last.size());
+      filter.groups == 1 && !last.empty() && axes[2].last() - last[0] + 1 == static_cast<int64_t>(last.size());
   // The work is shared out by blocks, or by panels of a filter too large for a cache, or by both where either is few.
   const int64_t items = 4 * thread_count(), total = filter.groups * panels;
   const bool by_panels = total * depth * width * static_cast<int64_t>(sizeof(T)) > (1 << 20);
@@ -434,7 +438,7 @@ bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
     const bool reads = depth > 0;
     const Source<T> inside =
         reads ? surround(axes, block, source, channels, {1, 1, 1, channels}) : Source<T>{source, 0, 0, 0, 0};
-    std::vector<int64_t> offsets;
+    Offsets offsets;
     if (reads) offsets = tap_offsets(axes, inside, !contiguous);
     const Points<T> points = points_of(axes, block, inside, target, target_pixel);
     ConvTile<T> tile{};
@@ -616,8 +620,8 @@ Right<T> right_of(const ConvGeometry& g, const Block& block, const T* dy, int64_
 
 // Offsets between the source rows that the rows of a block's points meet.
 template <class T>
-std::vector<int64_t> row_offsets(const Axes& axes, const Block& block, const Source<T>& source) {
-  std::vector<int64_t> offsets;
+Offsets row_offsets(const Axes& axes, const Block& block, const Source<T>& source) {
+  Offsets offsets;
   for (int64_t n = 0; n < block.images; ++n)
     for (int64_t i = 0; i < block.count[0]; ++i)
       for (int64_t j = 0; j < block.count[1]; ++j)
@@ -751,8 +755,8 @@ void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy,
         const int64_t part_step = block.images * inside.image;
         const Right<T> right =
             right_of(g, block, dy, columns, width, ceil_divide(columns, kernel.lanes) * kernel.lanes - columns, pack);
-        const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
-        const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
+        const Offsets offsets = row_offsets(axes, block, inside);
+        const Offsets taps = tap_offsets(axes, inside, true);
         const T** read = scratch<const T*>(Use::read, rows_total);
         T** write = scratch<T*>(Use::write, rows_total);
         ConvTile<T> tile{};
@@ -825,7 +829,7 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
       const Block block = blocks[item];
       const Source<T> inside = taps > 0 ? surround(axes, block, source, source_channels, {repeat, 1, 1, pixel})
                                         : Source<T>{source, 0, 0, 0, 0};
-      std::vector<int64_t> offsets;
+      Offsets offsets;
       if (taps > 0) offsets = tap_offsets(axes, inside, true);
       const Points<T> points = points_of(axes, block, inside, target, channels / fold);
       T* unfolded = fold > 1 ? scratch<T>(Use::products, kernel.rows * pixel) : nullptr;
@@ -907,8 +911,8 @@ void depthwise_backward_filter(const ConvGeometry& geometry, const T* x, const T
                      [&](const Block& block, T* sums, bool accumulate, int64_t, int64_t) {
                        const Source<T> inside = surround(axes, block, x, g.in_channels, {repeat, 1, 1, pixel});
                        const Right<T> right = right_of(g, block, dy, channels, channels, pixel - channels, false);
-                       const std::vector<int64_t> offsets = row_offsets(axes, block, inside);
-                       const std::vector<int64_t> taps = tap_offsets(axes, inside, true);
+                       const Offsets offsets = row_offsets(axes, block, inside);
+                       const Offsets taps = tap_offsets(axes, inside, true);
                        std::array<const T*, ConvKernels<T>::most_rows> read;
                        std::array<T*, ConvKernels<T>::most_rows> write;
                        ConvTile<T> tile{};

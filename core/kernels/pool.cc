@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include "base/instruction_set.h"
 #include "base/parallel.h"
+#include "base/small_vector.h"
 
 namespace tapeflow {
 namespace {
@@ -55,7 +55,7 @@ struct Window {
 // many neighbours lie alike, which are those without an edge.
 template <class Body>
 void for_each_run(const PoolGeometry& g, int64_t begin, int64_t end, Body&& body) {
-  std::vector<int64_t> shared, own;
+  SmallVector<int64_t, 64> shared, own;
   auto position = [&](int64_t i, int64_t j, int64_t k) { return ((i * g.in[1] + j) * g.in[2] + k) * g.channels; };
   for (int64_t i = 0; i < g.window[0]; ++i)
     for (int64_t j = 0; j < g.window[1]; ++j)
