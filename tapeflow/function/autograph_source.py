@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 from types import FunctionType
 
 Function = ast.FunctionDef | ast.Lambda
@@ -16,15 +17,25 @@ def syntax_of(function: FunctionType) -> Function | None:
     True
     """
     try:
-        lines, first = inspect.getsourcelines(function.__code__)
+        lines = _lines_of(function)
     except (OSError, TypeError, IndexError, SyntaxError):
         return None
-    tree = _parse(lines, first, is_lambda=function.__name__ == "<lambda>")
+    tree = _parse(lines, function.__code__.co_firstlineno, is_lambda=function.__name__ == "<lambda>")
     if tree is None:
         return None
     wanted = ast.Lambda if function.__code__.co_name == "<lambda>" else ast.FunctionDef
     found = [node for node in ast.walk(tree) if isinstance(node, wanted) and _matches(node, function)]
     return found[0] if len(found) == 1 else None
+
+
+def _lines_of(function: FunctionType) -> list[str]:
+    """As `inspect.getsourcelines`, which however looks at the files of all modules when first called."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if len(lines) < code.co_firstlineno:
+        raise OSError("the source is not there")
+    return inspect.getblock(lines[code.co_firstlineno - 1 :])
 
 
 def _parse(lines: list[str], first: int, is_lambda: bool) -> ast.Module | None:
