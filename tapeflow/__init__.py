@@ -1,5 +1,6 @@
 """Tapeflow: TensorFlow 2's gradient system, made anew. `import tapeflow as tf`."""
 
+import gc
 import os
 import sys
 
@@ -23,23 +24,29 @@ _core.register_objects(
     }
 )
 
-from tapeflow import (  # noqa: E402
-    autodiff,
-    config,
-    control_flow,
-    data,
-    distribute,
-    function,
-    keras_bridge,
-    module,
-    ops,
-    random_generator,
-    tensorflow_alias,
-    testing,
-    train,
-    v1,
-    variables,
-)
+_collecting = gc.isenabled()
+gc.disable()  # importing makes many objects and no garbage
+try:
+    from tapeflow import (
+        autodiff,
+        config,
+        control_flow,
+        data,
+        distribute,
+        function,
+        keras_bridge,
+        module,
+        ops,
+        random_generator,
+        tensorflow_alias,
+        testing,
+        train,
+        v1,
+        variables,
+    )
 
-namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())
+    namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())
+finally:
+    if _collecting:
+        gc.enable()
 sys.modules["tapeflow.compat"].v2 = sys.modules["tapeflow.compat.v2"] = sys.modules[__name__]
