@@ -300,12 +300,8 @@ namespace {
 // ---- gather
 
 // Positions as int64, checked against [0, limit). Negative ones are refused, as on TensorFlow's CPU.
-std::vector<int64_t> checked_indices(const char* who, const Tensor& indices, int64_t limit) {
-  std::vector<int64_t> result(static_cast<size_t>(indices.size()));
-  visit<integers.bits>(indices.dtype(), [&](auto* p) {
-    using T = Pointee<decltype(p)>;
-    for (int64_t i = 0; i < indices.size(); ++i) result[size_t(i)] = int64_t(indices.data<T>()[i]);
-  });
+Scratch<int64_t> checked_indices(const char* who, const Tensor& indices, int64_t limit) {
+  Scratch<int64_t> result = integers_in(indices);
   for (size_t i = 0; i < result.size(); ++i)
     if (result[i] < 0 || result[i] >= limit) {
       std::string at;
@@ -319,14 +315,11 @@ std::vector<int64_t> checked_indices(const char* who, const Tensor& indices, int
   return result;
 }
 
-std::vector<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
-  std::vector<int64_t> result;
-  result.reserve(size_t(partitions.size()));
-  for (int64_t p : read_ints(partitions)) {
-    if (p < 0 || p >= count)
-      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", result.size(), "] = ", p, " is not in [0, ", count, ")");
-    result.push_back(p);
-  }
+Scratch<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
+  Scratch<int64_t> result = integers_in(partitions);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (result[i] < 0 || result[i] >= count)
+      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", i, "] = ", result[i], " is not in [0, ", count, ")");
   return result;
 }
 
@@ -421,7 +414,7 @@ const Op& gather_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           GatherPlan g = plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
-          std::vector<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+          Scratch<int64_t> index = checked_indices("gather", call.in[1], g.limit);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
@@ -463,7 +456,7 @@ const Op& gather_spread_op = define(Op{
           Shape shape = call.params.shape(0);
           Tensor x = zeros(dy.dtype(), shape);
           GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
-          std::vector<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+          Scratch<int64_t> index = checked_indices("gather", call.in[1], g.limit);
           visit<numbers.bits>(dy.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             const T* from = dy.data<T>();
@@ -506,15 +499,15 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
 }
 
 [[noreturn]] void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position, int64_t depth) {
-  Ints flat = read_ints(indices);
+  Scratch<int64_t> flat = integers_in(indices);
   std::string text;
   for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);
   fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ", x);
 }
 
 // Row numbers of the positions in x seen as [batches, rows, inner].
-std::vector<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
-  std::vector<int64_t> rows(static_cast<size_t>(n.batches * n.positions));
+Scratch<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
+  Scratch<int64_t> rows(n.batches * n.positions);
   int64_t per_batch = x.elements(int(batch_dims), int(batch_dims + n.depth));
   visit<integers.bits>(indices.dtype(), [&](auto* p) {
     const auto* flat = indices.data<Pointee<decltype(p)>>();
@@ -555,7 +548,7 @@ const Op& gather_nd_op = define(Op{
           const Tensor &x = call.in[0], &y = call.out[0];
           int64_t batch_dims = call.params.integer(0);
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
-          std::vector<int64_t> rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
+          Scratch<int64_t> rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
             copy_picked(static_cast<const T*>(x.raw()), rows.data(), int64_t(rows.size()), n.inner, y.mutable_data<T>());
           });
@@ -606,7 +599,7 @@ const Op& scatter_nd_op = define(Op{
           const Tensor &updates = call.in[1], &y = call.out[0];
           Shape shape = call.params.shape(0);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
-          std::vector<int64_t> rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
+          Scratch<int64_t> rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
           std::memset(y.mutable_raw(), 0, y.bytes());
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -641,7 +634,7 @@ void infer_tensor_scatter(Call& call) {
 template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
   const Tensor &x = call.in[0], &updates = call.in[2], &y = call.out[0];
   NdPlan n = plan_nd(call.name(), x.shape(), call.in[1].shape(), 0);
-  std::vector<int64_t> rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
+  Scratch<int64_t> rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
   auto apply = [&]<class T>(T*, auto combine) {
     const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
     T* to = y.mutable_data<T>();
@@ -747,7 +740,7 @@ const Op& dynamic_partition_op = define(Op{
           if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
           if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
             fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
-          std::vector<int64_t> number = checked_partitions(partitions, count);
+          Scratch<int64_t> number = checked_partitions(partitions, count);
           std::vector<int64_t> sizes(size_t(count), 0);
           for (int64_t p : number) ++sizes[size_t(p)];
           Shape row = x.shape().slice(partitions.rank(), x.rank());
@@ -772,7 +765,7 @@ const Op& dynamic_partition_op = define(Op{
         [](RuleContext& c) {
           if (!c.wants(0)) return;
           const Tensor& partitions = c.x(1);
-          std::vector<int64_t> number = checked_partitions(partitions, c.params.integer(0));
+          Scratch<int64_t> number = checked_partitions(partitions, c.params.integer(0));
           std::vector<int64_t> next;
           SmallVector<Tensor, 8> parts;
           int64_t rows = 0;
@@ -813,7 +806,8 @@ const Op& stitch_op = define(Op{
           if (rows.rank() < 1 || rows.dim(0) != indices.size())
             fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got ", indices.shape(), " and ", rows.shape());
           int64_t length = 0;
-          for (int64_t i : read_ints(indices)) {
+          Scratch<int64_t> place = integers_in(indices);
+          for (int64_t i : place) {
             if (i < 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: indices[...] = ", i, " is out of range");
             length = std::max(length, i + 1);
           }
@@ -821,7 +815,6 @@ const Op& stitch_op = define(Op{
           shape[0] = length;
           Tensor y = zeros(rows.dtype(), shape);
           int64_t inner = rows.shape().elements(1, rows.rank());
-          Ints place = read_ints(indices);
           by_size(rows.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(rows.raw());
             for (size_t i = 0; i < place.size(); ++i)
@@ -855,7 +848,7 @@ const Op& where_op = define(Op{
             // One row of elements after the other; the leading coordinates are worked out once per row. A place is
             // written for every element and kept for the true ones, without a jump.
             const int64_t columns = x.shape().back();
-            auto found = std::make_unique_for_overwrite<int64_t[]>(size_t(columns));
+            Scratch<int64_t> found(columns);
             int64_t lead[kMaxRank] = {};
             for (int64_t r = 0; r < x.size() / columns; ++r, from += columns) {
               int64_t here = 0;
@@ -895,7 +888,7 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
   Shape shape = v.value.shape();
   if (shape.rank() == 0) fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
   if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
-  std::vector<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
+  Scratch<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
   int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
   Shape wanted = indices.shape();
   for (int i = 1; i < shape.rank(); ++i) wanted.append(shape[i]);

@@ -35,7 +35,7 @@ struct MinFold {
 template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>;
 
 // y[ids[i]] = fold of the rows x[i]; rows with a negative number are left out. Small floats are added up as floats.
-template <class T, class Fold> void fold_rows(const Tensor& x, const Ints& ids, const Tensor& y, bool empty_is_zero) {
+template <class T, class Fold> void fold_rows(const Tensor& x, std::span<const int64_t> ids, const Tensor& y, bool empty_is_zero) {
   using C = Compute<T>;
   int64_t inner = ids.empty() ? 0 : x.size() / int64_t(ids.size());
   std::vector<C> wide;
@@ -78,7 +78,8 @@ void infer_unsorted(Call& call) {
 
 template <DTypes Set, class Fold> void unsorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
-  Ints ids = read_ints(call.in[1]);
+  Scratch<int64_t> numbers = integers_in(call.in[1]);
+  std::span<const int64_t> ids = numbers;
   for (size_t i = 0; i < ids.size(); ++i)
     if (ids[i] >= y.dim(0))
       fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ", y.dim(0), ")");
@@ -90,7 +91,8 @@ template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
   if (segment_ids.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
   if (x.rank() < 1 || x.dim(0) != segment_ids.size())
     fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ", x.shape());
-  Ints ids = read_ints(segment_ids);
+  Scratch<int64_t> numbers = integers_in(segment_ids);
+  std::span<const int64_t> ids = numbers;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0) fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
     if (i && ids[i] < ids[i - 1])
