@@ -44,6 +44,7 @@ std::unique_ptr<Plan> Planner::make(std::span<const Tensor> inputs) {
   specialise(inputs);
   if (!can_be_planned()) return nullptr;
   find_values();
+  join_chains();
   schedule();
   find_sections();
   find_lifetimes();
