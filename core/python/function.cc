@@ -18,6 +18,7 @@ struct FunctionObject {
   PyObject_HEAD
   std::shared_ptr<Graph>* graph;  // of the last call; null if only Python can call it
   PyObject* structure;            // of the result: a tensor or None in each place
+  PyObject* pack;                 // for another structure: makes the result of a list of tensors
   PyObject* counter;
   PyObject *dict, *weak_references;
 };
@@ -57,6 +58,11 @@ PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     SmallVector<Tensor, 8> in;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) in.push_back(tensor_of(PyTuple_GET_ITEM(args, i)));
     std::vector<Tensor> out = call_graph(graph, in);
+    if (Ref pack = Ref::share(o->pack)) {
+      Ref list = checked(PyList_New(Py_ssize_t(out.size())));
+      for (size_t i = 0; i < out.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), checked(wrap(std::move(out[i]))).release());
+      return PyObject_CallOneArg(pack.get(), list.get());
+    }
     if (out.size() == 1 && is_tensor(structure.get())) return wrap(std::move(out[0]));
     SmallVector<PyObject*, 8> leaves;
     flatten(structure.get(), leaves);
@@ -67,28 +73,31 @@ PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// _quicken(graph, structure, counter, only): calls with arguments like the graph's inputs need not pass Python any more. If
+// _quicken(graph, structure, counter, only, pack): calls with arguments like the graph's inputs need not pass Python any more. If
 // it is not the only graph of the function, its inputs must have known shapes: another one might fit better.
 PyObject* quicken(PyObject* self, PyObject* args) {
-  PyObject *graph, *structure, *counter;
+  PyObject *graph, *structure, *counter, *pack;
   int only;
-  if (!PyArg_ParseTuple(args, "OOO!p:_quicken", &graph, &structure, counter_type, &counter, &only)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOO!pO:_quicken", &graph, &structure, counter_type, &counter, &only, &pack)) return nullptr;
   return guarded([&]() -> PyObject* {
     FunctionObject* o = object(self);
     const auto& to = checked_graph(graph);
     SmallVector<PyObject*, 8> leaves;
     flatten(structure, leaves);
     size_t tensors = 0;
+    bool plain = true;
     for (PyObject* leaf : leaves) {
-      if (leaf != Py_None && !is_tensor(leaf)) Py_RETURN_NONE;
+      plain &= leaf == Py_None || is_tensor(leaf);
       tensors += leaf != Py_None;
     }
-    bool simple = tensors == to->outputs.size() && to->captures.empty();
+    plain &= tensors == to->outputs.size();
+    bool simple = to->captures.empty();
     for (ValueId v : to->inputs) simple &= only || to->values[v].tensor.size() >= 0;
     if (!simple) Py_RETURN_NONE;
     delete o->graph;
     o->graph = new std::shared_ptr<Graph>(to);
     Py_XSETREF(o->structure, Py_NewRef(structure));
+    Py_XSETREF(o->pack, plain ? nullptr : Py_NewRef(pack));
     Py_XSETREF(o->counter, Py_NewRef(counter));
     Py_RETURN_NONE;
   });
@@ -97,6 +106,7 @@ PyObject* quicken(PyObject* self, PyObject* args) {
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object(self)->structure);
+  Py_VISIT(object(self)->pack);
   Py_VISIT(object(self)->counter);
   Py_VISIT(object(self)->dict);
   return 0;
@@ -104,6 +114,7 @@ int function_traverse(PyObject* self, visitproc visit, void* arg) {
 int function_clear(PyObject* self) {
   delete std::exchange(object(self)->graph, nullptr);
   Py_CLEAR(object(self)->structure);
+  Py_CLEAR(object(self)->pack);
   Py_CLEAR(object(self)->counter);
   Py_CLEAR(object(self)->dict);
   return 0;

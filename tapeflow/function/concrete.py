@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tapeflow import _core
@@ -32,9 +34,16 @@ class ConcreteFunction:
 
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
-        found = iter(self.graph.call([*tensors, *self.graph.captures]))
-        values = [next(found) if leaf is True else leaf for leaf in self._leaves]
-        return nest.pack_sequence_as(self._structure, values, expand_composites=True)
+        return self.pack(self.graph.call([*tensors, *self.graph.captures]))
+
+    def pack(self, tensors: Iterable[Any]) -> Any:
+        """The result, from the flat list of what the graph gives."""
+        found = iter(tensors)
+        return self._packer(next(found) if leaf is True else leaf for leaf in self._leaves)
+
+    @functools.cached_property
+    def _packer(self) -> Callable[[Iterator[Any]], Any]:
+        return nest.packer(self._structure)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -82,7 +82,8 @@ class Function(_core.FunctionBase):
         concrete = self._concrete(call)
         if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
             only = self.input_signature is not None
-            self._traces.quick = (concrete.graph, concrete.structured_outputs, self._traces.history, only)
+            structure, pack = concrete.structured_outputs, concrete.pack
+            self._traces.quick = (concrete.graph, structure, self._traces.history, only, pack)
             self._quicken(*self._traces.quick)
         return concrete.call_flat(call.tensors)
 
