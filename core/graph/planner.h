@@ -1,8 +1,8 @@
 // How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
-// then equal nodes are merged, nodes that only show elements under another shape become aliases (planner.cc), chains of
-// some kinds become one node (planner_joins.cc), elementwise nodes are put into groups, and steps that can run at the same time
-// into sections (planner_schedule.cc), memory is given out by lifetime (planner_memory.cc), and the steps are written down
-// (planner_steps.cc).
+// parameters that are still open become inputs (planner_parameters.cc), equal nodes are merged, nodes that only show elements
+// under another shape become aliases (planner.cc), chains of some kinds become one node (planner_joins.cc), elementwise nodes
+// are put into groups, and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
+// lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
 #pragma once
 #include <map>
 #include <set>
@@ -41,6 +41,7 @@ class Planner {
 
   // ---- which values there are
   void specialise(std::span<const Tensor> inputs);
+  void read_parameters();
   static bool has_state(const Graph&);
   static bool has_only_pure_graphs(const Node&);
   bool can_be_planned();
