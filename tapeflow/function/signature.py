@@ -168,7 +168,7 @@ class _VariableKey:
 def _key_of(leaf: Any) -> Any:
     """What must be equal for two calls to share a graph: a plain value itself, an object weakly."""
     if isinstance(leaf, _PLAIN):
-        return (type(leaf), "nan" if leaf != leaf else leaf)
+        return (type(leaf), "nan" if leaf != leaf else repr(leaf) if leaf == 0 else leaf)  # -0.0 is not 0.0
     if isinstance(leaf, _core.Variable):
         return _VariableKey(leaf)
     if hasattr(type(leaf), "__tf_tracing_type__"):
