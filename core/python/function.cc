@@ -17,11 +17,12 @@ struct CounterObject {
 };
 PyTypeObject* counter_type = nullptr;
 
-// What an argument must be like: a tensor or array that fits an input of the graph, a constant, or a container of such.
+// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object, or a
+// container of such.
 struct Pattern {
-  enum class Kind : uint8_t { tensor, array, constant, list, tuple, dict } kind = Kind::constant;
+  enum class Kind : uint8_t { tensor, array, constant, object, list, tuple, dict } kind = Kind::constant;
   size_t input = 0;
-  Ref value = {};                   // the constant
+  Ref value = {};                   // the constant, or a weak reference to the object
   std::vector<Ref> keys = {};       // of a dictionary
   std::vector<Pattern> parts = {};
 };
@@ -57,10 +58,10 @@ bool is_constant(PyObject* o) {
   return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o);
 }
 
-// Finds the patterns of arguments whose tensors stand in a list, in the order of the graph's inputs.
+// Finds the patterns of arguments, which consist of `leaves`. Their tensors are in the order of the graph's inputs.
 class Description {
  public:
-  explicit Description(PyObject* tensors) : tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
+  Description(PyObject* leaves, PyObject* tensors) : leaves_(leaves), tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
 
   bool describe(PyObject* args, PyObject* kwargs, Way& way) {
     if (!describe(args, way.args)) return false;
@@ -71,6 +72,7 @@ class Description {
  private:
   bool describe(PyObject* o, Pattern& p);
   bool describe_dict(PyObject* dict, Pattern& p);
+  bool describe_object(PyObject* o, Pattern& p);
   // The input for a tensor, or the next one for an array, which stands in the list as the tensor made of it.
   bool find_input(PyObject* tensor_or_null, size_t& input) {
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -82,7 +84,7 @@ class Description {
     return false;
   }
 
-  PyObject* tensors_;
+  PyObject *leaves_, *tensors_;
   std::vector<bool> found_;
   bool positional_ = true;  // then the order is that of the list; a tensor that is given again by name cannot be told apart
 };
@@ -102,10 +104,21 @@ bool Description::describe(PyObject* o, Pattern& p) {
     return true;
   }
   if (PyDict_CheckExact(o)) return describe_dict(o, p);
-  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return false;
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return describe_object(o, p);
   p.kind = PyList_CheckExact(o) ? Pattern::Kind::list : Pattern::Kind::tuple;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     if (!describe(PySequence_Fast_GET_ITEM(o, i), p.parts.emplace_back())) return false;
+  return true;
+}
+
+// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what they
+// are like.
+bool Description::describe_object(PyObject* o, Pattern& p) {
+  PyObject* const* leaves = PySequence_Fast_ITEMS(leaves_);
+  const bool leaf = std::find(leaves, leaves + PyList_GET_SIZE(leaves_), o) != leaves + PyList_GET_SIZE(leaves_);
+  if (!leaf || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__tf_tracing_type__")) return false;
+  p.kind = Pattern::Kind::object;
+  p.value = checked(PyWeakref_NewRef(o, nullptr));
   return true;
 }
 
@@ -179,6 +192,7 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
   switch (p.kind) {
     case Pattern::Kind::tensor: return is_tensor(o) && fits_input(graph, p.input, tensor_of(o), in);
     case Pattern::Kind::array: return is_plain_array(o) && array_fits(graph, p.input, o, in);
+    case Pattern::Kind::object: return PyWeakref_GET_OBJECT(p.value.get()) == o;
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
     case Pattern::Kind::list:
@@ -252,13 +266,14 @@ PyObject* share(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// add(args, kwargs, tensors, graph, structure, pack, only): calls with arguments like these, of which the tensors are the
-// graph's inputs, need not pass Python any more. If it is not the only graph of the function, its inputs must have known
+// add(args, kwargs, leaves, tensors, graph, structure, pack, only): calls with arguments like these, of which the tensors are
+// the graph's inputs, need not pass Python any more. If it is not the only graph of the function, its inputs must have known
 // shapes: another one might fit better.
 PyObject* add_way(PyObject* self, PyObject* values) {
-  PyObject *args, *kwargs, *tensors, *graph, *structure, *pack;
+  PyObject *args, *kwargs, *leaves, *tensors, *graph, *structure, *pack;
   int only;
-  if (!PyArg_ParseTuple(values, "O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &tensors, &graph, &structure, &pack, &only))
+  if (!PyArg_ParseTuple(values, "O!O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &leaves, &PyList_Type, &tensors, &graph,
+                        &structure, &pack, &only))
     return nullptr;
   return guarded([&]() -> PyObject* {
     const auto& to = checked_graph(graph);
@@ -266,12 +281,12 @@ PyObject* add_way(PyObject* self, PyObject* values) {
     for (ValueId v : to->inputs)
       if (!only && to->values[v].tensor.size() < 0) Py_RETURN_NONE;
     Way way{to, Ref::share(structure), Ref(), {}, {}};
-    if (!Description(tensors).describe(args, kwargs, way)) Py_RETURN_NONE;
-    SmallVector<PyObject*, 8> leaves;
-    flatten(structure, leaves);
+    if (!Description(leaves, tensors).describe(args, kwargs, way)) Py_RETURN_NONE;
+    SmallVector<PyObject*, 8> results;
+    flatten(structure, results);
     size_t outputs = 0;
     bool plain = true;
-    for (PyObject* leaf : leaves) {
+    for (PyObject* leaf : results) {
       plain &= leaf == Py_None || is_tensor(leaf);
       outputs += leaf != Py_None;
     }

@@ -82,7 +82,7 @@ class Function(_core.FunctionBase):
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
         self._traces.ways.add(
-            args, kwargs, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
+            args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
             self.input_signature is not None,
         )  # fmt: skip
         return concrete.call_flat(call.tensors)

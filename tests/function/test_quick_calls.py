@@ -119,3 +119,32 @@ def test_gradients_pass():
         with tf.GradientTape() as tape:
             y = call(x * 1.0, {"by": by})
         np.testing.assert_array_equal(tape.gradient(y, x), [by, by])
+
+
+class Scale(tf.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+
+def test_variables_and_other_objects():
+    call, traces = traced(lambda x, variable, scale: x * variable * scale.by)
+    variables, scales = [tf.Variable(2.0), tf.Variable(5.0)], [Scale(1.0), Scale(3.0)]
+    for _ in range(2):
+        for variable in variables:
+            for scale in scales:
+                np.testing.assert_array_equal(call(X, variable, scale), X * variable * scale.by)
+    assert len(traces) == 4
+    variables[0].assign(7.0)
+    np.testing.assert_array_equal(call(X, variables[0], scales[0]), X * 7.0)
+
+
+def test_objects_are_let_go_and_not_mistaken():
+    call = tf.function(lambda x, scale: x * scale.by)
+    for number in range(20):
+        scale = Scale(float(number))
+        np.testing.assert_array_equal(call(X, scale), X * float(number))
+        seen = weakref.ref(scale)
+        del scale
+        gc.collect()
+        assert seen() is None
