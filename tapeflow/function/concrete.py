@@ -22,7 +22,7 @@ from tapeflow.types.tensor_spec import TensorSpec
 _numbers = itertools.count()
 
 
-class ConcreteFunction:
+class ConcreteFunction(_core.FunctionBase):
     """One traced graph of a function: what it takes, and what it gives."""
 
     def __init__(
@@ -31,6 +31,8 @@ class ConcreteFunction:
         self.graph, self.signature = graph, call
         self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
         self._structure, self._leaves, self._parameters = structure, leaves, signature
+        self._ways = _core.QuickWays()
+        self._share(self._ways, _core.CallCounter())
 
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
@@ -45,7 +47,7 @@ class ConcreteFunction:
     def _packer(self) -> Callable[[Iterator[Any]], Any]:
         return nest.packer(self._structure)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         try:
             tensors = self._by_structure(args, kwargs)
         except TypeError as error:
@@ -61,6 +63,8 @@ class ConcreteFunction:
                     f"cannot compute {self.name.decode()} as input #{number}(zero-based) was expected to be a "
                     f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor",
                 )
+        leaves = nest.flatten([args, kwargs])
+        self._ways.add(args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True)
         return self.call_flat(tensors)
 
     def _by_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
