@@ -645,7 +645,7 @@ template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
   auto apply = [&]<class T>(T*, auto combine) {
     const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
     T* to = y.mutable_data<T>();
-    std::copy(old, old + x.size(), to);
+    if (to != old) std::copy(old, old + x.size(), to);  // a plan may put y in the place of x
     for (size_t i = 0; i < rows.size(); ++i)
       for (int64_t k = 0; k < n.inner; ++k) combine(to + rows[i] * n.inner + k, from + int64_t(i) * n.inner + k);
   };

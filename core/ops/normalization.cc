@@ -105,7 +105,8 @@ Shape with_ones(const char* who, const Shape& x, const Ints& axes) {
 bool nobody_listens() { return thread_state().recorders.empty() && !thread_state().stage; }
 
 // dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
-template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx) {
+template <class T>
+void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx, const Finish* finish = nullptr) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
@@ -116,6 +117,7 @@ template <class T> void shift_and_scale(const T* x, const Table& t, const T* mea
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
         v.normalize_columns(x + at, center.get(), slope.get(), shift.get(), adds ? room.get() : dx + at, n);
         if (adds) v.accumulate(room.get(), dx + at, n);
+        if (finish) (*finish)(at, n, 1, 0);
       });
     for (int64_t r = begin; r < end; ++r) {
       T* row = adds ? room.get() : dx + r * columns;
@@ -215,18 +217,20 @@ template <class T> std::unique_ptr<T[]> factors_of(const Tensor& variance, doubl
   return result;
 }
 
-template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out) {
+template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out, const Finish* finish) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
   auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
     v.multiply.vv(factor.get(), scale.get(), factor.get(), t.columns);
-    return shift_and_scale(x, t, mean, factor.get(), offset.get(), false, y);
+    return shift_and_scale(x, t, mean, factor.get(), offset.get(), false, y, finish);
   }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
+    for (int64_t r = begin; r < end; ++r) {
       v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.get(), offset.get(), y + r * t.columns, t.columns);
+      if (finish) (*finish)(r * t.columns, t.columns, 1, 0);
+    }
   });
 }
 
@@ -361,12 +365,13 @@ const Op& normalize_op = define(Op{
           double epsilon = call.params.real(0);
           Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(), call.in[kScale].shape(), call.in[kOffset].shape());
           if (t.layout != Layout::other)
-            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0]);
+            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.finish, nullptr));
           PauseRecording paused;
           Tensor factor = reciprocal(sqrt(shifted(call.in[kVariance], epsilon)));
           Tensor y = add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
           call.out[0] = broadcast_to(y, call.out[0].shape());
         },
+    .finishes = true,
     .vjp =
         [](RuleContext& c) {
           Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));
