@@ -145,7 +145,7 @@ void defer_rule(RuleContext& c) {
     plan->flows.push_back(c.has_dy(j));
     if (c.has_dy(j)) in.push_back(c.dy(j));
   }
-  SmallVector<Tensor, 2> out = run_all(deferred_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), c.params));
+  Tensors out = run_all(deferred_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), c.params));
   size_t next = 0;
   for (int i = 0; i < c.inputs(); ++i)
     if (c.wants(i)) c.set(i, out[next++]);

@@ -115,7 +115,7 @@ SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> 
     plan->flows.push_back(bool(t));
     if (t) in.push_back(t);
   }
-  SmallVector<Tensor, 2> found = run_all(deferred_tangent_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), call.params));
+  Tensors found = run_all(deferred_tangent_op, in, Params::joined(Param(std::shared_ptr<void>(plan)), call.params));
   SmallVector<Tensor, 4> y_dot;
   size_t next = 0;
   for (const Tensor& y : call.out) y_dot.push_back(differentiable.has(y.dtype()) ? found[next++] : Tensor());

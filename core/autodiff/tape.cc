@@ -476,12 +476,6 @@ void Tape::use_up() {
   watched_.swap(watched);
 }
 
-// Copies pass a gradient that consists of a few rows on as it is: the read of a variable that is looked up in, for one.
-static bool passes_rows(const Op& op) {
-  std::string_view name = op.name;
-  return name == "Identity" || name == "Cast";
-}
-
 void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<uint8_t>& useful) {
   bool reached = false;
   for (int j = 0; j < r.outputs; ++j) reached |= bool(flow[r.first_output + ValueIndex(j)]);
@@ -501,13 +495,13 @@ void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<u
   if (!any_wanted) return;
   RuleContext context{*r.op,  r.params, r.kept_inputs(), r.kept_outputs(), {r.form(), size_t(r.inputs + r.outputs)},
                       r.dims(), {},       wanted,          {},               {}};
-  if (flow[r.first_output].indices && passes_rows(*r.op)) {
+  if (flow[r.first_output].indices && r.op->passes_rows) {  // as in the read of a variable that is looked up in
     Cotangent& from = flow[r.first_output];
     Cotangent rows{cast(from.values, context.dtype(0)), from.indices};
     if (useful[r.first_output] == kUseful) from = Cotangent();
     return accumulate(flow[input[0]], std::move(rows), context.shape(0));
   }
-  SmallVector<Tensor, 2> dy;
+  Tensors dy;
   for (int j = 0; j < r.outputs; ++j) {
     ValueIndex y = r.first_output + ValueIndex(j);
     Cotangent& c = flow[y];

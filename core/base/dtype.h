@@ -123,12 +123,44 @@ constexpr DTypes fixed_size = numbers | booleans;
 constexpr DTypes any_dtype = fixed_size | strings;
 constexpr DTypes differentiable = floating | complexes;
 
+struct DTypeFacts {
+  const char* name;         // "float32", "bool"
+  const char* legacy_name;  // "float", "double", "half": as in TensorFlow's messages
+  uint8_t bytes;            // of an element
+};
 // By number; among the gaps are TensorFlow's quantized types.
-constexpr uint8_t kElementBytes[kDTypeLimit] = {0, 4, 8, 4, 1, 2, 1, sizeof(std::string), 8, 8, 1, 1, 1, 4, 2, 2, 2, 2, 16, 2, 8, 8, 4, 8};
-constexpr size_t size_of(DType d) { return kElementBytes[int(d)]; }
-const char* name_of(DType);         // "float32", "bool"
-const char* legacy_name_of(DType);  // "float", "double", "half": the names in TensorFlow's messages
-DType real_dtype(DType);            // complex64 -> float32, others unchanged
+constexpr DTypeFacts kDTypes[kDTypeLimit] = {
+    {"invalid", "invalid", 0},
+    {"float32", "float", 4},
+    {"float64", "double", 8},
+    {"int32", "int32", 4},
+    {"uint8", "uint8", 1},
+    {"int16", "int16", 2},
+    {"int8", "int8", 1},
+    {"string", "string", sizeof(std::string)},
+    {"complex64", "complex64", 8},
+    {"int64", "int64", 8},
+    {"bool", "bool", 1},
+    {"qint8", "qint8", 1},
+    {"quint8", "quint8", 1},
+    {"qint32", "qint32", 4},
+    {"bfloat16", "bfloat16", 2},
+    {"qint16", "qint16", 2},
+    {"quint16", "quint16", 2},
+    {"uint16", "uint16", 2},
+    {"complex128", "complex128", 16},
+    {"float16", "half", 2},
+    {"resource", "resource", 8},
+    {"variant", "variant", 8},
+    {"uint32", "uint32", 4},
+    {"uint64", "uint64", 8},
+};
+constexpr size_t size_of(DType d) { return kDTypes[int(d)].bytes; }
+constexpr const char* name_of(DType d) { return kDTypes[int(d)].name; }
+constexpr const char* legacy_name_of(DType d) { return kDTypes[int(d)].legacy_name; }
+constexpr DType real_dtype(DType d) {  // complex64 -> float32, others unchanged
+  return d == DType::complex64 ? DType::float32 : d == DType::complex128 ? DType::float64 : d;
+}
 
 // Calls body(T{}) with the element type of `dtype`, restricted at compile time to `Set`; false if it is not in the set.
 template <uint32_t Set, class Body> bool visit(DType dtype, Body&& body) {

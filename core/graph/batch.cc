@@ -59,7 +59,7 @@ const Op& advance_rows_op = define_inner(Op{
           Tensor state = call.in[0];
           for (int64_t row = 0; row < call.params.integer(0); ++row) {
             Tensor in[] = {state, call.in[1]};
-            SmallVector<Tensor, 2> out = run_all(advance_op(), in);
+            Tensors out = run_all(advance_op(), in);
             keys.push_back(out[0]);
             counters.push_back(out[1]);
             state = out[2];
@@ -213,7 +213,7 @@ class BatchedRun {
       // An input stands for it; what kind of argument it is stays.
       own.mutable_at(p) = given.kind == Param::Kind::tensor ? Param(int64_t(given.argument_kind())) : given;
     }
-    SmallVector<Tensor, 2> out = run_by_row(std::move(plan), in, own);
+    Tensors out = run_by_row(std::move(plan), in, own);
     for (size_t j = 0; j < out.size(); ++j) give(node, used[j], out[j], true);
   }
 
@@ -227,7 +227,7 @@ class BatchedRun {
   }
 
   void draw(const Node& node, std::span<const Tensor> in) {
-    SmallVector<Tensor, 2> out = run_all(advance_rows_op, in, {Param(rows_)});
+    Tensors out = run_all(advance_rows_op, in, {Param(rows_)});
     for (size_t k = 0; k < 3; ++k) give(node, k, out[k], k < 2);
   }
 

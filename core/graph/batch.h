@@ -23,7 +23,7 @@ std::vector<Tensor> rows_of(const BatchedValues&, int64_t rows);
 
 // The same as one operation, which counts the rows when it runs. Inputs that are `sliced` have the rows in front, or 1, if they are
 // the same for all. The graph may not draw random numbers or have effects.
-SmallVector<Tensor, 2> call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
+Tensors call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
 
 // If a call is one of the operations here that waited for shapes, and they are known now, puts the operations for all rows in its
 // place: sets call.out. False otherwise.

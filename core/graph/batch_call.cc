@@ -86,7 +86,7 @@ bool expand_rows(Call& call) {
   return true;
 }
 
-SmallVector<Tensor, 2> call_batched(std::shared_ptr<Graph> graph, std::span<const Tensor> in, std::span<const bool> sliced) {
+Tensors call_batched(std::shared_ptr<Graph> graph, std::span<const Tensor> in, std::span<const bool> sliced) {
   auto plan = std::make_shared<CallPlan>();
   plan->graph = std::move(graph);
   for (bool yes : sliced) plan->sliced.push_back(yes);

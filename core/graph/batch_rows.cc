@@ -43,15 +43,15 @@ template <class At> Params params_with(const RowPlan& plan, const Params& own, A
 
 // Once for every row; the results stacked.
 std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows) {
-  std::vector<SmallVector<Tensor, 2>> parts;
-  for (size_t i = 0; i < in.size(); ++i) parts.push_back(plan.batched[i] ? unstack(in[i], 0) : SmallVector<Tensor, 2>());
+  std::vector<Tensors> parts;
+  for (size_t i = 0; i < in.size(); ++i) parts.push_back(plan.batched[i] ? unstack(in[i], 0) : Tensors());
   auto part = [&](size_t i, int64_t row) -> const Tensor& { return plan.batched[i] ? parts[i][size_t(row)] : in[i]; };
   std::vector<SmallVector<Tensor, 8>> results(plan.specs.size());
   for (int64_t row = 0; row < rows; ++row) {
     SmallVector<Tensor, 4> one;
     for (size_t i = 0; i < plan.inputs; ++i) one.push_back(part(i, row));
     Params params = params_with(plan, own, [&](size_t k) { return part(plan.inputs + k, row); });
-    SmallVector<Tensor, 2> out = run_all(*plan.op, one, params);
+    Tensors out = run_all(*plan.op, one, params);
     for (size_t j = 0; j < results.size(); ++j) {
       const Tensor& t = out[plan.used[j]];
       if (!results[j].empty() && !(results[j][0].shape() == t.shape())) fail_unequal(*plan.op, results[j][0].shape(), t.shape());
@@ -210,7 +210,7 @@ bool expand_row_plan(Call& call) {
   return true;
 }
 
-SmallVector<Tensor, 2> run_by_row(std::shared_ptr<RowPlan> plan, std::span<const Tensor> in, const Params& own) {
+Tensors run_by_row(std::shared_ptr<RowPlan> plan, std::span<const Tensor> in, const Params& own) {
   bool kept = plan->op->effect || std::string_view(plan->op->name) == "Composition";  // what calls Python is not planned
   const Op& form = kept ? batched_effect_op : is_custom_gradient(*plan->op) ? batched_custom_op : batched_op;
   Params params = Params::joined(Param(std::static_pointer_cast<void>(std::move(plan))), own);

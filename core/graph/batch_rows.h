@@ -18,7 +18,7 @@ struct RowPlan {
 };
 
 // The outputs that are used, for all rows.
-SmallVector<Tensor, 2> run_by_row(std::shared_ptr<RowPlan>, std::span<const Tensor> in, const Params& own);
+Tensors run_by_row(std::shared_ptr<RowPlan>, std::span<const Tensor> in, const Params& own);
 
 // If a call is Batched, and has a rule that can be applied now, applies it: sets call.out.
 bool expand_row_plan(Call&);

@@ -11,7 +11,7 @@ struct BatchCall {
   std::span<const Tensor> in;  // batched ones have the rows in front
   std::span<const bool> batched;
   int64_t rows;
-  SmallVector<Tensor, 2> out = {};
+  Tensors out = {};
   bool same_for_all = false;   // the outputs do not depend on the row, and have no rows in front
 
   const Shape row_shape(size_t i) const { return batched[i] ? in[i].shape().slice(1, in[i].rank()) : in[i].shape(); }

@@ -208,7 +208,7 @@ const Op& while_op = define_inner(Op{
     .rule_needs_values = true,
 });
 
-SmallVector<Tensor, 2> add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 8> in) {
+Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 8> in) {
   std::vector<VariableBody*> variables;
   for (const auto& graph : control->graphs)
     for (VariableBody* v : variables_read(*graph))
@@ -240,7 +240,7 @@ Params remembering(const Params& params, std::span<const Tensor> inputs) {
   return any ? Params{params[0], Param(asked)} : params;
 }
 
-SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs) {
+Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs) {
   auto control = std::make_shared<Control>();
   control->graphs.assign(branches.begin(), branches.end());
   SmallVector<Tensor, 8> in;
@@ -249,7 +249,7 @@ SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared
   return add(case_op, std::move(control), std::move(in));
 }
 
-SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
+Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
                                  int64_t loop_variables, int64_t limit) {
   auto control = std::make_shared<Control>();
   control->graphs = {condition, body};

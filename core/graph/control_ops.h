@@ -6,11 +6,11 @@
 namespace tapeflow {
 
 // Runs the branch with the given number (true is 1); the last one if there is none with it.
-SmallVector<Tensor, 2> add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
+Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
 
 // Runs `body` on the first `loop_variables` inputs while `condition` holds, at most `limit` times (negative: no limit).
 // The inputs after them are the same in every round.
-SmallVector<Tensor, 2> add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
+Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
                                  int64_t loop_variables, int64_t limit);
 
 // Whether an operation holds graphs, and which.

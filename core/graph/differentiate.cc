@@ -336,7 +336,7 @@ std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<co
     plan = std::make_shared<CallPlan>();
     plan->graph = graph;
   }
-  SmallVector<Tensor, 2> out = run_all(asked_again ? repeated_call_op : call_op, in, {Param(std::static_pointer_cast<void>(plan))});
+  Tensors out = run_all(asked_again ? repeated_call_op : call_op, in, {Param(std::static_pointer_cast<void>(plan))});
   return {out.begin(), out.begin() + std::ptrdiff_t(graph->outputs.size())};
 }
 

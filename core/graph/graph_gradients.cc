@@ -61,7 +61,7 @@ class Walk {
   void run_rule(size_t i, const Op& op, Params params, std::span<const ValueId> inputs, ValueId first, uint32_t outputs,
                 std::span<const bool> wanted) {
     SmallVector<Tensor, 4> x, dy;
-    SmallVector<Tensor, 2> y;
+    Tensors y;
     for (ValueId v : inputs) x.push_back(value(v));
     for (uint32_t k = 0; k < outputs; ++k) {
       y.push_back(value(first + k));

@@ -226,7 +226,7 @@ std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
   SmallVector<Tensor, 8> in{request.like};
   for (const Tensor& t : graph.captures) in.push_back(t);
   auto plan = std::make_shared<RowsPlan>(walk.graph, request.by_example, request.chunk);
-  SmallVector<Tensor, 2> out = run_all(rows_op, in, {Param(std::static_pointer_cast<void>(plan))});
+  Tensors out = run_all(rows_op, in, {Param(std::static_pointer_cast<void>(plan))});
   return spread_over(walk.reached, {out.begin(), out.end()});
 }
 

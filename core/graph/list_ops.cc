@@ -42,7 +42,7 @@ void check_write(int64_t index, int64_t length, bool growing) {
 }
 
 Tensor with_string(const Tensor& list, int64_t index, const Tensor& value, int64_t length) {
-  SmallVector<Tensor, 2> rows = unstack(list, 0);
+  Tensors rows = unstack(list, 0);
   rows.resize(size_t(length));
   for (int64_t i = list.dim(0); i < length; ++i) rows[size_t(i)] = zeros_like(value);
   rows[size_t(index)] = value;

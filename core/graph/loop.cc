@@ -59,11 +59,12 @@ struct DifferentiateRound {
 };
 
 constexpr int kMostChanges = 4;
-std::vector<Tensor> run_without_plan(const Graph& graph, std::span<const Tensor> arguments) {
+void run_round(const Graph& graph, std::span<const Tensor> arguments, bool planned, std::vector<Tensor>& outputs) {
+  if (planned) return run_graph(graph, arguments, outputs);
   EnterStage nowhere(nullptr);
   PauseRecording unheard;
   if (NumericsCheck::current()) NumericsCheck::listen_again();
-  return interpret(graph, arguments);
+  outputs = interpret(graph, arguments);
 }
 
 const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[graph.inputs[i]].tensor.shape(); }
@@ -136,10 +137,9 @@ std::vector<uint8_t> Loop::spread(const Sources& sources) const {
   return followed;
 }
 
-std::vector<Tensor> Loop::arguments(const Trimmed& part, std::span<const Tensor> state, const Lists& lists) const {
-  std::vector<Tensor> result;
-  for (int i : part.inputs) result.push_back(size_t(i) < variables_ && lists.at[size_t(i)] ? lists.at[size_t(i)]->list() : state[size_t(i)]);
-  return result;
+void Loop::find_arguments(const Trimmed& part, std::span<const Tensor> state, const Lists& lists, std::vector<Tensor>& arguments) const {
+  arguments.clear();
+  for (int i : part.inputs) arguments.push_back(size_t(i) < variables_ && lists.at[size_t(i)] ? lists.at[size_t(i)]->list() : state[size_t(i)]);
 }
 
 std::shared_ptr<Halves> Loop::halves_for(const Sources& sources, std::span<const Tensor> arguments) const {
@@ -210,20 +210,18 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
   std::vector<size_t> unreached;
   // A plan is made for certain shapes: it does not pay if they go on changing.
   int changes = lists_grow_ ? kMostChanges : 0;
-  auto run_one = [&](const Graph& graph, std::span<const Tensor> arguments) {
-    return changes < kMostChanges ? run_graph(graph, arguments) : run_without_plan(graph, arguments);
-  };
+  std::vector<Tensor> given, out;
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
-    if (!is_true(run_one(*holds_.graph, arguments(holds_, state, lists))[0])) break;
-    std::vector<Tensor> out;
-    {
-      std::vector<Tensor> given = arguments(round_, state, lists);
-      if (history && !history->halves) {
-        history->halves = halves_for(history->sources, given);
-        unreached = unreached_variables(*history->halves);
-      }
-      out = run_one(history ? *history->halves->forward : *round_.graph, given);
+    find_arguments(holds_, state, lists, given);
+    run_round(*holds_.graph, given, changes < kMostChanges, out);
+    if (!is_true(out[0])) break;
+    find_arguments(round_, state, lists, given);
+    if (history && !history->halves) {
+      history->halves = halves_for(history->sources, given);
+      unreached = unreached_variables(*history->halves);
     }
+    run_round(history ? *history->halves->forward : *round_.graph, given, changes < kMostChanges, out);
+    given.clear();
     if (history) {
       const Halves& halves = *history->halves;
       ++history->rounds;
@@ -268,18 +266,18 @@ class Loop::Walk {
   }
 
   void go_back(int64_t round) {
-    std::vector<Tensor> arguments;
+    arguments_.clear();
     size_t residuals = halves_.residual_inputs.size();
     for (size_t r = 0; r < residuals; ++r) {
       const Tensor& kept = history_.residuals[size_t(round) * residuals + r];
-      arguments.push_back(kept ? kept : in_[size_t(loop_.round_.inputs[size_t(halves_.residual_inputs[r])])]);
+      arguments_.push_back(kept ? kept : in_[size_t(loop_.round_.inputs[size_t(halves_.residual_inputs[r])])]);
     }
-    std::vector<Tensor> rows = take_rows(round);
-    for (int output : halves_.flowing) arguments.push_back(rows[size_t(output)] ? rows[size_t(output)] : cotangent(size_t(output), round));
-    std::vector<Tensor> dx = history_.shapes_change ? run_without_plan(*halves_.backward, arguments) : run_graph(*halves_.backward, arguments);
-    std::fill(flow_.begin(), flow_.end(), Tensor());
+    take_rows(round);
+    for (int output : halves_.flowing) arguments_.push_back(rows_[size_t(output)] ? rows_[size_t(output)] : cotangent(size_t(output), round));
+    run_round(*halves_.backward, arguments_, !history_.shapes_change, dx_);
+    std::ranges::fill(flow_, Tensor());
     for (size_t q = 0, next = 0; q < halves_.reached.size(); ++q, ++next) {
-      Tensor values = std::move(dx[next]), indices = halves_.by_rows[q] ? std::move(dx[++next]) : Tensor();
+      Tensor values = std::move(dx_[next]), indices = halves_.by_rows[q] ? std::move(dx_[++next]) : Tensor();
       pass(size_t(halves_.reached[q]), std::move(values), std::move(indices));
     }
   }
@@ -295,16 +293,14 @@ class Loop::Walk {
   }
 
  private:
-  // Per output of the graph of a round: the cotangent of a row that the round wrote.
-  std::vector<Tensor> take_rows(int64_t round) {
-    std::vector<Tensor> rows(halves_.outputs);
+  void take_rows(int64_t round) {
+    rows_.assign(halves_.outputs, Tensor());
     size_t at = size_t(round + 1) * writes_;
     for (size_t k = loop_.variables_; k-- > 0;)
       for (size_t w = loop_.writes_[k].size(); w-- > 0;) {
         --at;
-        if (lists_[k]) rows[loop_.first_output_[k] + 2 * w + 1] = lists_[k]->take(history_.positions[at]);
+        if (lists_[k]) rows_[loop_.first_output_[k] + 2 * w + 1] = lists_[k]->take(history_.positions[at]);
       }
-    return rows;
   }
 
   Tensor cotangent(size_t output, int64_t round) {
@@ -329,7 +325,7 @@ class Loop::Walk {
     } else {
       // All rows of a list that was shorter then are its first rows now.
       Ints places = indices ? read_ints(indices) : Ints();
-      SmallVector<Tensor, 2> rows = unstack(values, 0);
+      Tensors rows = unstack(values, 0);
       for (size_t r = 0; r < rows.size(); ++r) {
         int64_t place = indices ? places[r] : int64_t(r);
         lists_[i]->write(place, add(lists_[i]->take(place), rows[r]), false);
@@ -350,6 +346,8 @@ class Loop::Walk {
   std::vector<Tensor> flow_;                     // per loop variable that is no list of its own
   std::vector<std::optional<RowBuffer>> lists_;  // per loop variable
   std::vector<Sum> sums_, variable_sums_;
+  std::vector<Tensor> arguments_, dx_;           // of the graph of a round
+  std::vector<Tensor> rows_;                     // per output of that graph: the cotangent of a row that the round wrote
   std::vector<size_t> unreached_;
   size_t writes_ = 0;                            // in a round
 };

@@ -45,7 +45,7 @@ class Loop {
   class Walk;
   void find_writes();
   std::vector<uint8_t> spread(const Sources&) const;
-  std::vector<Tensor> arguments(const Trimmed&, std::span<const Tensor> state, const Lists&) const;
+  void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, std::vector<Tensor>& arguments) const;
   std::shared_ptr<Halves> halves_for(const Sources&, std::span<const Tensor> arguments) const;
   std::vector<size_t> unreached_variables(const Halves&) const;
   bool differentiable_variable(size_t k) const { return differentiable.has(body_->values[body_->inputs[k]].tensor.dtype()); }

@@ -44,7 +44,7 @@ class Plan {
   struct Made {
     std::vector<TensorBody*> bodies;
     std::vector<Alias> aliases;
-    SmallVector<Tensor, 2> held;
+    Tensors held;
   };
   // What a kernel in a part of a section reads, but the part does not compute. Counts of holders belong to one thread, so
   // each part has a body of its own for it, and a buffer that only shows the memory.

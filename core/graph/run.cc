@@ -50,25 +50,31 @@ std::vector<NodesAtOnce> sections_of(const Graph& graph) {
   return plan ? plan->sections() : std::vector<NodesAtOnce>();
 }
 
-std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {
+void run_graph(const Graph& graph, std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
   EnterStage nowhere(nullptr);
   PauseRecording unheard;
+  outputs.clear();
   if (NumericsCheck::current()) {  // it must hear of every node
     NumericsCheck::listen_again();
-    return interpret(graph, inputs);
+    outputs = interpret(graph, inputs);
+    return;
   }
-  Plan* plan = plan_for(graph, inputs);
-  std::vector<Tensor> outputs;
-  if (plan) {
+  if (Plan* plan = plan_for(graph, inputs)) {
     bool& in_kernel = thread_state().in_kernel;
     struct Inside {
       bool &flag, before;
       ~Inside() { flag = before; }
     } inside{in_kernel, in_kernel};
     in_kernel = true;
-    if (plan->run(inputs, outputs)) return outputs;
+    if (plan->run(inputs, outputs)) return;
   }
-  return interpret(graph, inputs);
+  outputs = interpret(graph, inputs);
+}
+
+std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {
+  std::vector<Tensor> outputs;
+  run_graph(graph, inputs, outputs);
+  return outputs;
 }
 
 }  // namespace tapeflow

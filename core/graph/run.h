@@ -5,6 +5,7 @@
 namespace tapeflow {
 
 std::vector<Tensor> run_graph(const Graph&, std::span<const Tensor> inputs);
+void run_graph(const Graph&, std::span<const Tensor> inputs, std::vector<Tensor>& outputs);  // into a list whose memory is used again
 
 // A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second one
 // may follow the first.

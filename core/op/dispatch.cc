@@ -128,7 +128,7 @@ Tensor run(const Op& op, std::span<const Tensor> in, const Params& params) {
   return std::move(call.out[0]);
 }
 
-SmallVector<Tensor, 2> run_all(const Op& op, std::span<const Tensor> in, const Params& params) {
+Tensors run_all(const Op& op, std::span<const Tensor> in, const Params& params) {
   Call call(op, in, params);
   dispatch(call);
   return std::move(call.out);

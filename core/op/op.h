@@ -21,7 +21,7 @@ struct Call {
   std::span<const Tensor> in;
   const Params& params;
   SmallVector<Spec, 1> specs;   // set by the shape rule
-  SmallVector<Tensor, 2> out;   // allocated by the door, or set by a kernel that makes its own
+  Tensors out;                  // allocated by the door, or set by a kernel that makes its own
   const Finish* finish = nullptr;  // for output 0; a kernel that calls it sets it to null
 
   Call(const Op& o, std::span<const Tensor> i, const Params& p) : op(o), in(i), params(p) {}
@@ -75,6 +75,7 @@ struct Op {
   bool stateful = false;               // random numbers, variables: never folded or merged
   bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
   bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there
+  bool passes_rows = false;            // a copy: a gradient that consists of a few rows goes on as it is
   bool rule_of_its_own = false;        // its rule is a program (tf.custom_gradient) that is traced, whatever is known
   std::vector<const char*> names = {}; // public paths, "math.sin"
   const char* doc = "";
@@ -200,6 +201,6 @@ Tensor run(const Op&, std::span<const Tensor> in, const Params& = Params());
 inline Tensor run(const Op& op, std::initializer_list<Tensor> in, const Params& params = Params()) {
   return run(op, std::span<const Tensor>(in.begin(), in.size()), params);
 }
-SmallVector<Tensor, 2> run_all(const Op&, std::span<const Tensor> in, const Params& = Params());
+Tensors run_all(const Op&, std::span<const Tensor> in, const Params& = Params());
 
 }  // namespace tapeflow

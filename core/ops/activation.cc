@@ -266,7 +266,7 @@ template <class Body> void in_wide_floats(Call& call, Body body) {
   if (d == DType::float64) return body(static_cast<double*>(nullptr), call.in, call.out);
   PauseRecording paused;
   SmallVector<Tensor, 4> in;
-  SmallVector<Tensor, 2> out;
+  Tensors out;
   for (const Tensor& t : call.in) in.push_back(small_floating.has(t.dtype()) ? cast(t, DType::float32) : t);
   for (const Tensor& t : call.out) out.push_back(Tensor::allocate(DType::float32, t.shape()));
   body(static_cast<float*>(nullptr), std::span<const Tensor>(in), out);
@@ -283,7 +283,7 @@ const Op& softmax_op = define(Op{
     .infer = infer_rows,
     .kernel =
         [](Call& call) {
-          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             Rows rows = rows_of(in[0]);
             auto kernel = vector_kernels<T>().softmax_row;
             for_rows(rows, [&](int64_t r) {
@@ -304,7 +304,7 @@ const Op& softmax_grad_op = define(Op{
     .infer = infer_rows,
     .kernel =
         [](Call& call) {
-          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             Rows rows = rows_of(in[0]);
             const VectorKernels<T>& v = vector_kernels<T>();
             for_rows(rows, [&](int64_t r) {
@@ -334,7 +334,7 @@ const Op& log_softmax_op = define(Op{
     .infer = infer_rows,
     .kernel =
         [](Call& call) {
-          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             Rows rows = rows_of(in[0]);
             auto kernel = vector_kernels<T>().log_softmax_row;
             for_rows(rows, [&](int64_t r) {
@@ -373,14 +373,13 @@ const Op& sparse_cross_entropy_op = define(Op{
         },
     .kernel =
         [](Call& call) {
-          Ints labels;
           Rows rows = rows_of(call.in[0]);
-          labels = read_ints(call.in[1]);
+          Scratch<int64_t> labels = integers_in(call.in[1]);
           for (int64_t label : labels)
             if (label < 0 || label >= rows.length)
               fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: Received a label value of ", label,
                    " which is outside the valid range of [0, ", rows.length, ").");
-          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             auto kernel = vector_kernels<T>().sparse_cross_entropy_row;
             for_rows(rows, [&](int64_t r) {
               out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, labels[size_t(r)],
@@ -411,7 +410,7 @@ const Op& cross_entropy_op = define(Op{
         [](Call& call) {
           Rows rows = rows_of(call.in[0]);
           if (rows.length == 0 && call.out[0].size()) std::memset(call.out[0].mutable_raw(), 0, call.out[0].bytes());
-          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, SmallVector<Tensor, 2>& out) {
+          in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             auto kernel = vector_kernels<T>().cross_entropy_row;
             for_rows(rows, [&](int64_t r) {
               out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, in[1].data<T>() + r * rows.length,

@@ -67,6 +67,7 @@ const Op& cast_op = define(Op{
           if (differentiable.has(c.dtype(0))) c.set(0, cast(c.dy(), c.dtype(0)));
         },
     .jvp = [](RuleContext& c) { c.set(0, cast(c.x_dot(0), c.y().dtype())); },
+    .passes_rows = true,
 });
 
 }  // namespace

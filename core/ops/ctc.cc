@@ -184,7 +184,7 @@ const Op& ctc_beam_search_op = define(Op{
           for (std::vector<ctc::Path>& paths : found)
             for (ctc::Path& path : paths)
               if (merge) path.labels.erase(std::unique(path.labels.begin(), path.labels.end()), path.labels.end());
-          SmallVector<Tensor, 2> indices, values, shapes;
+          Tensors indices, values, shapes;
           Tensor probabilities = Tensor::allocate(inputs.dtype(), {batch, top});
           for (int64_t k = 0; k < top; ++k) {
             int64_t count = 0, longest = 0;

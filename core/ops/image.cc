@@ -16,14 +16,14 @@ constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 
 struct Resampling {
   ResampleGeometry geometry;
-  Ints starts;
+  Scratch<int64_t> starts;
 };
 // Checks that weights [out, span] and starts [out] fit an axis of length `in`.
 Resampling resampling_of(const Shape& x, int axis, int64_t in, const Tensor& weights, const Tensor& starts) {
   constexpr const char* who = "image.resize";
   if (weights.rank() != 2 || weights.dim(1) < 1 || !(starts.shape() == Shape{weights.dim(0)}))
     fail(ErrorKind::invalid_argument, who, ": weights must be [out, span] and starts [out]; got ", weights.shape(), " and ", starts.shape());
-  Resampling r{{x.elements(0, axis), in, weights.dim(0), x.elements(axis + 1, x.rank()), weights.dim(1)}, read_ints(starts)};
+  Resampling r{{x.elements(0, axis), in, weights.dim(0), x.elements(axis + 1, x.rank()), weights.dim(1)}, integers_in(starts)};
   for (int64_t start : r.starts)
     if (start < 0 || start + r.geometry.span > in)
       fail(ErrorKind::invalid_argument, who, ": a window of ", r.geometry.span, " from ", start, " leaves the axis of length ", in);

@@ -315,14 +315,11 @@ Positions checked_indices(const char* who, const Tensor& indices, int64_t limit)
   return result;
 }
 
-std::vector<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
-  std::vector<int64_t> result;
-  result.reserve(size_t(partitions.size()));
-  for (int64_t p : read_ints(partitions)) {
-    if (p < 0 || p >= count)
-      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", result.size(), "] = ", p, " is not in [0, ", count, ")");
-    result.push_back(p);
-  }
+Scratch<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
+  Scratch<int64_t> result = integers_in(partitions);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (result[i] < 0 || result[i] >= count)
+      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", i, "] = ", result[i], " is not in [0, ", count, ")");
   return result;
 }
 
@@ -506,7 +503,7 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
 }
 
 [[noreturn]] void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position, int64_t depth) {
-  Ints flat = read_ints(indices);
+  Scratch<int64_t> flat = integers_in(indices);
   std::string text;
   for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);
   fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ", x);
@@ -519,8 +516,7 @@ Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const 
     if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0) fail_position(who, x, indices, outside, n.depth);
     return rows;
   }
-  Tensor rows = Tensor::allocate(DType::int64, {n.batches * n.positions});
-  int64_t* to = rows.mutable_data<int64_t>();
+  Scratch<int64_t> rows(n.batches * n.positions);
   int64_t per_batch = x.elements(int(batch_dims), int(batch_dims + n.depth));
   visit<integers.bits>(indices.dtype(), [&](auto* p) {
     const auto* flat = indices.data<Pointee<decltype(p)>>();
@@ -532,10 +528,10 @@ Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const 
           if (at < 0 || at >= limit) fail_position(who, x, indices, i, n.depth);
           row = row * limit + at;
         }
-        to[i] = b * per_batch + row;
+        rows[size_t(i)] = b * per_batch + row;
       }
   });
-  return Positions(rows);
+  return Positions(std::move(rows));
 }
 
 const Op& gather_nd_op = define(Op{
@@ -753,7 +749,7 @@ const Op& dynamic_partition_op = define(Op{
           if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
           if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
             fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
-          std::vector<int64_t> number = checked_partitions(partitions, count);
+          Scratch<int64_t> number = checked_partitions(partitions, count);
           std::vector<int64_t> sizes(size_t(count), 0);
           for (int64_t p : number) ++sizes[size_t(p)];
           Shape row = x.shape().slice(partitions.rank(), x.rank());
@@ -778,7 +774,7 @@ const Op& dynamic_partition_op = define(Op{
         [](RuleContext& c) {
           if (!c.wants(0)) return;
           const Tensor& partitions = c.x(1);
-          std::vector<int64_t> number = checked_partitions(partitions, c.params.integer(0));
+          Scratch<int64_t> number = checked_partitions(partitions, c.params.integer(0));
           std::vector<int64_t> next;
           SmallVector<Tensor, 8> parts;
           int64_t rows = 0;
@@ -819,7 +815,8 @@ const Op& stitch_op = define(Op{
           if (rows.rank() < 1 || rows.dim(0) != indices.size())
             fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got ", indices.shape(), " and ", rows.shape());
           int64_t length = 0;
-          for (int64_t i : read_ints(indices)) {
+          Scratch<int64_t> place = integers_in(indices);
+          for (int64_t i : place) {
             if (i < 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: indices[...] = ", i, " is out of range");
             length = std::max(length, i + 1);
           }
@@ -827,7 +824,6 @@ const Op& stitch_op = define(Op{
           shape[0] = length;
           Tensor y = zeros(rows.dtype(), shape);
           int64_t inner = rows.shape().elements(1, rows.rank());
-          Ints place = read_ints(indices);
           by_size(rows.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(rows.raw());
             for (size_t i = 0; i < place.size(); ++i)
@@ -861,7 +857,7 @@ const Op& where_op = define(Op{
             // One row of elements after the other; the leading coordinates are worked out once per row. A place is
             // written for every element and kept for the true ones, without a jump.
             const int64_t columns = x.shape().back();
-            auto found = std::make_unique_for_overwrite<int64_t[]>(size_t(columns));
+            Scratch<int64_t> found(columns);
             int64_t lead[kMaxRank] = {};
             for (int64_t r = 0; r < x.size() / columns; ++r, from += columns) {
               int64_t here = 0;

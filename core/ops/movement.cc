@@ -53,6 +53,7 @@ const Op& identity_op = define(Op{
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .passes_rows = true,
     .names = {"identity"},
     .doc = "A tensor with the same elements.\n\n>>> tf.identity([1., 2.])\n[1., 2.]",
     .family = "movement",
@@ -1022,10 +1023,10 @@ Tensor transpose(const Tensor& x, Ints permutation) { return run(transpose_op, {
 Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : run(broadcast_to_op, {x}, {Param(shape)}); }
 Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_op, parts, {Param(axis)}); }
 Tensor stack(std::span<const Tensor> parts, int64_t axis) { return run(pack_op, parts, {Param(axis)}); }
-SmallVector<Tensor, 2> split(const Tensor& x, const Ints& sizes, int64_t axis) {
+Tensors split(const Tensor& x, const Ints& sizes, int64_t axis) {
   return run_all(split_op, std::span(&x, 1), {Param(sizes), Param(axis)});
 }
-SmallVector<Tensor, 2> unstack(const Tensor& x, int64_t axis) {
+Tensors unstack(const Tensor& x, int64_t axis) {
   return run_all(unpack_op, std::span(&x, 1), {Param(int64_t(-1)), Param(axis)});
 }
 Tensor pad(const Tensor& x, const Ints& paddings) { return run(pad_op, {x, Tensor::number(x.dtype(), 0)}, {Param(paddings)}); }
@@ -1073,12 +1074,17 @@ Tensor int_tensor(std::span<const int64_t> values, DType dtype) {
   }
   return t;
 }
+Scratch<int64_t> integers_in(const Tensor& t) {
+  Scratch<int64_t> result(t.size());
+  visit<integers.bits>(t.dtype(), [&](auto* p) {
+    const auto* from = t.data<Pointee<decltype(p)>>();
+    std::transform(from, from + t.size(), result.begin(), [](auto i) { return int64_t(i); });
+  });
+  return result;
+}
 Ints read_ints(const Tensor& t) {
   Ints result;
-  visit<integers.bits>(t.dtype(), [&](auto* p) {
-    using T = Pointee<decltype(p)>;
-    for (int64_t i = 0; i < t.size(); ++i) result.push_back(int64_t(t.data<T>()[i]));
-  });
+  for (int64_t i : integers_in(t)) result.push_back(i);
   return result;
 }
 

@@ -1,9 +1,9 @@
 // Mean and variance in one operation, and their use: (x - mean) / sqrt(variance + epsilon) * scale + offset. Both have entries
 // of their own because composed they cost several times the passes over memory.
 #include <algorithm>
-#include <memory>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -39,21 +39,22 @@ Table table_of(const Shape& x, const Shape& statistics) {
 // `count` numbers each into `total`.
 template <class T, class Body> void over_chunks(const Table& t, int64_t count, T* total, Body body) {
   int64_t height = std::max<int64_t>(1, kChunk / t.columns), chunks = (t.rows + height - 1) / height;
-  auto parts = std::make_unique<T[]>(size_t(chunks * count));
+  Scratch<T> parts(chunks * count);
+  std::ranges::fill(parts, T(0));
   parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) body(c * height, std::min(t.rows, (c + 1) * height), parts.get() + c * count);
+    for (int64_t c = begin; c < end; ++c) body(c * height, std::min(t.rows, (c + 1) * height), parts.data() + c * count);
   });
   std::fill(total, total + count, T(0));
-  for (int64_t c = 0; c < chunks; ++c) vector_kernels<T>().accumulate(parts.get() + c * count, total, count);
+  for (int64_t c = 0; c < chunks; ++c) vector_kernels<T>().accumulate(parts.data() + c * count, total, count);
 }
 
 // Short rows are taken several at a time, as one long row, with their vectors of columns repeated.
 constexpr int64_t kLongRow = 512;
 int64_t joined_rows(const Table& t) { return std::max<int64_t>(1, std::min(kLongRow / t.columns, t.rows / 16)); }
-template <class T> std::unique_ptr<T[]> repeated(const T* x, const Table& t) {
+template <class T> Scratch<T> repeated(const T* x, const Table& t) {
   const int64_t columns = t.columns, times = joined_rows(t);
-  auto result = std::make_unique_for_overwrite<T[]>(size_t(columns * times));
-  for (int64_t k = 0; k < times; ++k) std::copy(x, x + columns, result.get() + k * columns);
+  Scratch<T> result(columns * times);
+  for (int64_t k = 0; k < times; ++k) std::copy(x, x + columns, result.data() + k * columns);
   return result;
 }
 template <class T> void fold_repeats(T* x, const Table& t) {
@@ -81,18 +82,18 @@ template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* 
   }
   if (t.layout == Layout::other) return false;
   const int64_t width = joined_rows(t) * t.columns;
-  auto total = std::make_unique<T[]>(size_t(width));
-  over_chunks(t, width, total.get(), [&](int64_t begin, int64_t end, T* sums) {
+  Scratch<T> total(width);
+  over_chunks(t, width, total.data(), [&](int64_t begin, int64_t end, T* sums) {
     for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate(x + at, sums, n); });
   });
-  fold_repeats(total.get(), t);
-  v.divide.vs(total.get(), T(t.rows), mean, t.columns);
+  fold_repeats(total.data(), t);
+  v.divide.vs(total.data(), T(t.rows), mean, t.columns);
   auto center = repeated(mean, t);
-  over_chunks(t, width, total.get(), [&](int64_t begin, int64_t end, T* sums) {
-    for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate_squared_distance(x + at, center.get(), sums, n); });
+  over_chunks(t, width, total.data(), [&](int64_t begin, int64_t end, T* sums) {
+    for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate_squared_distance(x + at, center.data(), sums, n); });
   });
-  fold_repeats(total.get(), t);
-  v.divide.vs(total.get(), T(t.rows), variance, t.columns);
+  fold_repeats(total.data(), t);
+  v.divide.vs(total.data(), T(t.rows), variance, t.columns);
   return true;
 }
 
@@ -110,17 +111,18 @@ void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor,
   const VectorKernels<T>& v = vector_kernels<T>();
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
-  auto center = by_row ? nullptr : repeated(mean, t), slope = by_row ? nullptr : repeated(factor, t), shift = by_row ? nullptr : repeated(offset, t);
+  auto per_column = [&](const T* numbers) { return by_row ? Scratch<T>(0) : repeated(numbers, t); };
+  Scratch<T> center = per_column(mean), slope = per_column(factor), shift = per_column(offset);
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / columns), [&](int64_t begin, int64_t end) {
-    auto room = std::make_unique_for_overwrite<T[]>(size_t(columns * joined_rows(t)));
+    Scratch<T> room(columns * joined_rows(t));
     if (!by_row)
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
-        v.normalize_columns(x + at, center.get(), slope.get(), shift.get(), adds ? room.get() : dx + at, n);
-        if (adds) v.accumulate(room.get(), dx + at, n);
+        v.normalize_columns(x + at, center.data(), slope.data(), shift.data(), adds ? room.data() : dx + at, n);
+        if (adds) v.accumulate(room.data(), dx + at, n);
         if (finish) (*finish)(at, n, 1, 0);
       });
     for (int64_t r = begin; r < end; ++r) {
-      T* row = adds ? room.get() : dx + r * columns;
+      T* row = adds ? room.data() : dx + r * columns;
       v.subtract.vs(x + r * columns, mean[r], row, columns);
       v.multiply.vs(row, factor[r], row, columns);
       v.add.vs(row, offset[r], row, columns);
@@ -204,16 +206,16 @@ Table normalize_table(const Shape& x, const Shape& mean, const Shape& variance, 
 }
 
 // A tensor's numbers, one for each column.
-template <class T> std::unique_ptr<T[]> spread_out(const Tensor& t, int64_t columns) {
-  auto result = std::make_unique_for_overwrite<T[]>(size_t(columns));
-  if (t.size() == 1) std::fill(result.get(), result.get() + columns, *t.data<T>());
-  else std::copy(t.data<T>(), t.data<T>() + columns, result.get());
+template <class T> Scratch<T> spread_out(const Tensor& t, int64_t columns) {
+  Scratch<T> result(columns);
+  if (t.size() == 1) std::ranges::fill(result, *t.data<T>());
+  else std::copy(t.data<T>(), t.data<T>() + columns, result.data());
   return result;
 }
-template <class T> std::unique_ptr<T[]> factors_of(const Tensor& variance, double epsilon) {
-  auto result = std::make_unique_for_overwrite<T[]>(size_t(variance.size()));
-  vector_kernels<T>().add.vs(variance.data<T>(), T(epsilon), result.get(), variance.size());
-  vector_kernels<T>().rsqrt(result.get(), result.get(), variance.size());
+template <class T> Scratch<T> factors_of(const Tensor& variance, double epsilon) {
+  Scratch<T> result(variance.size());
+  vector_kernels<T>().add.vs(variance.data<T>(), T(epsilon), result.data(), variance.size());
+  vector_kernels<T>().rsqrt(result.data(), result.data(), variance.size());
   return result;
 }
 
@@ -223,12 +225,12 @@ template <class T> void normalize(std::span<const Tensor> in, double epsilon, co
   T* y = out.mutable_data<T>();
   auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
-    v.multiply.vv(factor.get(), scale.get(), factor.get(), t.columns);
-    return shift_and_scale(x, t, mean, factor.get(), offset.get(), false, y, finish);
+    v.multiply.vv(factor.data(), scale.data(), factor.data(), t.columns);
+    return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, finish);
   }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.get(), offset.get(), y + r * t.columns, t.columns);
+      v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.data(), offset.data(), y + r * t.columns, t.columns);
       if (finish) (*finish)(r * t.columns, t.columns, 1, 0);
     }
   });
@@ -243,16 +245,16 @@ template <class T> void normalize_backwards(std::span<const Tensor> in, double e
   T *d_scale = d[kScale].mutable_data<T>(), *d_offset = d[kOffset].mutable_data<T>();
   if (t.layout == Layout::columns) {
     const int64_t width = joined_rows(t) * t.columns;
-    v.multiply.vv(factor.get(), scale.get(), scale.get(), t.columns);
-    auto center = repeated(mean, t), slope = repeated(scale.get(), t);
-    auto both = std::make_unique<T[]>(size_t(2 * width));
-    over_chunks(t, 2 * width, both.get(), [&](int64_t begin, int64_t end, T* sums) {
+    v.multiply.vv(factor.data(), scale.data(), scale.data(), t.columns);
+    auto center = repeated(mean, t), slope = repeated(scale.data(), t);
+    Scratch<T> both(2 * width);
+    over_chunks(t, 2 * width, both.data(), [&](int64_t begin, int64_t end, T* sums) {
       for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
-        v.normalize_columns_grad(x + at, dy + at, center.get(), slope.get(), dx + at, sums, sums + width, n);
+        v.normalize_columns_grad(x + at, dy + at, center.data(), slope.data(), dx + at, sums, sums + width, n);
       });
     });
-    fold_repeats(both.get(), t);
-    fold_repeats(both.get() + width, t);
+    fold_repeats(both.data(), t);
+    fold_repeats(both.data() + width, t);
     for (int64_t j = 0; j < t.columns; ++j) {
       T f = factor[size_t(j)], product = both[size_t(j)];
       d_offset[j] = both[size_t(width + j)];
@@ -262,18 +264,18 @@ template <class T> void normalize_backwards(std::span<const Tensor> in, double e
     }
     return;
   }
-  auto both = std::make_unique<T[]>(size_t(2 * t.columns));
-  over_chunks(t, 2 * t.columns, both.get(), [&](int64_t begin, int64_t end, T* sums) {
+  Scratch<T> both(2 * t.columns);
+  over_chunks(t, 2 * t.columns, both.data(), [&](int64_t begin, int64_t end, T* sums) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = r * t.columns;
       T row[2], f = factor[size_t(r)];
-      v.normalize_row_grad(x + at, dy + at, mean[r], f, scale.get(), dx + at, sums, sums + t.columns, row, t.columns);
+      v.normalize_row_grad(x + at, dy + at, mean[r], f, scale.data(), dx + at, sums, sums + t.columns, row, t.columns);
       d_mean[r] = -f * row[0];
       d_variance[r] = T(-0.5) * f * f * f * row[1];
     }
   });
-  std::copy(both.get(), both.get() + t.columns, d_scale);
-  std::copy(both.get() + t.columns, both.get() + 2 * t.columns, d_offset);
+  std::copy(both.data(), both.data() + t.columns, d_scale);
+  std::copy(both.data() + t.columns, both.data() + 2 * t.columns, d_offset);
 }
 
 // The same with operations, for shapes that are no tables.
@@ -377,7 +379,7 @@ const Op& normalize_op = define(Op{
           Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));
           if (t.layout == Layout::other) return normalize_vjp_composed(c);
           const Tensor in[] = {c.x(kX), c.x(kMean), c.x(kVariance), c.x(kScale), c.dy()};
-          SmallVector<Tensor, 2> d = run_all(normalize_grad_op, in, c.params);
+          auto d = run_all(normalize_grad_op, in, c.params);
           for (int i : {kScale, kOffset})
             if (c.wants(i)) d[size_t(i)] = reshape(c.shape(i).elements() == 1 ? reduce_sum(d[size_t(i)], {0}, false) : d[size_t(i)], c.shape(i));
           for (int i = 0; i < 5; ++i)

@@ -1,5 +1,6 @@
 // C++ faces of the operations that rules and other operations call. Each goes through the door.
 #pragma once
+#include "base/scratch.h"
 #include "op/op.h"
 
 namespace tapeflow {
@@ -61,7 +62,8 @@ Tensor filled_like(const Tensor& x, double value);  // of x's dtype and shape, w
 inline Tensor zeros_like(const Tensor& x) { return x.size() >= 0 ? zeros(x.dtype(), x.shape()) : filled_like(x, 0); }
 inline Tensor ones_like(const Tensor& x) { return filled_like(x, 1); }
 Tensor int_tensor(std::span<const int64_t>, DType = DType::int32);
-Ints read_ints(const Tensor&);  // the elements of an integer tensor
+Ints read_ints(const Tensor&);               // the elements of a short integer tensor
+Scratch<int64_t> integers_in(const Tensor&);  // of any, while a kernel works on them
 
 // reduction
 Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims);
@@ -78,8 +80,8 @@ Tensor broadcast_to(const Tensor& x, const Shape&);
 Tensor unbroadcast(const Tensor& x, const Shape&);  // sums what broadcasting from `shape` repeated
 Tensor concat(std::span<const Tensor> parts, int64_t axis);
 Tensor stack(std::span<const Tensor> parts, int64_t axis);
-SmallVector<Tensor, 2> split(const Tensor& x, const Ints& sizes, int64_t axis);
-SmallVector<Tensor, 2> unstack(const Tensor& x, int64_t axis);
+Tensors split(const Tensor& x, const Ints& sizes, int64_t axis);
+Tensors unstack(const Tensor& x, int64_t axis);
 Tensor pad(const Tensor& x, const Ints& paddings);  // zeros; before and after for each dimension
 Tensor slice(const Tensor& x, const Ints& begin, const Ints& size);
 Tensor identity(const Tensor& x);

@@ -1,30 +1,26 @@
-// The elements of an integer tensor as int64: where they lie, if they are int64 already, or converted, in cached memory.
+// The elements of an integer tensor as int64: where they lie, if they are int64 already, or converted, in memory of the thread.
 #pragma once
 #include <algorithm>
 
+#include "base/scratch.h"
 #include "ops/family.h"
 
 namespace tapeflow {
 
 class Positions {
  public:
-  explicit Positions(const Tensor& integers_tensor) : held_(integers_tensor) {
-    if (held_.dtype() == DType::int64) {
+  explicit Positions(const Tensor& t) : held_(t), converted_(t.dtype() == DType::int64 ? 0 : t.size()), size_(t.size()) {
+    if (t.dtype() == DType::int64) {
       data_ = held_.data<int64_t>();
       return;
     }
-    Tensor wide = Tensor::allocate(DType::int64, {held_.size()});
-    int64_t* to = wide.mutable_data<int64_t>();
-    visit<integers.bits>(held_.dtype(), [&](auto* p) {
-      const auto* from = held_.data<Pointee<decltype(p)>>();
-      for (int64_t i = 0; i < held_.size(); ++i) to[i] = int64_t(from[i]);
-    });
-    held_ = std::move(wide);
-    data_ = to;
+    visit<integers.bits>(t.dtype(), [&](auto* p) { std::copy_n(t.data<Pointee<decltype(p)>>(), size_, converted_.data()); });
+    data_ = converted_.data();
   }
+  explicit Positions(Scratch<int64_t>&& made) : converted_(std::move(made)), data_(converted_.data()), size_(int64_t(converted_.size())) {}
 
   const int64_t* data() const { return data_; }
-  int64_t size() const { return held_.size(); }
+  int64_t size() const { return size_; }
   int64_t operator[](int64_t i) const { return data_[i]; }
 
   // The first one that is not in [low, limit); -1 if all are.
@@ -43,7 +39,9 @@ class Positions {
 
  private:
   Tensor held_;
+  Scratch<int64_t> converted_;
   const int64_t* data_;
+  int64_t size_;
 };
 
 }  // namespace tapeflow

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <memory>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -124,10 +124,10 @@ template <class C> class Reducer {
     }
     std::fill(y, y + step_out, steps_.start);
     if (level + 2 == groups_.size()) return fold_columns(x, y, g.length, step_in);
-    auto part = std::make_unique<C[]>(size_t(step_out));
+    Scratch<C> part(step_out);
     for (int64_t i = 0; i < g.length; ++i) {
-      run(x + i * step_in, part.get(), level + 1);
-      steps_.fold_of_parts(part.get(), y, step_out);
+      run(x + i * step_in, part.data(), level + 1);
+      steps_.fold_of_parts(part.data(), y, step_out);
     }
   }
 
@@ -135,12 +135,12 @@ template <class C> class Reducer {
   C reduce_row(const C* x, int64_t n) const {
     if (n <= 2 * kChunk) return steps_.row(x, n);
     int64_t chunks = (n + kChunk - 1) / kChunk;
-    auto parts = std::make_unique<C[]>(size_t(chunks));
+    Scratch<C> parts(chunks);
     parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c)
         parts[size_t(c)] = steps_.row(x + c * kChunk, std::min(kChunk, n - c * kChunk));
     });
-    return steps_.row_of_parts(parts.get(), chunks);
+    return steps_.row_of_parts(parts.data(), chunks);
   }
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
@@ -151,12 +151,12 @@ template <class C> class Reducer {
         for (int64_t r = 0; r < rows; ++r) steps_.fold(x + r * columns + begin, y + begin, end - begin);
         return;
       }
-      auto part = std::make_unique<C[]>(size_t(end - begin));
+      Scratch<C> part(end - begin);
       for (int64_t first = 0; first < rows; first += kFoldBlock) {
-        std::fill(part.get(), part.get() + (end - begin), steps_.start);
+        std::ranges::fill(part, steps_.start);
         for (int64_t r = first; r < std::min(rows, first + kFoldBlock); ++r)
-          steps_.fold(x + r * columns + begin, part.get(), end - begin);
-        steps_.fold_of_parts(part.get(), y + begin, end - begin);
+          steps_.fold(x + r * columns + begin, part.data(), end - begin);
+        steps_.fold_of_parts(part.data(), y + begin, end - begin);
       }
     });
   }
@@ -165,21 +165,21 @@ template <class C> class Reducer {
   void fold_narrow_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
     int64_t joined = kNarrow / columns, width = joined * columns;
     int64_t chunk = std::max<int64_t>(1, kChunk / width) * joined, chunks = (rows + chunk - 1) / chunk;
-    auto parts = std::make_unique<C[]>(size_t(chunks * columns));
-    std::fill(parts.get(), parts.get() + chunks * columns, steps_.start);
+    Scratch<C> parts(chunks * columns);
+    std::ranges::fill(parts, steps_.start);
     parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
-      auto wide = std::make_unique<C[]>(size_t(width));
+      Scratch<C> wide(width);
       for (int64_t c = begin; c < end; ++c) {
         const C* from = x + c * chunk * columns;
         int64_t count = std::min(chunk, rows - c * chunk), whole = count / joined;
-        C* part = parts.get() + c * columns;
-        std::fill(wide.get(), wide.get() + width, steps_.start);
-        for (int64_t r = 0; r < whole; ++r) steps_.fold(from + r * width, wide.get(), width);
+        C* part = parts.data() + c * columns;
+        std::ranges::fill(wide, steps_.start);
+        for (int64_t r = 0; r < whole; ++r) steps_.fold(from + r * width, wide.data(), width);
         for (int64_t r = whole * joined; r < count; ++r) steps_.fold(from + r * columns, part, columns);
-        for (int64_t k = 0; k < joined; ++k) steps_.fold_of_parts(wide.get() + k * columns, part, columns);
+        for (int64_t k = 0; k < joined; ++k) steps_.fold_of_parts(wide.data() + k * columns, part, columns);
       }
     });
-    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.get() + c * columns, y, columns);
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.data() + c * columns, y, columns);
   }
 
   const Steps<C>& steps_;
@@ -241,12 +241,12 @@ template <class T, class Finish> void reduce(const Call& call, Steps<Compute<T>>
     if constexpr (!std::is_same_v<Finish, std::identity>)
       for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = finish(y.data<T>()[i]);
   } else {
-    auto wide = std::make_unique_for_overwrite<float[]>(size_t(x.size())), result = std::make_unique_for_overwrite<float[]>(size_t(y.size()));
+    Scratch<float> wide(x.size()), result(y.size());
     auto widen = std::is_same_v<T, half> ? conversion_kernels().half_to_float : conversion_kernels().bfloat16_to_float;
     parallel_for(x.size(), kChunk, [&](int64_t begin, int64_t end) {
-      widen(static_cast<const uint16_t*>(x.raw()) + begin, wide.get() + begin, end - begin);
+      widen(static_cast<const uint16_t*>(x.raw()) + begin, wide.data() + begin, end - begin);
     });
-    Reducer<C>(steps, groups).run(wide.get(), result.get());
+    Reducer<C>(steps, groups).run(wide.data(), result.data());
     for (int64_t i = 0; i < y.size(); ++i) store(y.mutable_data<T>() + i, finish(result[size_t(i)]));
   }
 }
@@ -549,8 +549,8 @@ template <class T, class F> void accumulate_along(const Tensor& x, const Tensor&
       for (; o < end; ++o) accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
       return;
     }
-    auto totals = std::make_unique<Compute<T>[]>(size_t(l.inner));
-    Compute<T>* total = totals.get();
+    Scratch<Compute<T>> totals(l.inner);
+    Compute<T>* total = totals.data();
     for (int64_t o = begin; o < end; ++o) {
       std::fill(total, total + l.inner, start);
       for (int64_t k = 0; k < l.count; ++k) {
@@ -763,7 +763,7 @@ template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
 }
 template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
   parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
-    auto best = std::make_unique<Compute<T>[]>(size_t(l.inner));
+    Scratch<Compute<T>> best(l.inner);
     for (int64_t o = begin; o < end; ++o) {
       int64_t* place = to + o * l.inner;
       if constexpr (std::is_floating_point_v<T>)

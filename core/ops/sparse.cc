@@ -44,7 +44,7 @@ const Op& sparse_matmul_op = define(Op{
           const Tensor &values = call.in[1], &b = call.in[2], &y = call.out[0];
           const Ints& shape = call.params.ints(0);
           bool adjoint = call.params.flag(1);
-          Ints at = read_ints(call.in[0]);
+          Scratch<int64_t> at = integers_in(call.in[0]);
           for (size_t i = 0; i < at.size(); ++i)
             if (at[i] < 0 || at[i] >= shape[i % 2])
               fail(ErrorKind::invalid_argument, "sparse_dense_matmul: index ", at[i], " of element ", i / 2, " is not in [0, ", shape[i % 2], ")");

@@ -608,7 +608,7 @@ PyObject* case_node(PyObject*, PyObject* args) {
     SmallVector<std::shared_ptr<Graph>, 4> graphs;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
     SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
-    SmallVector<Tensor, 2> out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
+    Tensors out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
     return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
   });
 }
@@ -618,7 +618,7 @@ PyObject* while_node(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOOLL:add_while", &condition, &body, &inputs, &variables, &limit)) return nullptr;
   return guarded([&] {
     SmallVector<Tensor, 8> in = tensors_of(inputs, "while_loop");
-    SmallVector<Tensor, 2> out = add_while(checked_graph(condition), checked_graph(body), in, variables, limit);
+    Tensors out = add_while(checked_graph(condition), checked_graph(body), in, variables, limit);
     return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
   });
 }

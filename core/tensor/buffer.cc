@@ -22,6 +22,8 @@ constinit std::mutex memory_mutex;
 namespace {
 
 constexpr size_t kLine = 64, kPage = 4096, kHugePage = size_t(2) << 20;
+// Smaller blocks gain nothing from huge pages, and the first touch of one may take milliseconds.
+constexpr size_t kHugeBlock = 16 * kHugePage;
 constexpr size_t kHeader = (sizeof(Buffer) + kLine - 1) / kLine * kLine;
 constexpr int kClasses = 256;
 constexpr int64_t kDefaultCacheLimit = int64_t(1) << 30;
@@ -51,7 +53,7 @@ size_t raw_bytes(size_t usable) { return kHeader + usable + (usable >= kPage ? k
 
 void* raw_allocate(size_t usable) {
   size_t bytes = raw_bytes(usable);
-  size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
+  size_t alignment = bytes >= kHugeBlock ? kHugePage : kLine;
   void* block = nullptr;
   if (posix_memalign(&block, alignment, bytes) != 0) {
     trim_memory();

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "base/small_vector.h"
 #include "tensor/buffer.h"
 
 namespace tapeflow {
@@ -115,6 +116,9 @@ class Tensor {
   static Tensor allocate_sized(DType, const Shape&, int64_t size);
   TensorBody* body_;
 };
+
+// What an operation gives.
+using Tensors = SmallVector<Tensor, 4>;
 
 // What is known of a tensor before it exists.
 struct Spec {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from types import FunctionType
+from types import CodeType, FunctionType
 
 Function = ast.FunctionDef | ast.Lambda
 
@@ -16,47 +16,66 @@ def syntax_of(function: FunctionType) -> Function | None:
     >>> syntax_of(eval("lambda: 1")) is None
     True
     """
-    try:
-        lines = _lines_of(function)
-    except (OSError, TypeError, IndexError, SyntaxError):
+    code = function.__code__
+    is_lambda = code.co_name == "<lambda>"
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    if not lines:
         return None
-    tree = _parse(lines, function.__code__.co_firstlineno, is_lambda=function.__name__ == "<lambda>")
+    tree = _parse_lambda(lines, code.co_firstlineno) if is_lambda else _parse_definition(lines, code)
     if tree is None:
         return None
-    wanted = ast.Lambda if function.__code__.co_name == "<lambda>" else ast.FunctionDef
+    wanted = ast.Lambda if is_lambda else ast.FunctionDef
     found = [node for node in ast.walk(tree) if isinstance(node, wanted) and _matches(node, function)]
     return found[0] if len(found) == 1 else None
 
 
-def _lines_of(function: FunctionType) -> list[str]:
-    """As `inspect.getsourcelines`, which however looks at the files of all modules when first called."""
-    code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if len(lines) < code.co_firstlineno:
-        raise OSError("the source is not there")
-    return inspect.getblock(lines[code.co_firstlineno - 1 :])
+def _parse_definition(lines: list[str], code: CodeType) -> ast.Module | None:
+    """The definition that begins with the first of `lines`.
+
+    It ends before a line that is not indented more than its first one, and behind its last instruction; where such a
+    line stands inside a string or brackets, what is before it does not parse. (`inspect.getblock` finds the end by
+    tokens, which costs the first function of a process several milliseconds.)
+    """
+    margin = _indentation(lines[0])
+    last = max((line for line, *_ in code.co_positions() if line is not None), default=code.co_firstlineno)
+    for end in range(last - code.co_firstlineno + 1, len(lines) + 1):
+        behind = lines[end].lstrip() if end < len(lines) else "end"
+        if not behind or behind.startswith("#") or (end < len(lines) and _indentation(lines[end]) > margin):
+            continue
+        tree = _parse(lines[:end], code.co_firstlineno)
+        if tree is not None:
+            return tree
+    return None
 
 
-def _parse(lines: list[str], first: int, is_lambda: bool) -> ast.Module | None:
+def _parse_lambda(lines: list[str], first: int) -> ast.Module | None:
+    """The statement that holds a lambda of the first line; it may begin or end inside a larger expression."""
+    try:
+        lines = inspect.getblock(lines)
+    except (SyntaxError, IndexError):
+        return None
+    tree = _parse(lines, first)
+    text = "".join(lines)
+    start = text.find("lambda")
+    for end in range(len(text), start, -1) if tree is None and start > 0 else ():
+        tree = tree or _parse([f"({' ' * (start - 1)}{text[start:end]})"], first)
+    return tree
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _parse(lines: list[str], first: int) -> ast.Module | None:
     """The lines as a tree. An indented piece stands under an `if`, so that columns and strings stay as written."""
     indented = lines[0][:1].isspace()
-    header = "if 1:\n" if indented else ""
-    # The lines of a lambda may begin or end inside a larger expression: further readings follow.
-    pieces = [header + "".join(lines)]
-    if is_lambda:
-        blank = "".join(lines)
-        start = blank.find("lambda")
-        padded = " " * start
-        pieces += [f"({padded[1:]}{blank[start:end]})" for end in range(len(blank), start, -1)] if start > 0 else []
-    for number, piece in enumerate(pieces):
-        try:
-            tree = ast.parse(piece)
-        except SyntaxError:
-            continue
-        ast.increment_lineno(tree, first - 1 - (1 if indented and number == 0 else 0))
-        return tree
-    return None
+    try:
+        tree = ast.parse(("if 1:\n" if indented else "") + "".join(lines))
+    except SyntaxError:
+        return None
+    ast.increment_lineno(tree, first - 2 if indented else first - 1)
+    return tree
 
 
 def _matches(node: Function, function: FunctionType) -> bool:
