@@ -78,7 +78,11 @@ class Planner {
   void add(Scheduled);
   void number(const Scheduled&, int step);
   bool join_group(int i);
-  int64_t sum_length(const Node&);
+  // What a sum or mean adds up: the columns of tables of `length` neighbouring elements each; 0 if there are no such tables.
+  struct SumTable {
+    int64_t length, columns;
+  };
+  SumTable sum_table(const Node&);
   int followed(const Scheduled&);
   void find_sections();
   void find_order(std::vector<BranchStep>&);

@@ -113,7 +113,7 @@ void Planner::number(const Scheduled& s, int step) {
   });
 }
 
-// Lets the group that computes the input of a sum or mean make it, over all elements or over rows: the last axes.
+// Lets the group that computes the input of a sum or mean make it, over all elements or over neighbouring axes.
 bool Planner::join_group(int i) {
   const Node& n = graph().nodes[size_t(i)];
   const std::string_view name = n.op->name;
@@ -122,7 +122,7 @@ bool Planner::join_group(int i) {
   if (!x.grouped || info_[n.inputs[0]].offset != 0 || scheduled_[size_t(x.step)].kernel != kNone) return false;
   const Shape shape = spec(n.inputs[0]).shape;
   if (spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
-  const int64_t length = sum_length(n);
+  const int64_t length = sum_table(n).length;
   int64_t& others = scheduled_[size_t(x.step)].sum_length;
   if (length == 0 || (length != shape.elements() && others != 0 && others != length)) return false;
   if (length != shape.elements()) others = length;
@@ -131,16 +131,22 @@ bool Planner::join_group(int i) {
   return true;
 }
 
-// How many neighbouring elements a sum or mean adds up to one; 0 if they are not neighbours.
-int64_t Planner::sum_length(const Node& n) {
+Planner::SumTable Planner::sum_table(const Node& n) {
+  constexpr int64_t kMostColumns = 1 << 14, kLongTable = 1 << 16;
   const Shape shape = spec(n.inputs[0]).shape;
   const Param& axes = n.params[0];
-  if (axes.kind == Param::Kind::none) return shape.elements();
-  if (axes.kind != Param::Kind::ints) return 0;
-  std::set<int64_t> reduced;
-  for (int64_t a : axes.ints) reduced.insert(a < 0 ? a + shape.rank() : a);
-  const int first = shape.rank() - int(reduced.size());
-  return reduced.empty() || *reduced.begin() == first ? shape.elements(first, shape.rank()) : 0;
+  if (axes.kind == Param::Kind::none) return {shape.elements(), 1};
+  if (axes.kind != Param::Kind::ints) return {0, 0};
+  bool reduced[kMaxRank] = {};
+  for (int64_t a : axes.ints) reduced[a < 0 ? a + shape.rank() : a] = true;
+  int first = 0, last = shape.rank();  // axes of 1 may count as either
+  while (first < last && (!reduced[first] || shape[first] == 1)) ++first;
+  while (last > first && (!reduced[last - 1] || shape[last - 1] == 1)) --last;
+  for (int i = first; i < last; ++i)
+    if (!reduced[i] && shape[i] != 1) return {0, 0};
+  const SumTable table{shape.elements(first, shape.rank()), shape.elements(last, shape.rank())};
+  if (table.columns == 1 || table.length == shape.elements()) return table.columns <= kMostColumns ? table : SumTable{0, 0};
+  return table.length <= kLongTable && table.columns <= kMostColumns ? table : SumTable{0, 0};
 }
 
 // The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of
