@@ -29,6 +29,7 @@ class Planner {
     bool grouped = false;  // computed by a group
     bool kept = false;     // elements outlive that group
     int member = kNone;    // place in the group
+    int uniform = kNone;   // of a constant: whether all elements are the same number, once somebody asked
     Tensor body;
   };
 

@@ -24,7 +24,9 @@ bool Planner::fits_group(const Node& n, int64_t size, int64_t* row_length, Place
   const Shape result = spec(n.first_output).shape;
   placement.row_length = *row_length;
   if (n.op->float_unary) return true;
-  if (!placement.find(spec(n.inputs[0]).shape, spec(n.inputs[1]).shape, result)) return false;
+  float value;  // of a constant that is the same number everywhere, and lies as one number does
+  auto shape_of = [&](ValueId v) { return uniform(v, &value) ? Shape{} : spec(v).shape; };
+  if (!placement.find(shape_of(n.inputs[0]), shape_of(n.inputs[1]), result)) return false;
   *row_length = placement.row_length;
   return true;
 }

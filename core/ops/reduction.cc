@@ -1,5 +1,6 @@
 // Reductions over axes, cumulative sums and products, positions of extrema.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -79,6 +80,7 @@ template <class C> struct Steps {
 
 constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
 constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
+constexpr int64_t kMostParts = 32;       // partial results of outer axes, when axes between them stay
 constexpr int64_t kNarrow = 512;         // columns from which on a row is long enough by itself
 
 template <class C> class Reducer {
@@ -124,11 +126,17 @@ template <class C> class Reducer {
     }
     std::fill(y, y + step_out, steps_.start);
     if (level + 2 == groups_.size()) return fold_columns(x, y, g.length, step_in);
-    Scratch<C> part(step_out);
-    for (int64_t i = 0; i < g.length; ++i) {
-      run(x + i * step_in, part.data(), level + 1);
-      steps_.fold_of_parts(part.data(), y, step_out);
-    }
+    const int64_t height = std::max({int64_t(1), 2 * kChunk / step_in, g.length / kMostParts}), chunks = (g.length + height - 1) / height;
+    Scratch<C> parts(chunks * step_out);
+    std::fill(parts.begin(), parts.end(), steps_.start);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<C> part(step_out);
+      for (int64_t i = begin * height; i < std::min(g.length, end * height); ++i) {
+        run(x + i * step_in, part.data(), level + 1);
+        steps_.fold_of_parts(part.data(), parts.data() + i / height * step_out, step_out);
+      }
+    });
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.data() + c * step_out, y, step_out);
   }
 
   // Partial results over fixed chunks: the same for any number of threads.
@@ -357,10 +365,33 @@ const Op& prod_op = define(Op{
     .family = "reduction",
 });
 
+// 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes small
+// numbers for zeros does not take them for equal.
+struct EqualAsNumber {
+  template <class C> C operator()(C a, C b) const {
+    if constexpr (std::is_same_v<C, float>) {
+      const auto p = std::bit_cast<int32_t>(a), q = std::bit_cast<int32_t>(b);
+      const bool same = (p == q) & ((p & 0x7fffffff) <= 0x7f800000), zeros = ((p | q) & 0x7fffffff) == 0;
+      return std::bit_cast<float>((same | zeros) ? 0x3f800000 : 0);
+    } else {
+      return C(a == b);
+    }
+  }
+};
+const Op& equal_as_number_op = [] () -> const Op& {
+  Op op{.name = "EqualAsNumber", .arguments = {tensor("x", floating), tensor("y", floating)}};
+  op.infer = op.infer_staged = family::infer_binary<floating, EqualAsNumber>;
+  op.kernel = family::binary_kernel<floating, EqualAsNumber, NoFast, kCheapGrain>;
+  op.float_binary = &ElementBinary<float, float, EqualAsNumber>::loops;
+  op.gradient = Gradient::none;
+  op.family = "binary";
+  return define(std::move(op));
+}();
+
 // The gradient is shared equally by the elements that attain the extremum.
 void extremum_vjp(RuleContext& c) {
   Tensor y = with_kept_dims(c, c.y());
-  Tensor attained = cast(equal(y, c.x(0)), c.dtype(0));
+  Tensor attained = run(equal_as_number_op, {y, c.x(0)});
   Tensor count = reduce_sum(attained, normalized_axes(c.op.public_name(), c.params[0], c.x(0).rank()), true);
   c.set(0, multiply(divide(attained, count), with_kept_dims(c, c.dy())));
 }

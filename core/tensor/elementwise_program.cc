@@ -276,11 +276,8 @@ void ElementwiseProgram::add_sums(const Workspace& workspace, int64_t at, int64_
       continue;
     }
     float* y = static_cast<float*>(s.target->data);
-    for (int64_t done = 0, count; done < n; done += count) {
-      const int64_t row = (at + done) / s.length;
-      count = std::min(n - done, (row + 1) * s.length - at - done);
-      y[row] += loops_.sum(x + done, count);
-    }
+    int64_t row = at / s.length, count = std::min(n, (row + 1) * s.length - at);
+    for (int64_t done = 0; done < n; done += count, ++row, count = std::min(n - done, s.length)) y[row] += loops_.sum(x + done, count);
   }
 }
 

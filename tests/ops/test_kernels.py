@@ -533,6 +533,7 @@ others: dict[str, Callable[..., Any]] = {
     "MaxPoolGrad": lambda x, dy, *g: _transposed(lambda v: _picked(x, v, *g), list(x.shape), dy),
     "MaxPoolGradGrad": _picked,
     "MaxPoolWithArgmax": _max_pool_argmax,
+    "EqualAsNumber": lambda x, y: (x == y).astype(np.result_type(x)),
     "Moments": lambda x, axes, _=True: (np.mean(x, tuple(axes), keepdims=True), np.var(x, tuple(axes), keepdims=True)),
     "Normalize": lambda x, m, v, k, b, e=0.0: (x - m) / np.sqrt(v + e) * k + b,
     "NormalizeGrad": _normalize_grad,
