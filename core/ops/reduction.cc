@@ -68,12 +68,35 @@ SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
   return groups;
 }
 
-// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), and
-// with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
+// Short rows: y[r] = fold of the `length` elements of row r.
+constexpr int64_t kShortRow = 8;
+template <class C, class F, int64_t length> void reduce_short(const C* x, C* y, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r, x += length) {
+    C total = x[0];
+    for (int64_t k = 1; k < length; ++k) total = F{}(total, x[k]);
+    y[r] = total;
+  }
+}
+template <class C, class F> void reduce_short_rows(const C* x, C* y, int64_t rows, int64_t length) {
+  switch (length) {
+    case 1: return reduce_short<C, F, 1>(x, y, rows);
+    case 2: return reduce_short<C, F, 2>(x, y, rows);
+    case 3: return reduce_short<C, F, 3>(x, y, rows);
+    case 4: return reduce_short<C, F, 4>(x, y, rows);
+    case 5: return reduce_short<C, F, 5>(x, y, rows);
+    case 6: return reduce_short<C, F, 6>(x, y, rows);
+    case 7: return reduce_short<C, F, 7>(x, y, rows);
+    default: return reduce_short<C, F, kShortRow>(x, y, rows);
+  }
+}
+
+// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with short
+// rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
 template <class C> struct Steps {
   C start;
   C (*row)(const C* x, int64_t n);
   void (*fold)(const C* x, C* y, int64_t n);
+  void (*short_rows)(const C* x, C* y, int64_t rows, int64_t length) = nullptr;
   C (*row_of_parts)(const C* x, int64_t n) = row;
   void (*fold_of_parts)(const C* x, C* y, int64_t n) = fold;
 };
@@ -111,7 +134,9 @@ template <class C> class Reducer {
     int64_t step_in = input_size(level + 1), step_out = output_size(level + 1);
     if (!g.reduced) {
       int64_t work = std::max<int64_t>(1, step_in);
+      const bool short_rows = steps_.short_rows && level + 2 == groups_.size() && step_in <= kShortRow;
       auto body = [&](int64_t begin, int64_t end) {
+        if (short_rows) return steps_.short_rows(x + begin * step_in, y + begin, end - begin, step_in);
         for (int64_t i = begin; i < end; ++i) run(x + i * step_in, y + i * step_out, level + 1);
       };
       if (level + 1 == groups_.size()) {
@@ -219,19 +244,28 @@ template <class C, class F> Steps<C> generic_steps(C start, F) {
 
 template <class C> Steps<C> sum_steps() {
   if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
-    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate};
+    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate, reduce_short_rows<C, std::plus<C>>};
   else
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }
 template <class C> Steps<C> prod_steps() { return generic_steps(C(1), [](C a, C b) { return C(a * b); }); }
 template <class C> C lowest_of() { return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest(); }
 template <class C> C highest_of() { return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max(); }
+// Of two numbers; a NaN on either side stays.
+struct Larger {
+  template <class C> C operator()(C a, C b) const { return b > a || b != b ? b : a; }
+};
+struct Smaller {
+  template <class C> C operator()(C a, C b) const { return b < a || b != b ? b : a; }
+};
 template <class C> Steps<C> max_steps() {
-  if constexpr (std::is_floating_point_v<C>) return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max};
+  if constexpr (std::is_floating_point_v<C>)
+    return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max, reduce_short_rows<C, Larger>};
   else return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
 }
 template <class C> Steps<C> min_steps() {
-  if constexpr (std::is_floating_point_v<C>) return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min};
+  if constexpr (std::is_floating_point_v<C>)
+    return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min, reduce_short_rows<C, Smaller>};
   else return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
 }
 
@@ -393,7 +427,7 @@ void extremum_vjp(RuleContext& c) {
   Tensor y = with_kept_dims(c, c.y());
   Tensor attained = run(equal_as_number_op, {y, c.x(0)});
   Tensor count = reduce_sum(attained, normalized_axes(c.op.public_name(), c.params[0], c.x(0).rank()), true);
-  c.set(0, multiply(divide(attained, count), with_kept_dims(c, c.dy())));
+  c.set(0, multiply(attained, divide(with_kept_dims(c, c.dy()), count)));
 }
 
 const Op& max_op = define(Op{
@@ -454,7 +488,7 @@ const Op& all_op = define(Op{
 // Sums of squares of floats, in one pass.
 template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
   const VectorKernels<T>& v = vector_kernels<T>();
-  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, v.sum, v.accumulate};
+  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, nullptr, v.sum, v.accumulate};
   Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
 }
 bool sums_squares_directly(const Tensor& x, const Params& params) {

@@ -12,7 +12,7 @@ namespace tapeflow {
 namespace {
 constexpr int64_t kScratchFloats = 12 * 1024;  // of one thread
 constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
-constexpr int64_t kShortestRow = 32;           // elements, if each row has an operand of its own
+constexpr int64_t kShortestRow = 128;          // elements of a row for which an operand of its own is not written out
 constexpr int64_t kSumChunk = 1 << 14;         // elements of one partial sum: the same for any number of threads
 }  // namespace
 
