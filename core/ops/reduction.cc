@@ -103,7 +103,8 @@ template <class C> struct Steps {
 
 constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
 constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
-constexpr int64_t kMostParts = 32;       // partial results of outer axes, when axes between them stay
+constexpr int64_t kMostParts = 32;       // partial results of runs of rows, or of outer axes when axes between them stay
+constexpr int64_t kWide = 2048;          // columns from which on threads take columns of their own, not rows
 constexpr int64_t kNarrow = 512;         // columns from which on a row is long enough by itself
 
 template <class C> class Reducer {
@@ -178,6 +179,7 @@ template <class C> class Reducer {
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
     if (columns < kNarrow && rows * columns >= kChunk / 2) return fold_narrow_columns(x, y, rows, columns);
+    if (columns <= kWide && rows >= 2 * kFoldBlock && rows * columns >= 8 * kChunk) return fold_many_rows(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
       if (rows <= kFoldBlock) {
@@ -192,6 +194,25 @@ template <class C> class Reducer {
         steps_.fold_of_parts(part.data(), y + begin, end - begin);
       }
     });
+  }
+
+  // Partial results over fixed runs of rows, which are read as they lie.
+  void fold_many_rows(const C* x, C* y, int64_t rows, int64_t columns) const {
+    const int64_t height = std::max(kFoldBlock, rows / kMostParts), chunks = (rows + height - 1) / height;
+    Scratch<C> parts(chunks * columns);
+    std::fill(parts.begin(), parts.end(), steps_.start);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<C> block(columns);
+      for (int64_t c = begin; c < end; ++c)
+        for (int64_t first = c * height, last; first < std::min(rows, (c + 1) * height); first = last) {
+          last = std::min({rows, (c + 1) * height, first + kFoldBlock});
+          C* into = height == kFoldBlock ? parts.data() + c * columns : block.data();
+          if (into == block.data()) std::fill(block.begin(), block.end(), steps_.start);
+          for (int64_t r = first; r < last; ++r) steps_.fold(x + r * columns, into, columns);
+          if (into == block.data()) steps_.fold_of_parts(into, parts.data() + c * columns, columns);
+        }
+    });
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.data() + c * columns, y, columns);
   }
 
   // Several short rows count as one long row. Partial results are over fixed chunks, as above.
