@@ -345,17 +345,17 @@ template <class T> class Sums {
 };
 
 // The rows of x at the given places, one after the other.
-template <class T> void copy_picked(const T* x, const int64_t* place, int64_t count, int64_t inner, T* y) {
+template <class T, class Place> void copy_picked(const T* x, const Place* place, int64_t count, int64_t inner, T* y) {
   if (inner == 1) {
     for (int64_t i = 0; i < count; ++i) y[i] = x[place[i]];
   } else {
-    for (int64_t i = 0; i < count; ++i) std::copy(x + place[i] * inner, x + (place[i] + 1) * inner, y + i * inner);
+    for (int64_t i = 0; i < count; ++i) std::copy_n(x + int64_t(place[i]) * inner, inner, y + i * inner);
   }
 }
 // Adds rows to the rows of y at the given places.
-template <class T> void add_rows(const T* x, const int64_t* place, int64_t count, int64_t inner, Compute<T>* y) {
+template <class T, class Place> void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
   for (int64_t i = 0; i < count; ++i) {
-    Compute<T>* row = y + place[i] * inner;
+    Compute<T>* row = y + int64_t(place[i]) * inner;
     for (int64_t k = 0; k < inner; ++k) {
       if constexpr (std::is_same_v<T, bool>) row[k] = row[k] || x[i * inner + k];
       else row[k] = Compute<T>(row[k] + load(x + i * inner + k));
@@ -420,13 +420,13 @@ const Op& gather_op = define(Op{
             T* to = y.mutable_data<T>();
             if (g.batches * g.outer == 1)
               return parallel_for(g.count, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.inner)), [&](int64_t begin, int64_t end) {
-                copy_picked(from, index.data() + begin, end - begin, g.inner, to + begin * g.inner);
+                index.with_numbers(begin, [&](const auto* place) { copy_picked(from, place, end - begin, g.inner, to + begin * g.inner); });
               });
             parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo) {
-                const int64_t* place = index.data() + bo / g.outer * g.count;
-                copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
-              }
+              for (int64_t bo = begin; bo < end; ++bo)
+                index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                  copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+                });
             });
           });
         },
@@ -466,10 +466,10 @@ const Op& gather_spread_op = define(Op{
             const T* from = dy.data<T>();
             Sums<T> sums(x);
             parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo) {
-                const int64_t* place = index.data() + bo / g.outer * g.count;
-                add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, sums.data() + bo * g.limit * g.inner);
-              }
+              for (int64_t bo = begin; bo < end; ++bo)
+                index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                  add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, sums.data() + bo * g.limit * g.inner);
+                });
             });
           });
           call.out.push_back(x);
@@ -559,7 +559,7 @@ const Op& gather_nd_op = define(Op{
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
           const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
-            copy_picked(static_cast<const T*>(x.raw()), rows.data(), rows.size(), n.inner, y.mutable_data<T>());
+            rows.with_numbers(0, [&](const auto* place) { copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>()); });
           });
         },
     .vjp =
@@ -613,7 +613,7 @@ const Op& scatter_nd_op = define(Op{
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             Sums<T> sums(y);
-            add_rows(updates.data<T>(), rows.data(), rows.size(), n.inner, sums.data());
+            rows.with_numbers(0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
           });
         },
     .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0)); },
@@ -648,8 +648,10 @@ template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
     const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
     T* to = y.mutable_data<T>();
     if (to != old) std::copy(old, old + x.size(), to);  // a plan may put y in the place of x
-    for (int64_t i = 0; i < rows.size(); ++i)
-      for (int64_t k = 0; k < n.inner; ++k) combine(to + rows[i] * n.inner + k, from + i * n.inner + k);
+    for (int64_t i = 0; i < rows.size(); ++i, from += n.inner) {
+      T* row = to + rows[i] * n.inner;
+      for (int64_t k = 0; k < n.inner; ++k) combine(row + k, from + k);
+    }
   };
   if constexpr (std::is_same_v<Combine, Replaced>)
     by_size(x.dtype(), [&]<class T>(T* p) { apply(p, [](T* to, const T* from) { *to = *from; }); });

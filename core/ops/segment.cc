@@ -61,20 +61,24 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
   }
   std::fill(total, total + y.size(), Fold::template start<T>());
   std::vector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
-  for (int64_t i = 0, next; i < count; i = next) {
-    const int64_t id = ids[i];
-    next = i + 1;
-    if (id < 0) continue;
-    const T* from = x.data<T>() + i * inner;
-    C* to = total + id * inner;
-    if (sorted && inner == 1) {
-      while (next < count && ids[next] == id) ++next;
-      *to = fold_run<T, Fold>(from, next - i);
-    } else {
-      for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
+  const T* rows = x.data<T>();
+  ids.with_numbers(0, [&](const auto* id) {
+    for (int64_t i = 0, next; i < count; i = next) {
+      next = i + 1;
+      if (id[i] < 0) continue;
+      const T* from = rows + i * inner;
+      C* to = total + int64_t(id[i]) * inner;
+      if (inner != 1) {
+        for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
+      } else if (sorted) {
+        while (next < count && id[next] == id[i]) ++next;
+        *to = fold_run<T, Fold>(from, next - i);
+      } else {
+        *to = Fold::combine(*to, load(from));
+      }
+      if (empty_is_zero) reached[size_t(id[i])] = true;
     }
-    if (empty_is_zero) reached[size_t(id)] = true;
-  }
+  });
   for (size_t s = 0; s < reached.size(); ++s)
     if (!reached[s]) std::fill(total + int64_t(s) * inner, total + int64_t(s + 1) * inner, C(0));
   if constexpr (!std::is_same_v<T, C>)
