@@ -114,6 +114,32 @@ bool along_axis_of_first(BatchCall& c) {
   return true;
 }
 
+// A sum over what broadcasting from `shape` repeated, for each row.
+Tensor unbroadcast_rows(const BatchCall& c, const Tensor& t, const Shape& shape) {
+  Shape wide{c.rows};
+  for (int i = shape.rank(); i < t.rank() - 1; ++i) wide.append(1);
+  for (int64_t d : shape) wide.append(d);
+  return reshape(unbroadcast(t, wide), with_rows_in_front(c.rows, shape));
+}
+
+// The gradients of (x - mean) / sqrt(variance + epsilon) * scale + offset; only dy, the last operand, may depend on the row.
+bool normalizing_backwards(BatchCall& c) {
+  if (std::count(c.batched.begin(), c.batched.end() - 1, true)) return false;
+  const Tensor &x = c.in[0], &mean = c.in[1], &variance = c.in[2], &scale = c.in[3], &dy = c.in[4];
+  Tensor factor = reciprocal(sqrt(shifted(variance, c.params.real(0)))), distance = subtract(x, mean);
+  Tensor dx = multiply(dy, multiply(factor, scale)), product = multiply(dy, multiply(distance, factor));
+  int last = x.rank() - 1;
+  while (last > 0 && x.dim(last) == 1) --last;
+  const int in_mean = last - (x.rank() - mean.rank());
+  const bool by_row = in_mean < 0 || mean.dim(in_mean) == 1;
+  const int64_t columns = by_row ? x.size() / mean.size() : mean.size();
+  c.out.push_back(dx);
+  c.out.push_back(negative(unbroadcast_rows(c, dx, mean.shape())));
+  c.out.push_back(unbroadcast_rows(c, multiply(product, scaled(multiply(square(factor), scale), -0.5)), variance.shape()));
+  for (const Tensor& t : {product, dy}) c.out.push_back(reduce_sum(reshape(t, {c.rows, x.size() / columns, columns}), {1}, false));
+  return true;
+}
+
 constexpr NamedRule rules[] = {
     {"SelectV2", broadcasting},
     {"Cast", leading},
@@ -131,6 +157,7 @@ constexpr NamedRule rules[] = {
     {"LeakyReluGrad", leading},
     {"Softmax", leading},
     {"SoftmaxGrad", leading},
+    {"NormalizeGrad", normalizing_backwards},
     {"LogSoftmax", leading},
     {"SparseSoftmaxCrossEntropyWithLogits", leading},
     {"SoftmaxCrossEntropyWithLogits", leading},

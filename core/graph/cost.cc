@@ -115,7 +115,7 @@ Cost shared(double nanoseconds, int64_t pieces, int threads) {
 
 constexpr std::string_view never_failing[] = {
     "AddN", "Cast", "Cholesky", "ConcatV2", "Cumprod", "Cumsum", "GetItem", "LogSoftmax", "MatrixBandPart", "MatrixDiagPartV3", "MatrixDiagV3",
-    "MatrixSetDiagV3", "Moments", "Normalize", "Pack", "PadV2", "ReverseV2", "SelectV2", "Softmax", "SoftmaxCrossEntropyWithLogits",
+    "MatrixSetDiagV3", "Moments", "Normalize", "NormalizeGrad", "Pack", "PadV2", "ReverseV2", "SelectV2", "Softmax", "SoftmaxCrossEntropyWithLogits",
     "SoftmaxGrad", "SplitV", "StridedSlice", "StridedSliceGrad", "Tile", "TopKV2", "Transpose", "Unpack",
 };
 

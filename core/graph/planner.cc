@@ -99,10 +99,10 @@ bool Planner::uniform(ValueId v, float* value) {
   const Tensor& t = graph().values[v].tensor;
   if (t.dtype() != DType::float32 || t.size() == 0) return false;
   const float* p = t.data<float>();
-  for (int64_t i = 1; i < t.size(); ++i)
-    if (std::memcmp(p, p + i, sizeof *p) != 0) return false;
   *value = *p;
-  return true;
+  int& known = info_[v].uniform;
+  if (known == kNone) known = t.size() == 1 || std::memcmp(p, p + 1, size_t(t.size() - 1) * sizeof *p) == 0;
+  return known == 1;
 }
 
 // The operand that a node is equal to, if it is.

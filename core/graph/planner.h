@@ -29,7 +29,9 @@ class Planner {
     bool is_result = false, stored = false;
     bool grouped = false;  // computed by a group
     bool kept = false;     // elements outlive that group
+    bool lent = false;     // what a kernel made of it, and is read later, may lie in it
     int member = kNone;    // place in the group
+    int uniform = kNone;   // of a constant: whether all elements are the same number, once somebody asked
     Tensor body;
   };
 
@@ -85,7 +87,11 @@ class Planner {
   void add(Scheduled);
   void number(const Scheduled&, int step);
   bool join_group(int i);
-  int64_t sum_length(const Node&);
+  // What a sum or mean adds up: the columns of tables of `length` neighbouring elements each; 0 if there are no such tables.
+  struct SumTable {
+    int64_t length, columns;
+  };
+  SumTable sum_table(const Node&);
   int followed(const Scheduled&);
   void find_sections();
   void find_order(std::vector<BranchStep>&);

@@ -1,5 +1,6 @@
 // Where the values of a plan live: in memory of their own, in a variable's, or in memory that others have done with.
 #include <algorithm>
+#include <string_view>
 
 #include "graph/planner.h"
 #include "graph/shown_memory.h"
@@ -9,6 +10,15 @@ namespace tapeflow {
 void Planner::find_lifetimes() {
   Graph& g = graph();
   int end = int(scheduled_.size());
+  for (ValueId v : g.outputs) {
+    info_[meant(v)].kept = true;
+    info_[meant(v)].last_use = end;
+    info_[meant(v)].is_result = true;
+  }
+  for (auto& [variable, v] : stores_) {
+    info_[meant(v)].kept = true;
+    info_[meant(v)].last_use = end;
+  }
   for (int s = end; s-- > 0;) {
     scheduled_[size_t(s)].each_node([&](int i) {
       const Node& n = g.nodes[size_t(i)];
@@ -19,19 +29,11 @@ void Planner::find_lifetimes() {
       for (ValueId v : n.inputs) {
         Info& used = info_[meant(v)];
         used.last_use = std::max(used.last_use, until);
+        used.lent |= until > s;
         bool inside = used.step == s && used.grouped && info_[v].offset == 0 && spec(v).shape.elements() == spec(meant(v)).shape.elements();
         if (!inside) used.kept = true;
       }
     });
-  }
-  for (ValueId v : g.outputs) {
-    info_[meant(v)].kept = true;
-    info_[meant(v)].last_use = end;
-    info_[meant(v)].is_result = true;
-  }
-  for (auto& [variable, v] : stores_) {
-    info_[meant(v)].kept = true;
-    info_[meant(v)].last_use = end;
   }
   for (ValueId v = 0; v < info_.size(); ++v)
     if (meant(v) != v && info_[meant(v)].kind == Info::Kind::computed && (info_[v].offset || spec(v).shape.elements() != spec(meant(v)).shape.elements())) info_[meant(v)].kept = true;
@@ -104,11 +106,19 @@ bool Planner::over_old_value(VariableBody* variable, ValueId v) {
   return read_element_by_element(old, v);
 }
 
-// Whether the group that computes `v` may write it over `old`: its members read `old` element by element, none does so
-// after the one that makes `v`, and the kernel that they follow does not read it.
+// A kernel that changes some positions of its first operand, and leaves the others alone where it is given no other memory.
+static bool changes_positions(const Op& op) { return std::string_view(op.name).starts_with("TensorScatter"); }
+
+// Whether the step that computes `v` may write it over `old`. A group may if its members read `old` itself, element by element,
+// none does so after the one that makes `v`, and the kernel that they follow does not read it.
 bool Planner::read_element_by_element(ValueId old, ValueId v) {
+  if (info_[old].lent) return false;
   const Scheduled& s = scheduled_[size_t(info_[v].step)];
-  if (!info_[v].grouped) return false;
+  if (!info_[v].grouped) {
+    const Node& n = graph().nodes[size_t(info_[v].node)];
+    if (!changes_positions(*n.op) || meant(n.inputs[0]) != old || info_[n.inputs[0]].offset != 0) return false;
+    return meant(n.inputs[1]) != old && meant(n.inputs[2]) != old;
+  }
   if (s.kernel != kNone)
     for (ValueId x : graph().nodes[size_t(s.kernel)].inputs)
       if (meant(x) == old) return false;

@@ -24,7 +24,9 @@ bool Planner::fits_group(const Node& n, int64_t size, int64_t* row_length, Place
   const Shape result = spec(n.first_output).shape;
   placement.row_length = *row_length;
   if (n.op->float_unary) return true;
-  if (!placement.find(spec(n.inputs[0]).shape, spec(n.inputs[1]).shape, result)) return false;
+  float value;  // of a constant that is the same number everywhere, and lies as one number does
+  auto shape_of = [&](ValueId v) { return uniform(v, &value) ? Shape{} : spec(v).shape; };
+  if (!placement.find(shape_of(n.inputs[0]), shape_of(n.inputs[1]), result)) return false;
   *row_length = placement.row_length;
   return true;
 }
@@ -69,6 +71,14 @@ void Planner::schedule() {
     for (int r : readers[size_t(i)])
       if (--waiting[size_t(r)] == 0) ready.insert(r);
   };
+  // What the group itself makes is read element by element, as it is made: a part that is repeated must be there before.
+  std::vector<bool> inside(g.nodes.size(), false);
+  auto reads_in_step = [&](const Node& n, int64_t size) {
+    return std::ranges::all_of(n.inputs, [&](ValueId v) {
+      const int maker = info_[meant(v)].node;
+      return maker == kNone || !inside[size_t(maker)] || spec(v).shape.elements() == size;
+    });
+  };
   Placement placement;
   while (!ready.empty()) {
     int next = *ready.begin();
@@ -82,18 +92,23 @@ void Planner::schedule() {
       continue;
     }
     s.group.push_back(next);
+    inside[size_t(next)] = true;
     for (bool more = true; more && s.group.size() < 96;) {
       more = false;
       for (int candidate : ready)
         if ((size < kSmallGroup || family[g.nodes[size_t(candidate)].first_output] == family[n.first_output]) &&
-            fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
+            reads_in_step(g.nodes[size_t(candidate)], size) && fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
           s.group.push_back(candidate);
+          inside[size_t(candidate)] = true;
           done(candidate);
           more = true;
           break;
         }
     }
-    for (int i : s.group) info_[g.nodes[size_t(i)].first_output].grouped = true;
+    for (int i : s.group) {
+      info_[g.nodes[size_t(i)].first_output].grouped = true;
+      inside[size_t(i)] = false;
+    }
     if (int at = followed(s); at != kNone) {
       s.kernel = scheduled_[size_t(at)].kernel;
       number(scheduled_[size_t(at)] = std::move(s), at);
@@ -113,7 +128,7 @@ void Planner::number(const Scheduled& s, int step) {
   });
 }
 
-// Lets the group that computes the input of a sum or mean make it, over all elements or over rows: the last axes.
+// Lets the group that computes the input of a sum or mean make it, over all elements or over neighbouring axes.
 bool Planner::join_group(int i) {
   const Node& n = graph().nodes[size_t(i)];
   const std::string_view name = n.op->name;
@@ -122,7 +137,7 @@ bool Planner::join_group(int i) {
   if (!x.grouped || info_[n.inputs[0]].offset != 0 || scheduled_[size_t(x.step)].kernel != kNone) return false;
   const Shape shape = spec(n.inputs[0]).shape;
   if (spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
-  const int64_t length = sum_length(n);
+  const int64_t length = sum_table(n).length;
   int64_t& others = scheduled_[size_t(x.step)].sum_length;
   if (length == 0 || (length != shape.elements() && others != 0 && others != length)) return false;
   if (length != shape.elements()) others = length;
@@ -131,16 +146,22 @@ bool Planner::join_group(int i) {
   return true;
 }
 
-// How many neighbouring elements a sum or mean adds up to one; 0 if they are not neighbours.
-int64_t Planner::sum_length(const Node& n) {
+Planner::SumTable Planner::sum_table(const Node& n) {
+  constexpr int64_t kMostColumns = 1 << 14, kLongTable = 1 << 16;
   const Shape shape = spec(n.inputs[0]).shape;
   const Param& axes = n.params[0];
-  if (axes.kind == Param::Kind::none) return shape.elements();
-  if (axes.kind != Param::Kind::ints) return 0;
-  std::set<int64_t> reduced;
-  for (int64_t a : axes.ints) reduced.insert(a < 0 ? a + shape.rank() : a);
-  const int first = shape.rank() - int(reduced.size());
-  return reduced.empty() || *reduced.begin() == first ? shape.elements(first, shape.rank()) : 0;
+  if (axes.kind == Param::Kind::none) return {shape.elements(), 1};
+  if (axes.kind != Param::Kind::ints) return {0, 0};
+  bool reduced[kMaxRank] = {};
+  for (int64_t a : axes.ints) reduced[a < 0 ? a + shape.rank() : a] = true;
+  int first = 0, last = shape.rank();  // axes of 1 may count as either
+  while (first < last && (!reduced[first] || shape[first] == 1)) ++first;
+  while (last > first && (!reduced[last - 1] || shape[last - 1] == 1)) --last;
+  for (int i = first; i < last; ++i)
+    if (!reduced[i] && shape[i] != 1) return {0, 0};
+  const SumTable table{shape.elements(first, shape.rank()), shape.elements(last, shape.rank())};
+  if (table.columns == 1 || table.length == shape.elements()) return table.columns <= kMostColumns ? table : SumTable{0, 0};
+  return table.length <= kLongTable && table.columns <= kMostColumns ? table : SumTable{0, 0};
 }
 
 // The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of

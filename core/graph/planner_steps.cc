@@ -55,7 +55,9 @@ const ElementwiseProgram* Planner::make_program(const Scheduled& s) {
       ValueId v = n.inputs[k];
       const Info& m = info_[meant(v)];
       operands[k]->layout = k == 0 ? placement.a : placement.b;
-      if (m.member != kNone && m.step == info_[n.first_output].step)
+      if (operands[k]->layout == Layout::spread)
+        *operands[k] = program.spread(body_of(v), spec(n.first_output).shape);
+      else if (m.member != kNone && m.step == info_[n.first_output].step)
         operands[k]->step = m.member;
       else
         operands[k]->body = body_of(v);
@@ -68,9 +70,9 @@ const ElementwiseProgram* Planner::make_program(const Scheduled& s) {
   }
   for (int i : s.sums) {
     const Node& n = g.nodes[size_t(i)];
-    const int64_t length = sum_length(n);
-    const float divisor = std::string_view(n.op->name) == "Mean" ? float(length) : 1.0f;
-    program.add({info_[meant(n.inputs[0])].member, length, divisor, body_of(n.first_output)}, vector_kernels<float>().sum);
+    const SumTable table = sum_table(n);
+    const float divisor = std::string_view(n.op->name) == "Mean" ? float(table.length / table.columns) : 1.0f;
+    program.add({info_[meant(n.inputs[0])].member, table.length, table.columns, divisor, body_of(n.first_output)}, {vector_kernels<float>().sum, vector_kernels<float>().accumulate});
   }
   program.finish();
   return &program;

@@ -46,13 +46,22 @@ struct Tile {
   alignas(64) unsigned char bytes[kTileElements * 16];
 };
 
-void copy_element(unsigned char* to, const unsigned char* from, size_t size) {
+// Writes each of `rows` elements `times` times.
+template <class Bits> void repeat_elements(const unsigned char* from, int64_t rows, int64_t times, unsigned char* to) {
+  for (int64_t r = 0; r < rows; ++r, from += sizeof(Bits), to += size_t(times) * sizeof(Bits)) {
+    Bits value;
+    std::memcpy(&value, from, sizeof value);
+    for (int64_t i = 0; i < times; ++i) std::memcpy(to + size_t(i) * sizeof value, &value, sizeof value);
+  }
+}
+void repeat_elements(const unsigned char* from, int64_t rows, int64_t times, unsigned char* to, size_t size) {
+  struct Pair { uint64_t half[2]; };
   switch (size) {
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    case 2: std::memcpy(to, from, 2); break;
-    case 1: *to = *from; break;
-    default: std::memcpy(to, from, size);
+    case 1: return repeat_elements<uint8_t>(from, rows, times, to);
+    case 2: return repeat_elements<uint16_t>(from, rows, times, to);
+    case 4: return repeat_elements<uint32_t>(from, rows, times, to);
+    case 8: return repeat_elements<uint64_t>(from, rows, times, to);
+    default: return repeat_elements<Pair>(from, rows, times, to);
   }
 }
 
@@ -125,10 +134,7 @@ class BinaryWalk {
         std::memcpy(tile.bytes + size_t(r * inner.length) * size, repeated, size_t(inner.length) * size);
     for (int64_t first = 0; first < rows.length; first += rows_per_tile) {
       int64_t count = std::min(rows_per_tile, rows.length - first), n = count * inner.length;
-      if (!same_each_row)
-        for (int64_t r = 0; r < count; ++r)
-          for (int64_t i = 0; i < inner.length; ++i)
-            copy_element(tile.bytes + size_t(r * inner.length + i) * size, repeated + size_t(first + r) * size, size);
+      if (!same_each_row) repeat_elements(repeated + size_t(first) * size, count, inner.length, tile.bytes, size);
       const unsigned char* from = steady + size_t(first * inner.length) * steady_size;
       unsigned char* to = y + size_t(first * inner.length) * sizes_.y;
       if (spread_b)

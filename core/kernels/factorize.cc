@@ -11,6 +11,8 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/blas.h"
 #include "kernels/gemm.h"
 
@@ -61,11 +63,56 @@ std::vector<T> transposed(int64_t rows, int64_t columns, const T* from) {
 
 template <class T>
 void triangular(const char* side, const char* triangle, const char* transpose, const char* diagonal, int m, int n,
-                const T* a, T* b) {
+                const T* a, int lda, T* b, int ldb) {
   static void* const trsm = routine<T>("trsm");
   const T unit(1);
-  const int order = *side == 'R' ? n : m;
-  call(trsm, side, triangle, transpose, diagonal, &m, &n, &unit, a, &order, b, &m, one, one, one, one);
+  call(trsm, side, triangle, transpose, diagonal, &m, &n, &unit, a, &lda, b, &ldb, one, one, one, one);
+}
+template <class T>
+void triangular(const char* side, const char* triangle, const char* transpose, const char* diagonal, int m, int n,
+                const T* a, T* b) {
+  triangular(side, triangle, transpose, diagonal, m, n, a, *side == 'R' ? n : m, b, m);
+}
+
+// Which triangle of a matrix is meant, as stored in rows, and whether its adjoint is.
+struct Triangle {
+  bool lower, adjoint, unit_diagonal;
+};
+
+// Solves for k columns of b, whose rows are ldb apart. Large matrices are cut in two: most of the work is a product then.
+template <class T>
+void solve_columns(Triangle which, int64_t n, int64_t k, const T* a, int64_t lda, T* b, int64_t ldb) {
+  constexpr int64_t small = 64;
+  const auto [lower, adjoint, unit_diagonal] = which;
+  if (is_complex<T> || n <= small || k < 8) {
+    triangular("R", lower ? "U" : "L", adjoint ? "C" : "N", unit_diagonal ? "U" : "N", int(k), int(n), a, int(lda), b, int(ldb));
+    return;
+  }
+  const int64_t half = (n / 2 + 15) / 16 * 16, rest = n - half;
+  const T *corner = lower ? a + half * lda : a + half, *last = a + half * lda + half;
+  const int64_t rows = lower ? rest : half, columns = lower ? half : rest;  // of the corner
+  Scratch<T> negative(rows * columns);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) negative[size_t(i * columns + j)] = -corner[i * lda + j];
+  T* const below = b + half * ldb;
+  if (lower != adjoint) {
+    solve_columns(which, half, k, a, lda, b, ldb);
+    gemm(adjoint, false, rest, k, half, negative.data(), columns, b, ldb, below, ldb, true);
+    solve_columns(which, rest, k, last, lda, below, ldb);
+  } else {
+    solve_columns(which, rest, k, last, lda, below, ldb);
+    gemm(adjoint, false, half, k, rest, negative.data(), columns, below, ldb, b, ldb, true);
+    solve_columns(which, half, k, a, lda, b, ldb);
+  }
+}
+
+template <class T>
+void solve_triangle(Triangle which, int64_t n, int64_t k, const T* a, T* b) {
+  constexpr int64_t worth_a_thread = 1 << 18;
+  const int64_t share = (k + thread_count() - 1) / thread_count();  // each one reads the whole matrix
+  parallel_for(k, std::max({int64_t(16), worth_a_thread / (n * n), share}), [&](int64_t begin, int64_t end) {
+    solve_columns(which, n, end - begin, a, n, b + begin, k);
+  });
 }
 
 template <class T>
@@ -106,30 +153,38 @@ T determinant_sign(int64_t n, const T* factors, const int* pivots) {
   return sign;
 }
 
-template <class T>
-void invert(int64_t n, T* factors, const int* pivots) {
-  static void* const getri = routine<T>("getri");
-  if (n == 0) return;
-  const int order = int(n), length = int(n * 32);
-  int info = 0;
-  std::vector<T> work(size_t(n * 32));
-  call(getri, &order, factors, &order, pivots, work.data(), &length, &info);
-}
-
 // With A^T = P L U, A X = B reads X^T P L U = B^T, and B^T is what LAPACK sees in b.
 template <class T>
 void solve_lu(bool adjoint, int64_t n, int64_t k, const T* factors, const int* pivots, T* b) {
   if (n == 0 || k == 0) return;
-  const int rows = int(k), order = int(n);
   if (!adjoint) {
-    triangular("R", "U", "N", "N", rows, order, factors, b);
-    triangular("R", "L", "N", "U", rows, order, factors, b);
+    solve_triangle({true, false, false}, n, k, factors, b);
+    solve_triangle({false, false, true}, n, k, factors, b);
     for (int64_t i = n - 1; i >= 0; --i) swap_rows(k, i, pivots[i] - 1, b);
   } else {
     for (int64_t i = 0; i < n; ++i) swap_rows(k, i, pivots[i] - 1, b);
-    triangular("R", "L", "C", "U", rows, order, factors, b);
-    triangular("R", "U", "C", "N", rows, order, factors, b);
+    solve_triangle({false, true, true}, n, k, factors, b);
+    solve_triangle({true, true, false}, n, k, factors, b);
   }
+}
+
+template <class T>
+void invert(int64_t n, T* factors, const int* pivots) {
+  static void* const getri = routine<T>("getri");
+  if (n == 0) return;
+  constexpr int64_t large = 128;  // from here on the equations with a unit matrix are solved sooner, in parallel
+  if (!is_complex<T> && n >= large) {
+    Scratch<T> inverse(n * n);
+    std::fill(inverse.begin(), inverse.end(), T(0));
+    for (int64_t i = 0; i < n; ++i) inverse[size_t(i * n + i)] = T(1);
+    solve_lu(false, n, n, factors, pivots, inverse.data());
+    std::copy(inverse.begin(), inverse.end(), factors);
+    return;
+  }
+  const int order = int(n), length = int(n * 32);
+  int info = 0;
+  std::vector<T> work(size_t(n * 32));
+  call(getri, &order, factors, &order, pivots, work.data(), &length, &info);
 }
 
 template <class T>
@@ -147,7 +202,7 @@ bool factor_lu_rows(int64_t n, T* a, int* permutation) {
 template <class T>
 void solve_triangular(bool lower, bool adjoint, int64_t n, int64_t k, const T* a, T* b) {
   if (n == 0 || k == 0) return;
-  triangular("R", lower ? "U" : "L", adjoint ? "C" : "N", "N", int(k), int(n), a, b);
+  solve_triangle({lower, adjoint, false}, n, k, a, b);
 }
 
 template <class T>

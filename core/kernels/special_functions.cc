@@ -138,6 +138,14 @@ double digamma(double x) {
   return ((x - root) - root_rest) * chebyshev(kDigammaRoot, 2 * x - 3) + shift;
 }
 
+// The derivative of digamma for x > 0: Euler and Maclaurin's series from 10 on, and the way there.
+static double trigamma(double x) {
+  double sum = 0;
+  for (; x < 10; x += 1) sum += 1 / (x * x);
+  const double r = 1 / x, s = r * r;
+  return sum + r + s * (0.5 + r * (1.0 / 6 - s * (1.0 / 30 - s * (1.0 / 42 - s * (1.0 / 30 - s * (5.0 / 66 - s * (691.0 / 2730 - s * (7.0 / 6 - s * (3617.0 / 510)))))))));
+}
+
 double zeta(double s, double q) {
   if (std::isnan(s) || std::isnan(q)) return kNaN;
   if (s == 1) return kInfinity;
@@ -159,6 +167,7 @@ double zeta(double s, double q) {
 double polygamma(double n, double x) {
   if (std::isnan(n) || std::isnan(x) || n < 0 || !whole(n) || n == kInfinity) return kNaN;
   if (n == 0) return digamma(x);
+  if (n == 1 && x > 0) return trigamma(x);
   double size = zeta(n + 1, x), sign = std::fmod(n, 2) == 0 ? -1 : 1;
   return n > 169 && size > 0 ? sign * std::exp(log_gamma(n + 1) + std::log(size)) : sign * std::tgamma(n + 1) * size;
 }

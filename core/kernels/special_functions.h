@@ -1,6 +1,7 @@
 // Special functions of real numbers, in double precision. They know no Tensor; outside its domain a function is NaN.
 // Where a function takes a tolerance, a larger one saves time.
 #pragma once
+#include <cstdint>
 
 namespace tapeflow::special {
 
@@ -8,6 +9,10 @@ double log_gamma(double x);               // log |Gamma(x)|
 double digamma(double x);                 // its derivative
 double polygamma(double n, double x);     // the n-th derivative of digamma, for a whole n >= 0
 double zeta(double s, double q);          // sum over k >= 0 of (q + k)^-s
+
+// The first two for arrays; `y` may be `x`.
+void log_gamma_floats(const float* x, float* y, int64_t n);
+void digamma_floats(const float* x, float* y, int64_t n);
 
 constexpr double kFullTolerance = 5e-17, kFloatTolerance = 1e-10;
 

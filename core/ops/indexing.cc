@@ -6,6 +6,7 @@
 #include "ops/elements.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
+#include "ops/positions.h"
 #include "ops/slicing.h"
 
 namespace tapeflow {
@@ -317,18 +318,17 @@ namespace {
 // ---- gather
 
 // Positions as int64, checked against [0, limit). Negative ones are refused, as on TensorFlow's CPU.
-Scratch<int64_t> checked_indices(const char* who, const Tensor& indices, int64_t limit) {
-  Scratch<int64_t> result = integers_in(indices);
-  for (size_t i = 0; i < result.size(); ++i)
-    if (result[i] < 0 || result[i] >= limit) {
-      std::string at;
-      int64_t rest = int64_t(i);
-      for (int d = indices.rank() - 1; d >= 0; --d) {
-        at = std::to_string(rest % indices.dim(d)) + (at.empty() ? "" : "," + at);
-        rest /= indices.dim(d);
-      }
-      fail(ErrorKind::invalid_argument, who, ": indices[", at, "] = ", result[i], " is not in [0, ", limit, ")");
+Positions checked_indices(const char* who, const Tensor& indices, int64_t limit) {
+  Positions result(indices);
+  if (const int64_t outside = result.first_outside(0, limit); outside >= 0) {
+    std::string at;
+    int64_t rest = outside;
+    for (int d = indices.rank() - 1; d >= 0; --d) {
+      at = std::to_string(rest % indices.dim(d)) + (at.empty() ? "" : "," + at);
+      rest /= indices.dim(d);
     }
+    fail(ErrorKind::invalid_argument, who, ": indices[", at, "] = ", result[outside], " is not in [0, ", limit, ")");
+  }
   return result;
 }
 
@@ -362,17 +362,17 @@ template <class T> class Sums {
 };
 
 // The rows of x at the given places, one after the other.
-template <class T> void copy_picked(const T* x, const int64_t* place, int64_t count, int64_t inner, T* y) {
+template <class T, class Place> void copy_picked(const T* x, const Place* place, int64_t count, int64_t inner, T* y) {
   if (inner == 1) {
     for (int64_t i = 0; i < count; ++i) y[i] = x[place[i]];
   } else {
-    for (int64_t i = 0; i < count; ++i) std::copy(x + place[i] * inner, x + (place[i] + 1) * inner, y + i * inner);
+    for (int64_t i = 0; i < count; ++i) std::copy_n(x + int64_t(place[i]) * inner, inner, y + i * inner);
   }
 }
 // Adds rows to the rows of y at the given places.
-template <class T> void add_rows(const T* x, const int64_t* place, int64_t count, int64_t inner, Compute<T>* y) {
+template <class T, class Place> void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
   for (int64_t i = 0; i < count; ++i) {
-    Compute<T>* row = y + place[i] * inner;
+    Compute<T>* row = y + int64_t(place[i]) * inner;
     for (int64_t k = 0; k < inner; ++k) {
       if constexpr (std::is_same_v<T, bool>) row[k] = row[k] || x[i * inner + k];
       else row[k] = Compute<T>(row[k] + load(x + i * inner + k));
@@ -431,15 +431,19 @@ const Op& gather_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           GatherPlan g = plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
-          Scratch<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+          const Positions index = checked_indices("gather", call.in[1], g.limit);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
+            if (g.batches * g.outer == 1)
+              return parallel_for(g.count, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.inner)), [&](int64_t begin, int64_t end) {
+                index.with_numbers(begin, [&](const auto* place) { copy_picked(from, place, end - begin, g.inner, to + begin * g.inner); });
+              });
             parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo) {
-                const int64_t* place = index.data() + bo / g.outer * g.count;
-                copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
-              }
+              for (int64_t bo = begin; bo < end; ++bo)
+                index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                  copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+                });
             });
           });
         },
@@ -467,12 +471,12 @@ const Op& gather_op = define(Op{
 template <class T> void add_gathered(const Call& call, const Shape& shape, Compute<T>* x) {
   const T* from = call.in[0].data<T>();
   GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
-  Scratch<int64_t> index = checked_indices("gather", call.in[1], g.limit);
+  const Positions index = checked_indices("gather", call.in[1], g.limit);
   parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-    for (int64_t bo = begin; bo < end; ++bo) {
-      const int64_t* place = index.data() + bo / g.outer * g.count;
-      add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
-    }
+    for (int64_t bo = begin; bo < end; ++bo)
+      index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+        add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
+      });
   });
 }
 
@@ -534,7 +538,12 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
 }
 
 // Row numbers of the positions in x seen as [batches, rows, inner].
-Scratch<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
+Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
+  if (n.depth == 1 && batch_dims == 0) {
+    Positions rows(indices);
+    if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0) fail_position(who, x, indices, outside, n.depth);
+    return rows;
+  }
   Scratch<int64_t> rows(n.batches * n.positions);
   int64_t per_batch = x.elements(int(batch_dims), int(batch_dims + n.depth));
   visit<integers.bits>(indices.dtype(), [&](auto* p) {
@@ -550,7 +559,7 @@ Scratch<int64_t> nd_rows(const char* who, const Shape& x, const Tensor& indices,
         rows[size_t(i)] = b * per_batch + row;
       }
   });
-  return rows;
+  return Positions(std::move(rows));
 }
 
 const Op& gather_nd_op = define(Op{
@@ -576,9 +585,9 @@ const Op& gather_nd_op = define(Op{
           const Tensor &x = call.in[0], &y = call.out[0];
           int64_t batch_dims = call.params.integer(0);
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
-          Scratch<int64_t> rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
+          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
-            copy_picked(static_cast<const T*>(x.raw()), rows.data(), int64_t(rows.size()), n.inner, y.mutable_data<T>());
+            rows.with_numbers(0, [&](const auto* place) { copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>()); });
           });
         },
     .vjp =
@@ -627,12 +636,12 @@ const Op& scatter_nd_op = define(Op{
           const Tensor &updates = call.in[1], &y = call.out[0];
           Shape shape = call.params.shape(0);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
-          Scratch<int64_t> rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
+          const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
           std::memset(y.mutable_raw(), 0, y.bytes());
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             Sums<T> sums(y);
-            add_rows(updates.data<T>(), rows.data(), int64_t(rows.size()), n.inner, sums.data());
+            rows.with_numbers(0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
           });
         },
     .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0)); },
@@ -662,13 +671,15 @@ void infer_tensor_scatter(Call& call) {
 template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
   const Tensor &x = call.in[0], &updates = call.in[2], &y = call.out[0];
   NdPlan n = plan_nd(call.name(), x.shape(), call.in[1].shape(), 0);
-  Scratch<int64_t> rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
+  const Positions rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
   auto apply = [&]<class T>(T*, auto combine) {
     const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
     T* to = y.mutable_data<T>();
-    std::copy(old, old + x.size(), to);
-    for (size_t i = 0; i < rows.size(); ++i)
-      for (int64_t k = 0; k < n.inner; ++k) combine(to + rows[i] * n.inner + k, from + int64_t(i) * n.inner + k);
+    if (to != old) std::copy(old, old + x.size(), to);  // a plan may put y in the place of x
+    for (int64_t i = 0; i < rows.size(); ++i, from += n.inner) {
+      T* row = to + rows[i] * n.inner;
+      for (int64_t k = 0; k < n.inner; ++k) combine(row + k, from + k);
+    }
   };
   if constexpr (std::is_same_v<Combine, Replaced>)
     by_size(x.dtype(), [&]<class T>(T* p) { apply(p, [](T* to, const T* from) { *to = *from; }); });
@@ -916,7 +927,7 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
   Shape shape = v.value.shape();
   if (shape.rank() == 0) fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
   if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
-  Scratch<int64_t> rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
+  const Positions rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
   int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
   Shape wanted = indices.shape();
   for (int i = 1; i < shape.rank(); ++i) wanted.append(shape[i]);
@@ -928,7 +939,7 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
     by_size(target.dtype(), [&]<class T>(T*) {
       const T* from = static_cast<const T*>(updates.raw());
       for (int64_t i = 0; i < count; ++i)
-        std::copy(from + i * inner, from + (i + 1) * inner, target.mutable_data<T>() + rows[size_t(i)] * inner);
+        std::copy(from + i * inner, from + (i + 1) * inner, target.mutable_data<T>() + rows[i] * inner);
     });
     return;
   }
@@ -936,7 +947,7 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
     using T = Pointee<decltype(p)>;
     const T* from = updates.data<T>();
     for (int64_t i = 0; i < count; ++i, from += inner) {
-      T* to = target.mutable_data<T>() + rows[size_t(i)] * inner;
+      T* to = target.mutable_data<T>() + rows[i] * inner;
       if (how == RowUpdate::add)
         for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
       else

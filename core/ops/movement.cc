@@ -33,6 +33,13 @@ void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_t to_st
   by_size(d, [&]<class T>(T*) {
     const T* from = static_cast<const T*>(x);
     T* to = static_cast<T*>(y);
+    if (length >= 2 * kCopyGrain && rows < thread_count()) {
+      for (int64_t r = 0; r < rows; ++r)
+        parallel_for(length, kCopyGrain, [&](int64_t begin, int64_t end) {
+          std::copy(from + r * from_step + begin, from + r * from_step + end, to + r * to_step + begin);
+        });
+      return;
+    }
     parallel_for(rows, std::max<int64_t>(1, kCopyGrain / length), [&](int64_t begin, int64_t end) {
       if (length == 1) {
         for (int64_t r = begin; r < end; ++r) to[r * to_step] = from[r * from_step];

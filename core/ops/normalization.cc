@@ -105,7 +105,8 @@ Shape with_ones(const char* who, const Shape& x, const Ints& axes) {
 bool nobody_listens() { return thread_state().recorders.empty() && !thread_state().stage; }
 
 // dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
-template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx) {
+template <class T>
+void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx, const Finish* finish = nullptr) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
@@ -117,6 +118,7 @@ template <class T> void shift_and_scale(const T* x, const Table& t, const T* mea
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
         v.normalize_columns(x + at, center.data(), slope.data(), shift.data(), adds ? room.data() : dx + at, n);
         if (adds) v.accumulate(room.data(), dx + at, n);
+        if (finish) (*finish)(at, n, 1, 0);
       });
     for (int64_t r = begin; r < end; ++r) {
       T* row = adds ? room.data() : dx + r * columns;
@@ -188,8 +190,8 @@ const Op& moments_op = define(Op{
     .returns_list = true,
 });
 
-// The inputs of Normalize, in their order.
-enum { kX, kMean, kVariance, kScale, kOffset };
+// The inputs of Normalize, in their order; its gradients have the same. NormalizeGrad has dy in the place of offset.
+enum { kX, kMean, kVariance, kScale, kOffset, kDy = kOffset };
 
 // scale and offset are single numbers, or one number per column.
 bool plain_columns(const Shape& t, int64_t columns) {
@@ -216,29 +218,28 @@ template <class T> Scratch<T> factors_of(const Tensor& variance, double epsilon)
   return result;
 }
 
-template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out) {
+template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out, const Finish* finish) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
   auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
     v.multiply.vv(factor.data(), scale.data(), factor.data(), t.columns);
-    return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y);
+    return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, finish);
   }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
+    for (int64_t r = begin; r < end; ++r) {
       v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.data(), offset.data(), y + r * t.columns, t.columns);
+      if (finish) (*finish)(r * t.columns, t.columns, 1, 0);
+    }
   });
 }
 
-// All derivatives in one pass. `d` are the gradients of the inputs; those of scale and offset are per column.
-template <class T> void normalize_backwards(RuleContext& c, const Table& t, Tensor (&d)[5]) {
+// All derivatives in one pass, into `d`; those of scale and offset are per column.
+template <class T> void normalize_backwards(std::span<const Tensor> in, double epsilon, const Table& t, std::span<const Tensor> d) {
   const VectorKernels<T>& v = vector_kernels<T>();
-  Tensor upstream = c.dy();
-  const T *x = c.x(kX).data<T>(), *dy = upstream.data<T>(), *mean = c.x(kMean).data<T>();
-  auto factor = factors_of<T>(c.x(kVariance), c.params.real(0)), scale = spread_out<T>(c.x(kScale), t.columns);
-  for (int i : {kX, kMean, kVariance}) d[i] = Tensor::allocate(c.dtype(0), c.x(i).shape());
-  for (int i : {kScale, kOffset}) d[i] = Tensor::allocate(c.dtype(0), {t.columns});
+  const T *x = in[kX].data<T>(), *dy = in[kDy].data<T>(), *mean = in[kMean].data<T>();
+  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns);
   T *dx = d[kX].mutable_data<T>(), *d_mean = d[kMean].mutable_data<T>(), *d_variance = d[kVariance].mutable_data<T>();
   T *d_scale = d[kScale].mutable_data<T>(), *d_offset = d[kOffset].mutable_data<T>();
   if (t.layout == Layout::columns) {
@@ -276,7 +277,7 @@ template <class T> void normalize_backwards(RuleContext& c, const Table& t, Tens
   std::copy(both.data() + t.columns, both.data() + 2 * t.columns, d_offset);
 }
 
-// The same with operations, for second order and for shapes that are no tables.
+// The same with operations, for shapes that are no tables.
 void normalize_vjp_composed(RuleContext& c) {
   Tensor dy = c.dy(), distance = subtract(c.x(kX), c.x(kMean));
   Tensor factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
@@ -293,6 +294,56 @@ void normalize_vjp_composed(RuleContext& c) {
     c.set(kVariance, scaled(unbroadcast(multiply(multiply(scaled_dy, distance), cubed), c.shape(kVariance)), -0.5));
   }
 }
+
+// With f = 1 / sqrt(variance + epsilon) and z = x - mean, the gradients times cotangents a, b, c, d, e for them add up to
+// sum(dy w), w = s f (a - b) - c s z f^3 / 2 + d z f + e.
+void normalize_grad_vjp(RuleContext& c) {
+  const Tensor &scale = c.x(kScale), &dy = c.x(kDy);
+  Tensor distance = subtract(c.x(kX), c.x(kMean)), factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
+  Tensor cubed = multiply(factor, square(factor));
+  Tensor moved = subtract(c.dy(kX), c.dy(kMean)), spread = scaled(multiply(c.dy(kVariance), cubed), -0.5);
+  Tensor per_scale = add(multiply(moved, factor), multiply(spread, distance));  // what scale is multiplied by in w
+  if (c.wants(kDy)) {
+    Tensor rest = add(multiply(c.dy(kScale), multiply(distance, factor)), c.dy(kOffset));
+    c.set(kDy, unbroadcast(add(multiply(scale, per_scale), rest), c.shape(kDy)));
+  }
+  if (c.wants(kX) || c.wants(kMean)) {
+    Tensor dx = multiply(dy, add(multiply(scale, spread), multiply(c.dy(kScale), factor)));
+    if (c.wants(kX)) c.set(kX, dx);
+    if (c.wants(kMean)) c.set(kMean, negative(unbroadcast(dx, c.shape(kMean))));
+  }
+  if (c.wants(kScale)) c.set(kScale, unbroadcast(multiply(dy, per_scale), c.shape(kScale)));
+  if (c.wants(kVariance)) {
+    Tensor by_factor = add(multiply(scale, add(moved, scaled(multiply(multiply(c.dy(kVariance), square(factor)), distance), -1.5))),
+                           multiply(c.dy(kScale), distance));
+    c.set(kVariance, multiply(unbroadcast(multiply(dy, by_factor), c.shape(kVariance)), scaled(cubed, -0.5)));
+  }
+}
+
+Table normalize_grad_table(std::span<const Tensor> in) {
+  return normalize_table(in[kX].shape(), in[kMean].shape(), in[kVariance].shape(), in[kScale].shape(), in[kScale].shape());
+}
+
+// The gradients of Normalize's inputs, for tables; those of scale and offset are per column.
+const Op& normalize_grad_op = define(Op{
+    .name = "NormalizeGrad",
+    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating), tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
+    .infer =
+        [](Call& call) {
+          const Table t = normalize_grad_table(call.in);
+          if (t.layout == Layout::other || call.in[kX].shape() != call.in[kDy].shape())
+            fail(ErrorKind::invalid_argument, "NormalizeGrad: the statistics must be those of rows or of columns; got ", call.in[kMean].shape(), " for ", call.in[kX].shape());
+          for (int i : {kX, kMean, kVariance}) call.returns(call.in[0].dtype(), call.in[size_t(i)].shape());
+          for (int i = 0; i < 2; ++i) call.returns(call.in[0].dtype(), {t.columns});
+        },
+    .kernel =
+        [](Call& call) {
+          (call.in[0].dtype() == DType::float32 ? normalize_backwards<float> : normalize_backwards<double>)(call.in, call.params.real(0), normalize_grad_table(call.in), call.out);
+        },
+    .vjp = normalize_grad_vjp,
+    .keep = keep_all_inputs,
+    .returns_list = true,
+});
 
 const Op& normalize_op = define(Op{
     .name = "Normalize",
@@ -315,22 +366,23 @@ const Op& normalize_op = define(Op{
           double epsilon = call.params.real(0);
           Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(), call.in[kScale].shape(), call.in[kOffset].shape());
           if (t.layout != Layout::other)
-            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0]);
+            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.finish, nullptr));
           PauseRecording paused;
           Tensor factor = reciprocal(sqrt(shifted(call.in[kVariance], epsilon)));
           Tensor y = add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
           call.out[0] = broadcast_to(y, call.out[0].shape());
         },
+    .finishes = true,
     .vjp =
         [](RuleContext& c) {
           Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));
-          if (!nobody_listens() || t.layout == Layout::other) return normalize_vjp_composed(c);
-          Tensor d[5];
-          (c.dtype(0) == DType::float32 ? normalize_backwards<float> : normalize_backwards<double>)(c, t, d);
+          if (t.layout == Layout::other) return normalize_vjp_composed(c);
+          const Tensor in[] = {c.x(kX), c.x(kMean), c.x(kVariance), c.x(kScale), c.dy()};
+          auto d = run_all(normalize_grad_op, in, c.params);
           for (int i : {kScale, kOffset})
-            if (c.wants(i)) d[i] = c.shape(i).elements() == 1 ? reduce_sum(d[i], {0}, false).view(c.shape(i)) : d[i].view(c.shape(i));
+            if (c.wants(i)) d[size_t(i)] = reshape(c.shape(i).elements() == 1 ? reduce_sum(d[size_t(i)], {0}, false) : d[size_t(i)], c.shape(i));
           for (int i = 0; i < 5; ++i)
-            if (c.wants(i)) c.set(i, d[i]);
+            if (c.wants(i)) c.set(i, d[size_t(i)]);
         },
     .keep = keep_all_inputs,
 });

@@ -1,5 +1,6 @@
 // Reductions over axes, cumulative sums and products, positions of extrema.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -67,18 +68,43 @@ SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
   return groups;
 }
 
-// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), and
-// with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
+// Short rows: y[r] = fold of the `length` elements of row r.
+constexpr int64_t kShortRow = 8;
+template <class C, class F, int64_t length> void reduce_short(const C* x, C* y, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r, x += length) {
+    C total = x[0];
+    for (int64_t k = 1; k < length; ++k) total = F{}(total, x[k]);
+    y[r] = total;
+  }
+}
+template <class C, class F> void reduce_short_rows(const C* x, C* y, int64_t rows, int64_t length) {
+  switch (length) {
+    case 1: return reduce_short<C, F, 1>(x, y, rows);
+    case 2: return reduce_short<C, F, 2>(x, y, rows);
+    case 3: return reduce_short<C, F, 3>(x, y, rows);
+    case 4: return reduce_short<C, F, 4>(x, y, rows);
+    case 5: return reduce_short<C, F, 5>(x, y, rows);
+    case 6: return reduce_short<C, F, 6>(x, y, rows);
+    case 7: return reduce_short<C, F, 7>(x, y, rows);
+    default: return reduce_short<C, F, kShortRow>(x, y, rows);
+  }
+}
+
+// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with short
+// rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
 template <class C> struct Steps {
   C start;
   C (*row)(const C* x, int64_t n);
   void (*fold)(const C* x, C* y, int64_t n);
+  void (*short_rows)(const C* x, C* y, int64_t rows, int64_t length) = nullptr;
   C (*row_of_parts)(const C* x, int64_t n) = row;
   void (*fold_of_parts)(const C* x, C* y, int64_t n) = fold;
 };
 
 constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
 constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
+constexpr int64_t kMostParts = 32;       // partial results of runs of rows, or of outer axes when axes between them stay
+constexpr int64_t kWide = 2048;          // columns from which on threads take columns of their own, not rows
 constexpr int64_t kNarrow = 512;         // columns from which on a row is long enough by itself
 
 template <class C> class Reducer {
@@ -109,7 +135,9 @@ template <class C> class Reducer {
     int64_t step_in = input_size(level + 1), step_out = output_size(level + 1);
     if (!g.reduced) {
       int64_t work = std::max<int64_t>(1, step_in);
+      const bool short_rows = steps_.short_rows && level + 2 == groups_.size() && step_in <= kShortRow;
       auto body = [&](int64_t begin, int64_t end) {
+        if (short_rows) return steps_.short_rows(x + begin * step_in, y + begin, end - begin, step_in);
         for (int64_t i = begin; i < end; ++i) run(x + i * step_in, y + i * step_out, level + 1);
       };
       if (level + 1 == groups_.size()) {
@@ -124,11 +152,17 @@ template <class C> class Reducer {
     }
     std::fill(y, y + step_out, steps_.start);
     if (level + 2 == groups_.size()) return fold_columns(x, y, g.length, step_in);
-    Scratch<C> part(step_out);
-    for (int64_t i = 0; i < g.length; ++i) {
-      run(x + i * step_in, part.data(), level + 1);
-      steps_.fold_of_parts(part.data(), y, step_out);
-    }
+    const int64_t height = std::max({int64_t(1), 2 * kChunk / step_in, g.length / kMostParts}), chunks = (g.length + height - 1) / height;
+    Scratch<C> parts(chunks * step_out);
+    std::fill(parts.begin(), parts.end(), steps_.start);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<C> part(step_out);
+      for (int64_t i = begin * height; i < std::min(g.length, end * height); ++i) {
+        run(x + i * step_in, part.data(), level + 1);
+        steps_.fold_of_parts(part.data(), parts.data() + i / height * step_out, step_out);
+      }
+    });
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.data() + c * step_out, y, step_out);
   }
 
   // Partial results over fixed chunks: the same for any number of threads.
@@ -145,6 +179,7 @@ template <class C> class Reducer {
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
     if (columns < kNarrow && rows * columns >= 4 * kNarrow) return fold_narrow_columns(x, y, rows, columns);
+    if (columns <= kWide && rows >= 2 * kFoldBlock && rows * columns >= 8 * kChunk) return fold_many_rows(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
       if (rows <= kFoldBlock) {
@@ -159,6 +194,25 @@ template <class C> class Reducer {
         steps_.fold_of_parts(part.data(), y + begin, end - begin);
       }
     });
+  }
+
+  // Partial results over fixed runs of rows, which are read as they lie.
+  void fold_many_rows(const C* x, C* y, int64_t rows, int64_t columns) const {
+    const int64_t height = std::max(kFoldBlock, rows / kMostParts), chunks = (rows + height - 1) / height;
+    Scratch<C> parts(chunks * columns);
+    std::fill(parts.begin(), parts.end(), steps_.start);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<C> block(columns);
+      for (int64_t c = begin; c < end; ++c)
+        for (int64_t first = c * height, last; first < std::min(rows, (c + 1) * height); first = last) {
+          last = std::min({rows, (c + 1) * height, first + kFoldBlock});
+          C* into = height == kFoldBlock ? parts.data() + c * columns : block.data();
+          if (into == block.data()) std::fill(block.begin(), block.end(), steps_.start);
+          for (int64_t r = first; r < last; ++r) steps_.fold(x + r * columns, into, columns);
+          if (into == block.data()) steps_.fold_of_parts(into, parts.data() + c * columns, columns);
+        }
+    });
+    for (int64_t c = 0; c < chunks; ++c) steps_.fold_of_parts(parts.data() + c * columns, y, columns);
   }
 
   // Several short rows count as one long row. Partial results are over fixed chunks, as above.
@@ -211,19 +265,28 @@ template <class C, class F> Steps<C> generic_steps(C start, F) {
 
 template <class C> Steps<C> sum_steps() {
   if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
-    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate};
+    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate, reduce_short_rows<C, std::plus<C>>};
   else
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }
 template <class C> Steps<C> prod_steps() { return generic_steps(C(1), [](C a, C b) { return C(a * b); }); }
 template <class C> C lowest_of() { return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest(); }
 template <class C> C highest_of() { return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max(); }
+// Of two numbers; a NaN on either side stays.
+struct Larger {
+  template <class C> C operator()(C a, C b) const { return b > a || b != b ? b : a; }
+};
+struct Smaller {
+  template <class C> C operator()(C a, C b) const { return b < a || b != b ? b : a; }
+};
 template <class C> Steps<C> max_steps() {
-  if constexpr (std::is_floating_point_v<C>) return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max};
+  if constexpr (std::is_floating_point_v<C>)
+    return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max, reduce_short_rows<C, Larger>};
   else return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
 }
 template <class C> Steps<C> min_steps() {
-  if constexpr (std::is_floating_point_v<C>) return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min};
+  if constexpr (std::is_floating_point_v<C>)
+    return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min, reduce_short_rows<C, Smaller>};
   else return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
 }
 
@@ -357,12 +420,35 @@ const Op& prod_op = define(Op{
     .family = "reduction",
 });
 
+// 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes small
+// numbers for zeros does not take them for equal.
+struct EqualAsNumber {
+  template <class C> C operator()(C a, C b) const {
+    if constexpr (std::is_same_v<C, float>) {
+      const auto p = std::bit_cast<int32_t>(a), q = std::bit_cast<int32_t>(b);
+      const bool same = (p == q) & ((p & 0x7fffffff) <= 0x7f800000), zeros = ((p | q) & 0x7fffffff) == 0;
+      return std::bit_cast<float>((same | zeros) ? 0x3f800000 : 0);
+    } else {
+      return C(a == b);
+    }
+  }
+};
+const Op& equal_as_number_op = [] () -> const Op& {
+  Op op{.name = "EqualAsNumber", .arguments = {tensor("x", floating), tensor("y", floating)}};
+  op.infer = op.infer_staged = family::infer_binary<floating, EqualAsNumber>;
+  op.kernel = family::binary_kernel<floating, EqualAsNumber, NoFast, kCheapGrain>;
+  op.float_binary = &ElementBinary<float, float, EqualAsNumber>::loops;
+  op.gradient = Gradient::none;
+  op.family = "binary";
+  return define(std::move(op));
+}();
+
 // The gradient is shared equally by the elements that attain the extremum.
 void extremum_vjp(RuleContext& c) {
   Tensor y = with_kept_dims(c, c.y());
-  Tensor attained = cast(equal(y, c.x(0)), c.dtype(0));
+  Tensor attained = run(equal_as_number_op, {y, c.x(0)});
   Tensor count = reduce_sum(attained, normalized_axes(c.op.public_name(), c.params[0], c.x(0).rank()), true);
-  c.set(0, multiply(divide(attained, count), with_kept_dims(c, c.dy())));
+  c.set(0, multiply(attained, divide(with_kept_dims(c, c.dy()), count)));
 }
 
 const Op& max_op = define(Op{
@@ -423,7 +509,7 @@ const Op& all_op = define(Op{
 // Sums of squares of floats, in one pass.
 template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
   const VectorKernels<T>& v = vector_kernels<T>();
-  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, v.sum, v.accumulate};
+  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, nullptr, v.sum, v.accumulate};
   Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
 }
 bool sums_squares_directly(const Tensor& x, const Params& params) {

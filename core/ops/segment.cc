@@ -5,6 +5,7 @@
 
 #include "ops/family.h"
 #include "ops/partial_shape.h"
+#include "ops/positions.h"
 
 namespace tapeflow {
 namespace {
@@ -34,10 +35,22 @@ struct MinFold {
 };
 template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>;
 
-// y[ids[i]] = fold of the rows x[i]; rows with a negative number are left out. Small floats are added up as floats.
-template <class T, class Fold> void fold_rows(const Tensor& x, std::span<const int64_t> ids, const Tensor& y, bool empty_is_zero) {
+// The fold of n neighbouring numbers, in four chains, so that the processor need not wait for each result.
+template <class T, class Fold> Compute<T> fold_run(const T* x, int64_t n) {
   using C = Compute<T>;
-  int64_t inner = ids.empty() ? 0 : x.size() / int64_t(ids.size());
+  C chain[4] = {Fold::template start<T>(), Fold::template start<T>(), Fold::template start<T>(), Fold::template start<T>()};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; ++k) chain[k] = Fold::combine(chain[k], load(x + i + k));
+  for (; i < n; ++i) chain[0] = Fold::combine(chain[0], load(x + i));
+  return Fold::combine(Fold::combine(chain[0], chain[1]), Fold::combine(chain[2], chain[3]));
+}
+
+// y[ids[i]] = fold of the rows x[i]; rows with a negative number are left out. Small floats are added up as floats.
+template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& ids, const Tensor& y, bool sorted) {
+  using C = Compute<T>;
+  const int64_t count = ids.size(), inner = count == 0 ? 0 : x.size() / count;
+  const bool empty_is_zero = sorted && is_extremum<Fold>;
   std::vector<C> wide;
   C* total;
   if constexpr (std::is_same_v<T, C>) {
@@ -48,13 +61,24 @@ template <class T, class Fold> void fold_rows(const Tensor& x, std::span<const i
   }
   std::fill(total, total + y.size(), Fold::template start<T>());
   std::vector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0) continue;
-    const T* from = x.data<T>() + int64_t(i) * inner;
-    C* to = total + ids[i] * inner;
-    for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
-    if (empty_is_zero) reached[size_t(ids[i])] = true;
-  }
+  const T* rows = x.data<T>();
+  ids.with_numbers(0, [&](const auto* id) {
+    for (int64_t i = 0, next; i < count; i = next) {
+      next = i + 1;
+      if (id[i] < 0) continue;
+      const T* from = rows + i * inner;
+      C* to = total + int64_t(id[i]) * inner;
+      if (inner != 1) {
+        for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
+      } else if (sorted) {
+        while (next < count && id[next] == id[i]) ++next;
+        *to = fold_run<T, Fold>(from, next - i);
+      } else {
+        *to = Fold::combine(*to, load(from));
+      }
+      if (empty_is_zero) reached[size_t(id[i])] = true;
+    }
+  });
   for (size_t s = 0; s < reached.size(); ++s)
     if (!reached[s]) std::fill(total + int64_t(s) * inner, total + int64_t(s + 1) * inner, C(0));
   if constexpr (!std::is_same_v<T, C>)
@@ -78,11 +102,9 @@ void infer_unsorted(Call& call) {
 
 template <DTypes Set, class Fold> void unsorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
-  Scratch<int64_t> numbers = integers_in(call.in[1]);
-  std::span<const int64_t> ids = numbers;
-  for (size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] >= y.dim(0))
-      fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ", y.dim(0), ")");
+  const Positions ids(call.in[1]);
+  if (const int64_t i = ids.first_outside(std::numeric_limits<int64_t>::min(), y.dim(0)); i >= 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ", y.dim(0), ")");
   visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, y, false); });
 }
 
@@ -91,17 +113,16 @@ template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
   if (segment_ids.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
   if (x.rank() < 1 || x.dim(0) != segment_ids.size())
     fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ", x.shape());
-  Scratch<int64_t> numbers = integers_in(segment_ids);
-  std::span<const int64_t> ids = numbers;
-  for (size_t i = 0; i < ids.size(); ++i) {
+  const Positions ids(segment_ids);
+  for (int64_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0) fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
     if (i && ids[i] < ids[i - 1])
       fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i, "] = ", ids[i], " follows ", ids[i - 1]);
   }
   Shape shape = x.shape();
-  shape[0] = ids.empty() ? 0 : ids.back() + 1;
+  shape[0] = ids.size() == 0 ? 0 : ids[ids.size() - 1] + 1;
   call.out.push_back(Tensor::allocate(x.dtype(), shape));
-  visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, call.out[0], is_extremum<Fold>); });
+  visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, call.out[0], true); });
 }
 
 Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids);

@@ -81,8 +81,9 @@ class Expression {
       const ElementwiseOperation& last = p->last;
       ElementwiseProgram::Operand a = add(last.a.body()), b;
       if (last.binary) b = add(last.b.body());
-      a.layout = last.placement.a;
-      b.layout = last.placement.b;
+      for (auto [operand, layout] : {std::pair(&a, last.placement.a), std::pair(&b, last.placement.b)})
+        if (layout == Layout::spread) *operand = program_.spread(operand->body, body->shape);
+        else operand->layout = layout;
       p->place = count_;
       use(a);
       if (last.binary) use(b);

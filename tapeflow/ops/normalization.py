@@ -44,7 +44,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     """
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
-    if axes is not None and not _core.is_tracing() and (y.dtype is float32 or y.dtype is float64):
+    if axes is not None and (y.dtype is float32 or y.dtype is float64):
         mean, variance = primitives.Moments(y, axes, False)
     else:
         mean = primitives.Mean(y, axes, True)
@@ -159,9 +159,9 @@ def normalize_moments(
 
 
 def _one_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: Any) -> bool:
-    """Whether one operation does it: it runs now, all is of one dtype, and statistics belong to x."""
+    """Whether one operation does it: all is of one dtype, and statistics belong to x."""
     dtype = x.dtype
-    if _core.is_tracing() or type(epsilon) is not float or not (dtype is float32 or dtype is float64):
+    if type(epsilon) is not float or not (dtype is float32 or dtype is float64):
         return False
     for given in (mean, variance, offset, scale):
         if given is not None and (not _core.is_tensor(given) or given.dtype is not dtype):

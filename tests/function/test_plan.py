@@ -366,3 +366,56 @@ def test_concatenations_of_concatenations():
     np.testing.assert_array_equal(across, [[1, 3], [2, 4], [3, 5], [4, 6]])
     np.testing.assert_array_equal(long[:, 0], [1, 2, 3, 4, 5, 6])
     np.testing.assert_array_equal(shared[:, 0], [1, 2, 3, 4])
+
+
+# ---- memory and groups
+
+
+def in_both_modes(program, *args):
+    expected, found = program(*args), tf.function(program)(*args)
+    for a, b in zip(tf.nest.flatten(expected), tf.nest.flatten(found), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [lambda z: z[:1], lambda z: z[1:], lambda z: tf.reshape(z, [-1])[:3], lambda z: tf.reshape(z, [-1])[3:]],
+    ids=["first row", "last row", "front", "back"],
+)
+def test_a_part_of_what_the_same_group_makes_is_repeated(part):
+    x, y = tf.constant([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]), tf.constant([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])
+
+    def program(x, y):
+        z = y * 2.0
+        return x * 1.0 + part(z), (x * 1.0 + part(z)) * part(z), z
+
+    in_both_modes(program, x, y)
+
+
+def test_a_result_that_lies_in_a_value_is_not_written_over():
+    v0, v1 = tf.Variable(tf.reshape(tf.range(18.0), [3, 6])), tf.Variable(-tf.ones([3, 6]))
+
+    def program():
+        with tf.GradientTape() as tape:
+            scattered = tf.tensor_scatter_nd_add(v0, [[0]], v0[1:2])
+            chosen = tf.cond(tf.reduce_sum(v1) > 0.0, lambda: v1 * v0, lambda: v1 - v0)
+            loss = tf.reduce_sum(tf.square(chosen + scattered))
+        return tape.gradient(loss, [v0, v1])
+
+    in_both_modes(program)
+
+
+def test_a_value_that_a_kernel_may_show_is_not_written_over_in_its_last_step():
+    v = tf.Variable([[-0.5, 0.1], [0.2, -0.7], [0.3, -0.4]])
+    x = tf.constant([[0.1, 0.9], [0.7, 0.2], [0.3, 0.4]])
+
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = tf.gather(x, [2, 0, 2])
+            first = tf.cond(tf.reduce_sum(x) > 0.0, lambda: x[:, ::-1] * v, lambda: x - v)
+            second = tf.cond(tf.reduce_sum(v) > 0.0, lambda: v[:, ::-1] * rows, lambda: v - rows)
+            loss = tf.reduce_sum(tf.square(tf.concat([rows[:0], second], 0) + first))
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, [v, x])]
+
+    in_both_modes(program, x)

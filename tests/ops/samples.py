@@ -348,6 +348,11 @@ builders_by_name: dict[str, list[Builder]] = {
         lambda m: call(m(2, 3), m(1, 3), m(1, 3, within=_POSITIVE), m(), m(3), 0.5),
         lambda m: call(m(2, 3), m(2, 1), m(3, within=_POSITIVE), m(2, 1), m(3), 0.5),
     ],
+    "NormalizeGrad": [  # by rows, by columns, with a single number
+        lambda m: call(m(3, 4), m(3, 1), m(3, 1, within=_POSITIVE), m(4), m(3, 4), 0.5),
+        lambda m: call(m(2, 3, 4), m(4), m(4, within=_POSITIVE), m(1, 4), m(2, 3, 4), 0.5),
+        lambda m: call(m(2, 3), m(2, 1), m(2, 1, within=_POSITIVE), m(), m(2, 3), 0.5),
+    ],
     "CTCLossDense": [lambda m: _ctc(m(4, 2, 3))],
     "CTCLossCurvature": [lambda m: _ctc(tf.constant(m(4, 2, 3)), m(4, 2, 3))],
     "CTCBeamSearchDecoder": [lambda m: call(m(4, 2, 3), np.array([4, 3]), 4, 2)],

@@ -303,6 +303,21 @@ def _picked(x: Array, v: Array, ksize: list, *geometry: Any) -> Array:
     return np.take_along_axis(taken, values.argmax(0)[None], 0)[0]
 
 
+def _normalize_grad(x: Array, mean: Array, variance: Array, scale: Array, dy: Array, epsilon: float) -> tuple:
+    factor = 1 / np.sqrt(variance + epsilon)
+    columns = np.broadcast_to(mean, x.shape[-mean.ndim :]).shape[-1] if mean.ndim else 1
+
+    def gathered(t: Array, shape: tuple) -> Array:
+        t = np.broadcast_to(t, x.shape)
+        wide = (1,) * (x.ndim - len(shape)) + shape
+        return t.sum(tuple(i for i in range(x.ndim) if wide[i] == 1), keepdims=True).reshape(shape)
+
+    dx = dy * scale * factor
+    d_variance = gathered(-0.5 * dy * scale * (x - mean) * factor**3, variance.shape)
+    per_column = [(t.reshape(-1, columns)).sum(0) for t in (dy * (x - mean) * factor, dy)]
+    return dx, -gathered(dx, mean.shape), d_variance, *per_column
+
+
 def _avg_pool(x: Array, ksize: list, *geometry: Any) -> Array:
     total = sum(cells for _, cells in _windows(x, ksize, *geometry))
     return total / sum(cells for _, cells in _windows(np.ones_like(x), ksize, *geometry))
@@ -518,8 +533,10 @@ others: dict[str, Callable[..., Any]] = {
     "MaxPoolGrad": lambda x, dy, *g: _transposed(lambda v: _picked(x, v, *g), list(x.shape), dy),
     "MaxPoolGradGrad": _picked,
     "MaxPoolWithArgmax": _max_pool_argmax,
+    "EqualAsNumber": lambda x, y: (x == y).astype(np.result_type(x)),
     "Moments": lambda x, axes, _=True: (np.mean(x, tuple(axes), keepdims=True), np.var(x, tuple(axes), keepdims=True)),
     "Normalize": lambda x, m, v, k, b, e=0.0: (x - m) / np.sqrt(v + e) * k + b,
+    "NormalizeGrad": _normalize_grad,
     "Pack": np.stack,
     "PadV2": lambda x, pads, value: np.pad(x, np.reshape(pads, (-1, 2)), constant_values=value),
     "Real": np.real,
@@ -813,6 +830,9 @@ large_by_name: dict[str, Callable[[Maker], samples.Call]] = {
     "Mean": lambda m: samples.call(m(301, 503), 0, True),
     "Moments": lambda m: samples.call(m(30_011, 7), [0]),
     "Normalize": lambda m: samples.call(m(301, 503), m(301, 1), m(301, 1, within=[(0.5, 3)]), m(503), m(503), 0.1),
+    "NormalizeGrad": lambda m: samples.call(
+        m(301, 503), m(301, 1), m(301, 1, within=[(0.5, 3)]), m(503), m(301, 503), 0.1
+    ),
     "Pack": lambda m: samples.call([m(301, 203), m(301, 203)], -1),
     "Prod": lambda m: samples.call(m(301, 17, 29), [0, 2], False),
     "ReverseV2": lambda m: samples.call(m(301, 503), [0, 1]),

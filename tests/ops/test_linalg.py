@@ -426,3 +426,28 @@ def test_lu_solve_broadcasts():
     factors = tf.linalg.lu(numbers(1, 3, 2, 2))
     assert tf.linalg.lu_solve(*factors, numbers(2, 2, 1)).shape.as_list() == [3, 2, 1]
     assert tf.linalg.lu_solve(*tf.linalg.lu(numbers(1, 2, 2)), numbers(2, 3, 2, 1)).shape.as_list() == [3, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize(("n", "k"), [(65, 8), (130, 3), (200, 90)])
+def test_large_triangular_systems(dtype, n, k):
+    eps = np.finfo(dtype).eps
+    a = (numbers(n, n, n, dtype=dtype) / n + 2 * np.eye(n)).astype(dtype)
+    b = numbers(k, n, k, dtype=dtype).astype(dtype)
+    for lower in (True, False):
+        triangle = np.tril(a) if lower else np.triu(a)
+        for adjoint in (True, False):
+            x = tf.linalg.triangular_solve(a, b, lower=lower, adjoint=adjoint).numpy()
+            matrix = triangle.conj().T if adjoint else triangle
+            np.testing.assert_allclose(matrix @ x, b, atol=40 * eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_large_inverses_and_equations(dtype):
+    n, eps = 150, np.finfo(dtype).eps
+    a = (numbers(1, n, n, dtype=dtype) + 20 * np.eye(n)).astype(dtype)
+    b = numbers(2, n, 20, dtype=dtype).astype(dtype)
+    np.testing.assert_allclose(a @ tf.linalg.inv(a).numpy(), np.eye(n), atol=100 * eps)
+    for adjoint in (True, False):
+        x = tf.linalg.solve(a, b, adjoint=adjoint).numpy()
+        np.testing.assert_allclose((a.conj().T if adjoint else a) @ x, b, atol=400 * eps)

@@ -179,3 +179,41 @@ def test_ragged_statistics():
     np.testing.assert_allclose(
         tf.reduce_logsumexp(ragged, axis=1).numpy(), [np.log(np.exp(1) + np.exp(2)), 3], rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", range(1, 10))
+def test_short_rows(length, dtype):
+    x = np.random.default_rng(length).standard_normal((301, length)).astype(dtype)
+    x[7, -1] = nan
+    x[9] = -inf
+    for ours, exact in ((tf.reduce_sum, np.sum), (tf.reduce_max, np.max), (tf.reduce_min, np.min)):
+        np.testing.assert_allclose(ours(x, 1), exact(x, 1), atol=2e-6 if dtype == "float32" else 4e-15)
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((700, 40, 9), (0, 2)), ((3, 50, 20, 600), (0, 2)), ((900, 600), (0,))])
+def test_many_rows_and_axes_with_others_between(shape, axes):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    np.testing.assert_allclose(tf.reduce_sum(x, axes), x.sum(axes, dtype=np.float64), atol=1e-3)
+    np.testing.assert_array_equal(tf.reduce_max(x, axes), x.max(axes))
+    np.testing.assert_array_equal(tf.reduce_min(x, axes), x.min(axes))
+
+
+def test_ties_and_small_numbers_share_the_gradient_of_a_maximum_as_they_should():
+    x = np.zeros((300, 100), np.float32)  # large enough for work that takes small numbers for zeros
+    x[:, 3], x[0, 5], x[1, 6], x[2, 7] = 1, 1, nan, -0.0
+    x[4], x[4, 9] = 0, -0.0
+    for run in (lambda f: f, tf.function):
+
+        @run
+        def gradient(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_max(x, 1)
+            return tape.gradient(y, x)
+
+        dx = gradient(tf.constant(x)).numpy()
+        expected = np.where(x == x.max(1, keepdims=True), 1.0, 0.0)
+        expected /= np.maximum(expected.sum(1, keepdims=True), 1)
+        expected[1] = nan
+        np.testing.assert_allclose(dx, expected, rtol=1e-6)

@@ -217,3 +217,20 @@ def test_gradients_that_do_not_exist_are_none():
             y = function(a, x)
         by_a, by_x = tape.gradient(y, [a, x])
         assert by_a is None and by_x is not None
+
+
+@pytest.mark.parametrize(("function", "exact"), [(m.lgamma, sp.gammaln), (m.digamma, sp.digamma)])
+def test_gamma_of_many_floats_is_rounded_once(function, exact):
+    random = np.random.default_rng(2)
+    near = [root + random.normal(0, 1e-2, 300) for root in (1, 2, 1.4616321)]
+    x = np.r_[np.exp(random.uniform(-60, 60, 700)), random.uniform(-9, 12, 700), *near].astype(np.float32)
+    value = exact(x.astype(np.float64))
+    error = np.abs(function(x).numpy() - value) / np.spacing(np.abs(value).astype(np.float32))
+    assert error.max() < 0.51
+    np.testing.assert_array_equal(function(x[:1]), function(x)[:1])
+
+
+def test_gamma_of_floats_at_the_edges():
+    x = np.array([0, inf, nan, 1, 2, 3e38], np.float32)
+    np.testing.assert_array_equal(m.lgamma(x), np.array([inf, inf, nan, 0, 0, inf], np.float32))
+    np.testing.assert_allclose(m.digamma(x)[1:], np.float32([inf, nan, -0.57721566, 0.42278434, 88.596848]), rtol=1e-6)
