@@ -62,6 +62,12 @@ def _ragged_value(values: Any, *splits: Any) -> Any:
     return values
 
 
+class Reading:
+    """When a variable that is fetched is read: `afterwards`, as TensorFlow 1 did, or in the order of the program."""
+
+    afterwards = False
+
+
 Rebuild = Callable[[list[Any]], Any]
 
 
@@ -73,6 +79,7 @@ class Fetches:
         self._index_by_id: dict[int, int] = {}
         self.tensors: list[Any] = []
         self.operations: list[int] = []
+        self.variable_by_index: dict[int, Any] = {}  # those to be read after the run
         self._rebuild = self._visit(structure)
 
     def rebuilt(self, values: list[Any]) -> Any:
@@ -123,6 +130,9 @@ class Fetches:
         index = self._index_by_id.setdefault(id(element), len(self.tensors))
         if index == len(self.tensors):
             self.tensors.append(element)
+        variable = self._graph.variable_meant(item) if Reading.afterwards else None
+        if variable is not None:
+            self.variable_by_index[index] = variable
         return lambda values: values[index]
 
 

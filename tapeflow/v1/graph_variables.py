@@ -83,6 +83,12 @@ class VariablesOfGraph:
         for key in keys:
             self.add_to_collection(key, variable)
 
+    def variable_meant(self, item: Any) -> Any:
+        """The variable that something to be fetched is, or names; None if it is something else."""
+        if isinstance(item, str):
+            return self._variable_by_name.get(item.removesuffix(":0"))
+        return item if isinstance(item, _core.Variable) else None
+
     def variable_operation(self, variable: Any) -> Operation:
         """The operation that stands for the variable."""
         return self._facts_by_name[variable._name][0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from tapeflow import _core, primitives
@@ -12,6 +11,7 @@ from tapeflow.ops.arrays import group
 from tapeflow.ops.constants import zeros, zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.variable_scope import beside_the_model
 from tapeflow.v1.variables import moving_average_variables, trainable_variables
 from tapeflow.variables import Variable, session_graph
 
@@ -86,7 +86,7 @@ class ExponentialMovingAverage:
             start = convert_to_tensor(start) if own else _zeros_like(variable)
             if graph is not None:
                 graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
-            with graph.name_scope(None) if graph is not None else contextlib.nullcontext():
+            with beside_the_model():
                 self._average_by_name[key] = Variable(start, trainable=False, name=name)
             if not own and self._zero_debias:
                 self._count_by_name[key] = (

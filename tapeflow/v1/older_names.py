@@ -68,7 +68,7 @@ older_paths.update(
         "batch_to_space_nd": "batch_to_space",
         "space_to_depth": "nn.space_to_depth",
         "depth_to_space": "nn.depth_to_space",
-        "py_func": "py_function",
+        "py_func": "numpy_function",
         "global_norm": "linalg.global_norm",
         "lin_space": "linspace",
         "train.global_norm": "linalg.global_norm",

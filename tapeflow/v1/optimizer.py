@@ -14,6 +14,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.variable_scope import beside_the_model
 from tapeflow.v1.variables import VariableV1, trainable_variables
 
 Values = dict[str, Any]
@@ -188,23 +189,10 @@ class Optimizer:
         for variable in variables:
             for name in self._slot_names():
                 if (name, _key(variable)) not in self._slot_by_key:
-                    slot = self._new_variable(
-                        self._first_slot_value(name, variable), f"{_plain_name(variable)}/{self._name}"
-                    )
-                    self._slot_by_key[name, _key(variable)] = slot
+                    first, path = self._first_slot_value(name, variable), f"{_plain_name(variable)}/{self._name}"
+                    with beside_the_model():
+                        self._slot_by_key[name, _key(variable)] = VariableV1(first, trainable=False, name=path)
                     self._kept.append(variable)
-
-    @staticmethod
-    def _new_variable(first: Any, name: str) -> Any:
-        graph = _core.current_graph()
-        if graph is None or not graph.takes_everything:
-            return VariableV1(first, trainable=False, name=name)
-        scope, controls = graph.scope, graph.control_scope
-        graph.scope, graph.control_scope = "", []
-        try:
-            return VariableV1(first, trainable=False, name=name)
-        finally:
-            graph.scope, graph.control_scope = scope, controls
 
     def get_slot(self, var: Any, name: str) -> Any:
         """What is kept under this name for a variable, or None."""

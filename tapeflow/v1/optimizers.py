@@ -10,6 +10,8 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.optimizer import Optimizer, Values, summed_rows
+from tapeflow.v1.variable_scope import beside_the_model
+from tapeflow.v1.variables import VariableV1
 from tapeflow.variables import session_graph
 
 
@@ -141,10 +143,13 @@ class AdamOptimizer(Optimizer):
         graph = session_graph()
         if graph not in self._powers_by_graph:
             prefix = f"{self._name}/" if self._own_scope else ""
-            self._powers_by_graph[graph] = tuple(
-                self._new_variable(lambda beta=beta: self._as(beta, variables[0].dtype), f"{prefix}{name}")
-                for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
-            )
+            with beside_the_model(named_by_operations=True):
+                self._powers_by_graph[graph] = tuple(
+                    VariableV1(
+                        lambda beta=beta: self._as(beta, variables[0].dtype), trainable=False, name=f"{prefix}{name}"
+                    )
+                    for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
+                )
         super()._create_slots(variables)
 
     def _formula(self, value: Any, dy: Any, slots: Values) -> tuple[Any, Values]:

@@ -70,7 +70,11 @@ class Session:
                 plan = self._graph.excerpt(wanted.tensors, fed, wanted.operations)
                 if None not in key:
                     self._plan_by_key[key] = plan
-            return [tensor.numpy() for tensor in plan.call(values)]
+            results = [tensor.numpy() for tensor in plan.call(values)]
+            for index, variable in wanted.variable_by_index.items():
+                if not any(tensor is wanted.tensors[index] for tensor in fed):
+                    results[index] = variable.numpy()
+            return results
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
         """A function of the values for `feed_list` that gives the values of `fetches`."""

@@ -233,6 +233,27 @@ def variable_scope(
             graph.scope = names_before
 
 
+@contextmanager
+def beside_the_model(named_by_operations: bool = False) -> Iterator[None]:
+    """Where a graph gets variables that go with others: they wait for nothing, and only variable scopes name them.
+
+    With `named_by_operations` it is the name scope that names them, as it does operations.
+    """
+    graph = _core.current_graph()
+    if graph is None or not graph.takes_everything:
+        yield
+        return
+    scope, controls = graph.scope, graph.control_scope
+    graph.control_scope = []
+    if not named_by_operations:
+        name = _store().scope._name
+        graph.scope = f"{name}/" if name else ""
+    try:
+        yield
+    finally:
+        graph.scope, graph.control_scope = scope, controls
+
+
 def _chained(outer: Callable[..., Any] | None, inner: Callable[..., Any] | None) -> Callable[..., Any] | None:
     if outer is None or inner is None:
         return inner or outer

@@ -44,3 +44,14 @@ def test_split_gives_a_sparse_tensor():
 def test_a_message_is_told():
     with pytest.raises(tf.errors.InvalidArgumentError, match="they differ"):
         v1.assert_equal(1, 2, data=["x"], message="they differ")
+
+
+def test_py_func_gives_arrays():
+    with tf.Graph().as_default(), v1.Session() as session:
+        doubled = v1.py_func(lambda x: (2 * x, x.sum()), [tf.constant([1.0, 2.0])], [tf.float32, tf.float32])
+        assert [value.tolist() for value in session.run(doubled)] == [[2.0, 4.0], 3.0]
+
+
+def test_texts_become_numbers_in_a_graph():
+    with tf.Graph().as_default(), v1.Session() as session:
+        assert session.run(v1.string_to_number(tf.constant(["1.5", "2"]))).tolist() == [1.5, 2.0]

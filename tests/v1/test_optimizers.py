@@ -133,3 +133,16 @@ def test_constraints_and_global_step():
         assert session.run([w, step]) == [np.float32(0.9), 1]
         assert tf.train.get_or_create_global_step() is step
         assert tf.train.global_step(session, step) == 1
+
+
+def test_scopes_name_what_an_optimizer_keeps():
+    with tapeflow.Graph().as_default():
+        w = tf.Variable(1.0, name="w")
+        with tf.name_scope("ns"):
+            tf.train.AdamOptimizer().minimize(w * w)
+        with tf.variable_scope("vs"):
+            tf.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
+            tf.train.ExponentialMovingAverage(0.9).apply([w])
+        names = ["ns/beta1_power", "ns/beta2_power", "w/Adam", "w/Adam_1", "vs/w/Momentum"]
+        names.append("vs/w/ExponentialMovingAverage")
+        assert [v.op.name for v in tf.global_variables()[1:]] == names

@@ -141,3 +141,19 @@ def test_a_tensor_between_constants_can_be_fed():
         b = tf.constant(1.0) + 1.0
         c = b * 10.0
         assert (session.run(c), session.run(c, {b: 5.0}), session.run([b, c], {b: 5.0})) == (20, 50, [5, 50])
+
+
+def test_without_resource_variables_a_fetched_variable_is_read_after_the_run(graph):
+    v = tf.Variable(1.0, name="v")
+    update = v.assign_add(2.0).op
+    tf.disable_resource_variables()
+    try:
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run([v, update, "v:0"]) == [3.0, None, 3.0]
+            assert session.run([v, update], {v: 7.0})[0] == 7.0
+    finally:
+        tf.enable_resource_variables()
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([v, update])[0] == 1.0
