@@ -18,6 +18,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.hashing import fingerprint64, murmur64, siphash
+from tapeflow.ops.host_call import host_call
 from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.dtypes import as_dtype, float32, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -56,8 +57,12 @@ def _each(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> An
     """`function` of every element; a ragged tensor keeps its rows."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(_each(x.flat_values, function, dtype))
+
+    def run(tensor: Any) -> list[Any]:
+        return [_tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())]
+
     tensor = _strings(x)
-    return _tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())
+    return host_call(run, [tensor], [(dtype, tensor.shape)])[0]
 
 
 def _characters(value: bytes, unit: str) -> list[bytes]:
