@@ -1,6 +1,7 @@
 """TensorFlow 1's face on the same graph: graphs, sessions, variable scopes, optimizers, savers."""
 
 from tapeflow.v1 import (
+    cell_wrappers,
     collections,
     control_flow,
     coordinator,
@@ -22,6 +23,7 @@ from tapeflow.v1 import (
     picture_layers,
     placeholders,
     program,
+    rnn,
     saver,
     session,
     session_hooks,

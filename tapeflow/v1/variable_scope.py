@@ -18,7 +18,7 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import defaults, get_default_graph
 from tapeflow.v1.variables import VariableV1
-from tapeflow.variables import ZerosInitializer
+from tapeflow.variables import ZerosInitializer, session_graph
 
 
 class _Reuse(enum.Enum):
@@ -142,10 +142,7 @@ class VariableScope:
 
 
 def _store() -> _Store:
-    graph = _core.current_graph()
-    while graph is not None and not graph.takes_everything:
-        graph = graph.outer
-    holder: Any = graph
+    holder: Any = session_graph()
     if holder is None:
         holder = defaults  # eagerly, one store for the thread
         if not hasattr(holder, "variable_store"):
@@ -239,8 +236,8 @@ def beside_the_model(named_by_operations: bool = False) -> Iterator[None]:
 
     With `named_by_operations` it is the name scope that names them, as it does operations.
     """
-    graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    graph = session_graph()
+    if graph is None:
         yield
         return
     scope, controls = graph.scope, graph.control_scope
@@ -379,9 +376,9 @@ def _find_or_make(
             "reuse=tf.AUTO_REUSE in VarScope?"
         )
     value, dtype = _first_value(name, shape, dtype, initializer, dtype_was_given)
-    graph = _core.current_graph()
+    graph = session_graph()
     scope = None
-    if graph is not None and graph.takes_everything:  # name scopes do not touch the names of these variables
+    if graph is not None:  # name scopes do not touch the names of these variables
         scope, graph.scope = graph.scope, ""
     try:
         variable = VariableV1(
