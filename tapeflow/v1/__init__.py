@@ -1,6 +1,7 @@
 """TensorFlow 1's face on the same graph: graphs, sessions, variable scopes, optimizers, savers."""
 
 from tapeflow.v1 import (
+    batching,
     cell_wrappers,
     collections,
     control_flow,
@@ -10,6 +11,7 @@ from tapeflow.v1 import (
     gradients,
     graph,
     graph_def,
+    input_producers,
     layers,
     learning_rates,
     losses,
@@ -26,6 +28,9 @@ from tapeflow.v1 import (
     picture_layers,
     placeholders,
     program,
+    queue_runner,
+    queues,
+    readers,
     rnn,
     saver,
     session,

@@ -129,15 +129,3 @@ class LooperThread(threading.Thread):
             while not self._coordinator.should_stop():
                 target(*args, **kwargs)
                 self._coordinator.wait_for_stop(self._seconds)
-
-
-@public("compat.v1.train.start_queue_runners")
-def start_queue_runners(
-    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True, collection: str = "queue_runners"
-) -> list[threading.Thread]:
-    """Starts the threads that fill queues: there are no queues, so none.
-
-    >>> tf.compat.v1.train.start_queue_runners()
-    []
-    """
-    return []

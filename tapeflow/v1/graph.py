@@ -54,6 +54,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._node_by_name: dict[str, int] = {}
         self._named_nodes = 0
         self._overrides = NodeOverrides(self)
+        self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
 
     # ---- the default graph

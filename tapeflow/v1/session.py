@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
 from tapeflow.v1.fetches import Fetches, feeds_of
 from tapeflow.v1.graph import defaults, get_default_graph
+from tapeflow.v1.queue_contents import deadline
 
 
 @public("compat.v1.get_default_session")
@@ -59,7 +61,17 @@ class Session:
         self._check_usable()
         wanted = Fetches(self._graph, fetches)
         feeds = feeds_of(self._graph, feed_dict)
-        return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
+        try:
+            return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        finally:
+            deadline.moment = before
+
+    def _moment_to_give_up(self, options: Any) -> float | None:
+        for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
+            if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
+                return time.monotonic() + getattr(settings, name) / 1000.0
+        return None
 
     def _compute(self, wanted: Fetches, fed: list[Any], values: list[Any]) -> list[Any]:
         self.take_over()
@@ -152,6 +164,8 @@ class Session:
         """Ends the session: its values are gone."""
         if self._graph.held_by is self:
             self.let_go()
+        for thing in self._graph.per_session:
+            thing.leave(self)
         self._closed = True
         self._plan_by_key = {}
         self._value_by_variable = {}
