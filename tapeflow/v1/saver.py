@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import Any
 
@@ -53,13 +54,16 @@ class Saver:
         self._given, self._reshape, self._pad = var_list, reshape, pad_step_number
         self._max_to_keep, self._keep_seconds = max_to_keep or 0, keep_checkpoint_every_n_hours * 3600.0
         self._next_to_keep = time.time() + self._keep_seconds
-        self.last_checkpoints: list[str] = []
-        self._allow_empty = allow_empty
+        self._last_checkpoints: list[str] = []
+        self._allow_empty, self._one_writer = allow_empty, threading.Lock()
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
         """Decides which variables are saved, if that was deferred."""
         self._variable_by_name = self._build()
+
+    def __repr__(self) -> str:
+        return f"<tf.train.Saver of {', '.join(self._variable_by_name) or 'nothing'}>"
 
     def _build(self) -> dict[str, Any]:
         given = self._given
@@ -85,7 +89,10 @@ class Saver:
         save_debug_info: bool = False,
     ) -> str:
         """Writes the values to a file; gives its path (without the ending), with the step in it."""
-        save_path = os.fspath(save_path)
+        with self._one_writer:
+            return self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+
+    def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
         folder = os.path.dirname(path)
         try:
@@ -112,16 +119,37 @@ class Saver:
         return f"{int(step):08d}" if self._pad else str(int(step))
 
     def _note(self, path: str, latest_filename: str | None) -> None:
-        if path in self.last_checkpoints:
-            self.last_checkpoints.remove(path)
-        self.last_checkpoints.append(path)
-        if self._max_to_keep and len(self.last_checkpoints) > self._max_to_keep:
-            oldest = self.last_checkpoints.pop(0)
+        if path in self._last_checkpoints:
+            self._last_checkpoints.remove(path)
+        self._last_checkpoints.append(path)
+        if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
+            oldest = self._last_checkpoints.pop(0)
             if time.time() > self._next_to_keep:
                 self._next_to_keep += self._keep_seconds
             else:
                 delete_bundle(oldest)
-        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self.last_checkpoints), latest_filename)
+        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self._last_checkpoints), latest_filename)
+
+    # ---- the checkpoints that are kept
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, oldest first."""
+        return list(self._last_checkpoints)
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """The checkpoints of an earlier run, which count among those that are kept."""
+        if not isinstance(last_checkpoints, list):
+            raise TypeError(f"last_checkpoints must be a list; got {type(last_checkpoints).__name__}")
+        self._last_checkpoints = list(last_checkpoints)
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """The same, with the time of each."""
+        self.set_last_checkpoints([path for path, _ in last_checkpoints_with_time])
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """The same, for those of the checkpoints whose files are there."""
+        self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Puts the values of a file into the variables, which need not be initialised before."""
