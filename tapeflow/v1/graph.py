@@ -17,6 +17,7 @@ from tapeflow.v1.graph_variables import VariablesOfGraph
 from tapeflow.v1.operation import Operation, VariableOperation, operation_of
 
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+_NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 
 class _Defaults(local):
@@ -191,6 +192,11 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     def enter_name_scope(self, name: str | None) -> str:
         """Goes into a scope; the caller puts `scope` back."""
+        if name and not self.scope and not _NODE_NAME.match(name):
+            raise ValueError(
+                f"'{name}' is not a valid root scope name. A root scope name has to match the following pattern: "
+                f"{_NODE_NAME.pattern}"
+            )
         if name and not _SCOPE_NAME.match(name):
             raise ValueError(
                 f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}"
@@ -212,11 +218,14 @@ class Graph(VariablesOfGraph, _core.Graph):
         made = [i for i in range(first, self.node_count) if self.node(i) is not None]
         if not made:
             return
-        place = _core.place_of(result) if isinstance(result, Tensor) else None
-        last = place[2] if place is not None and place[2] >= first else None
+        if name is not None:
+            check_node_name(self.scope + name)
+        last = _node_of(result)
+        last = None if last is None or last < first else last
         if len(made) == 1 and last is not None:
             kind = self.node(last)[0]
-            base = name or (default if default in _OWN_NAMES or kind == "Composition" else default_name(kind))
+            own = default in _OWN_NAMES or default[:1].isupper() or kind == "Composition"
+            base = name or (default if own else default_name(kind))
             self.set_node_name(last, _core.Graph.unique_name(self, self.scope + base))
             return
         prefix = _core.Graph.unique_name(self, self.scope + (name or default))
@@ -355,10 +364,38 @@ class Graph(VariablesOfGraph, _core.Graph):
         return f"<tf.Graph with {self.node_count} operations>"
 
 
+def _node_of(result: Any) -> int | None:
+    """The node that gives a tensor, or all tensors of a list; None if there is none, or more than one."""
+    tensors = result if isinstance(result, list | tuple) else [result]
+    places = [_core.place_of(x) if isinstance(x, Tensor) else None for x in tensors]
+    nodes = {None if place is None else place[2] for place in places}
+    return nodes.pop() if len(nodes) == 1 else None
+
+
+def check_node_name(name: str) -> None:
+    """An error for a name that no operation can have."""
+    if not _NODE_NAME.match(name):
+        raise ValueError(
+            f"`{name}` is not a valid node name. Accepted names conform to Regex /re.compile({_NODE_NAME.pattern!r})/"
+        )
+
+
 _NAME_BY_TYPE = {"AddV2": "Add", "RealDiv": "truediv", "ConcatV2": "concat", "Pack": "stack", "Unpack": "unstack",
-                 "GetItem": "strided_slice", "Transpose": "transpose", "Range": "range"}  # fmt: skip
+                 "GetItem": "strided_slice", "Transpose": "transpose", "Range": "range", "PadV2": "Pad",
+                 "SplitV": "split", "Split": "split"}  # fmt: skip
 # Functions whose one node is called as the function is.
-_OWN_NAMES = {"zeros", "ones", "zeros_like", "ones_like", "Fill", "range", "concat", "stack", "transpose", "BiasAdd"}
+_OWN_NAMES = {
+    "zeros",
+    "ones",
+    "zeros_like",
+    "ones_like",
+    "Fill",
+    "range",
+    "concat",
+    "stack",
+    "transpose",
+    "logistic_loss",
+}
 
 
 def default_name(kind: str) -> str:

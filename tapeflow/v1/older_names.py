@@ -266,7 +266,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     condition, x = convert_to_tensor(condition), convert_to_tensor(x)
     if condition.shape.rank == 1 and x.shape.rank is not None and x.shape.rank > 1:
         condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
-    return primitives.SelectV2(condition, x, y, name=name)
+    return primitives.SelectV2(condition, x, y, name=name or "Select")
 
 
 @public("compat.v1.Print")

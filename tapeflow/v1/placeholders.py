@@ -10,6 +10,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, int64
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.v1.graph import check_node_name
 
 
 def _graph(who: str) -> Any:
@@ -35,8 +36,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     >>> x.shape
     TensorShape([None, 2])
     """
-    known = TensorShape(None) if shape is None else as_shape(shape)
-    return _graph("placeholder").add_placeholder(as_dtype(dtype).base_dtype, known, name or "Placeholder")
+    known, graph = TensorShape(None) if shape is None else as_shape(shape), _graph("placeholder")
+    check_node_name(graph.scope + (name or "Placeholder"))
+    return graph.add_placeholder(as_dtype(dtype).base_dtype, known, name or "Placeholder")
 
 
 @public("compat.v1.placeholder_with_default")
