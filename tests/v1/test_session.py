@@ -49,6 +49,10 @@ def test_sparse_placeholders(graph):
     with tf.Session() as session:
         value = tf.SparseTensorValue(np.array([[0, 1]]), np.array([5.0], "f"), np.array([2, 2]))
         assert session.run(x.values * 2.0, {x: value}).tolist() == [10.0]
+        sized = tf.sparse_placeholder(tf.float32, shape=tf.constant([2, 3], tf.int64))
+        kept = tf.sparse_retain(sized, tf.placeholder_with_default([True, False], None))
+        fed = (np.array([[0, 0], [1, 2]]), np.array([1.0, 2.0], "f"), (2, 3))
+        assert session.run(tf.sparse_tensor_to_dense(kept), {sized: fed}).tolist() == [[1, 0, 0], [0, 0, 0]]
 
 
 def test_errors_are_tensorflows(graph):
