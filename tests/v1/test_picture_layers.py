@@ -64,8 +64,8 @@ def test_regularizers_of_outputs_and_what_is_not_there():
 
 
 def test_dropout_keeps_its_shape_whatever_decides():
-    with tapeflow.Graph().as_default(), tf.Session() as session:
-        training = tf.placeholder(tf.bool)
-        y = tf.layers.dropout(tf.ones([4, 3]), 0.9, training=training, seed=1)
+    with tf.Graph().as_default(), v1.Session() as session:
+        training = v1.placeholder(tf.bool)
+        y = v1.layers.dropout(tf.ones([4, 3]), 0.9, training=training, seed=1)
         assert y.shape.as_list() == [4, 3]
         assert session.run(y, {training: False}).sum() == 12 and (session.run(y, {training: True}) == 0).any()
