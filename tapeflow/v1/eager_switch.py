@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.namespace import public
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.control_flow import disable_control_flow_v2, enable_control_flow_v2
 from tapeflow.v1.fetches import Reading
 from tapeflow.v1.graph import defaults, get_default_graph
@@ -184,7 +185,7 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 
 @public("compat.v1.name_scope")
-@contextmanager
+@lasting_context
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
     """Names of operations inside begin with `name`, or with `default_name` if there is none.
 

@@ -13,6 +13,7 @@ from tapeflow.autodiff.gradient_registry import NodeOverrides
 from tapeflow.namespace import public
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor import Tensor
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.graph_variables import VariablesOfGraph
 from tapeflow.v1.operation import Operation, VariableOperation, operation_of
 
@@ -60,7 +61,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     # ---- the default graph
 
-    @contextmanager
+    @lasting_context
     def as_default(self) -> Iterator[Graph]:
         """Operations inside become part of this graph."""
         before = _core.swap_stage(self)
@@ -180,7 +181,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     # ---- names
 
-    @contextmanager
+    @lasting_context
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Names of operations inside begin with `name`, made unique; one that ends with a slash is taken as it is."""
         outer = self.scope
@@ -238,7 +239,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     # ---- order, places, gradients
 
-    @contextmanager
+    @lasting_context
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
         """Operations made inside run after the given ones; None forgets those of outer contexts."""
         before = self.control_scope
@@ -291,7 +292,7 @@ class Graph(VariablesOfGraph, _core.Graph):
             self.names_nodes = True
             self.control_scope = before
 
-    @contextmanager
+    @lasting_context
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Where operations run; there is one place."""
         yield

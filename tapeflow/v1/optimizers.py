@@ -245,6 +245,42 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         return new, {"accumulator": sums}
 
 
+@public("compat.v1.train.AdagradDAOptimizer")
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averages: -rate * a / (rate * l2 * step + sqrt(b)), a and b the sums of dy and of dy^2.
+
+    >>> step = tf.Variable(0, dtype=tf.int64)
+    >>> tf.compat.v1.train.AdagradDAOptimizer(0.1, step).get_name()
+    'AdagradDA'
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        first = initial_gradient_squared_accumulator_value
+        if first <= 0.0:
+            raise ValueError(f"initial_gradient_squared_accumulator_value must be positive: {first}")
+        super().__init__(use_locking, name)
+        self._learning_rate, self._global_step = learning_rate, global_step
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self.slots = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": first}
+
+    def _formula(self, value: Any, dy: Any, slots: Values) -> tuple[Any, Values]:
+        rate = self._as(self._learning_rate, value.dtype)
+        step = cast(self._global_step, value.dtype) + 1.0
+        total = slots["gradient_accumulator"] + dy
+        squares = slots["gradient_squared_accumulator"] + _square(dy)
+        new = -rate * _soft_threshold(total, self._l1 * step) / (rate * self._l2 * step + primitives.Sqrt(squares))
+        return new, {"gradient_accumulator": total, "gradient_squared_accumulator": squares}
+
+
 @public("compat.v1.train.RMSPropOptimizer")
 class RMSPropOptimizer(Optimizer):
     """s' = decay * s + (1 - decay) dy^2; step = momentum * step + rate * dy / sqrt(s' + epsilon); y - step.

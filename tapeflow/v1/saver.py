@@ -12,9 +12,10 @@ import numpy as np
 from tapeflow.namespace import public
 from tapeflow.train.checkpoint_state import CheckpointState, checkpoint_exists, write_checkpoint_state
 from tapeflow.train.tensor_bundle import Bundle, delete_bundle, write_bundle
-from tapeflow.types.errors import DataLossError
+from tapeflow.types.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
+from tapeflow.variables import session_graph
 
 
 @public("compat.v1.train.Saver")
@@ -71,7 +72,11 @@ class Saver:
             graph = get_default_graph()
             given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) + graph.get_collection("saveable_objects")
         if not isinstance(given, dict):
-            given = {v.name.rpartition(":")[0]: v for v in given}
+            names = [v.name.rpartition(":")[0] for v in given]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"At least two variables have the same name: {twice[0]}")
+            given = dict(zip(names, given))
         if not given and not self._allow_empty:
             raise ValueError("No variables to save")
         return dict(given)
@@ -89,16 +94,15 @@ class Saver:
         save_debug_info: bool = False,
     ) -> str:
         """Writes the values to a file; gives its path (without the ending), with the step in it."""
+        if sess is None and session_graph() is not None:
+            raise TypeError(f"'sess' must be a Session; {sess}")
         with self._one_writer:
             return self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
 
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
-        folder = os.path.dirname(path)
-        try:
-            os.makedirs(folder or ".", exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
         names = list(self._variable_by_name)
         values = self._values(sess, names)
         write_bundle(path, dict(zip(names, values)))
@@ -162,16 +166,27 @@ class Saver:
             bundle = Bundle(save_path)
         except DataLossError as error:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
-        value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+        try:
+            value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+        except NotFoundError as error:
+            raise NotFoundError(
+                None, None,
+                "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
+                "is missing from the checkpoint. Please ensure that you have not altered the graph expected based on "
+                f"the checkpoint. Original error:\n\n{error.message}",
+            ) from None  # fmt: skip
         for name, variable in self._variable_by_name.items():
             value = np.asarray(value_by_name[name])
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
             if not variable.shape.is_compatible_with(value.shape):
-                raise ValueError(
-                    f"restore: variable {name} has shape {variable.shape}, and the checkpoint {save_path} holds shape "
-                    f"{tuple(value.shape)}"
-                )
+                raise InvalidArgumentError(
+                    None, None,
+                    "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
+                    "and the graph from the checkpoint. Please ensure that you have not altered the graph expected "
+                    f"based on the checkpoint. Original error:\n\nAssign requires shapes of both tensors to match. lhs "
+                    f"shape= {variable.shape.as_list()} rhs shape= {list(value.shape)}, for variable {name}",
+                )  # fmt: skip
         for name, variable in self._variable_by_name.items():
             value = value_by_name[name]
             if self._reshape and variable.shape.is_fully_defined():

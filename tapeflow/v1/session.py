@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core
 from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.fetches import Fetches, feeds_of
 from tapeflow.v1.graph import defaults, get_default_graph
 from tapeflow.v1.queue_contents import deadline
@@ -148,7 +148,7 @@ class Session:
         """A context in which `eval` and `run` use this session, and operations go to its graph."""
         return self._as_default()
 
-    @contextmanager
+    @lasting_context
     def _as_default(self) -> Iterator[Session]:
         defaults.sessions.append(self)
         try:

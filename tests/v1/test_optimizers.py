@@ -146,3 +146,15 @@ def test_scopes_name_what_an_optimizer_keeps():
         names = ["ns/beta1_power", "ns/beta2_power", "w/Adam", "w/Adam_1", "vs/w/Momentum"]
         names.append("vs/w/ExponentialMovingAverage")
         assert [v.op.name for v in tf.global_variables()[1:]] == names
+
+
+def test_adagrad_by_dual_averages():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        v, step = tf.Variable([1.0, 2.0]), tf.train.get_or_create_global_step()
+        optimizer = tf.train.AdagradDAOptimizer(0.5, step)
+        train = optimizer.minimize(tf.reduce_sum(v**2) + tf.reduce_sum(tf.gather(v, [0])), global_step=step)
+        assert optimizer.get_slot_names() == ["gradient_accumulator", "gradient_squared_accumulator"]
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        np.testing.assert_allclose(session.run(v), [-0.49877, -0.27118], atol=1e-5)
