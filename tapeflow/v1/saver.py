@@ -101,8 +101,12 @@ class Saver:
 
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
-        if not os.path.isdir(os.path.dirname(path) or "."):
-            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+        folder = os.path.dirname(path) or "."
+        try:
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+        except OSError as error:
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         names = list(self._variable_by_name)
         values = self._values(sess, names)
         write_bundle(path, dict(zip(names, values)))
