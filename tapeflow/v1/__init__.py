@@ -3,6 +3,7 @@
 from tapeflow.v1 import (
     batching,
     cell_wrappers,
+    checkpoint_files,
     collections,
     continuous_distributions,
     control_flow,

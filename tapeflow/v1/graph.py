@@ -93,6 +93,11 @@ class Graph(VariablesOfGraph, _core.Graph):
         return self.node_count
 
     @property
+    def num_operations(self) -> int:
+        """How many operations there are."""
+        return len(self.get_operations())
+
+    @property
     def building_function(self) -> bool:
         """Whether this is the graph of a function: no."""
         return False
@@ -209,6 +214,10 @@ class Graph(VariablesOfGraph, _core.Graph):
         else:
             self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
         return self.scope
+
+    def get_name_scope(self) -> str:
+        """The name scope that is open, without a slash at its end."""
+        return self.scope.rstrip("/")
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name in the present scope, with a number if it is taken."""

@@ -58,7 +58,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     )
 
 
-@public("compat.v1.sparse_placeholder")
+@public("compat.v1.sparse_placeholder", "compat.v1.sparse.placeholder")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor that has to be fed when the graph runs, by a SparseTensorValue or (indices, values, shape).
 

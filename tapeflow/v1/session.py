@@ -47,8 +47,8 @@ class Session:
 
     @property
     def graph_def(self) -> Any:
-        """The graph."""
-        return self._graph
+        """The graph as a message."""
+        return self._graph.as_graph_def()
 
     def list_devices(self) -> list[Any]:
         """The devices of the session: the processor."""
