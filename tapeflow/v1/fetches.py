@@ -139,7 +139,7 @@ class Fetches:
 def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
     """The tensors that are fed, with the values for them; sparse ones have several parts."""
     result: list[tuple[Any, Any]] = []
-    for key, value in (feed_dict or {}).items():
+    for key, value in [pair for item in (feed_dict or {}).items() for pair in _single_feeds(*item)]:
         if isinstance(key, SparseTensor):
             parts = (value.indices, value.values, value.dense_shape) if hasattr(value, "indices") else value
             result += zip((key.indices, key.values, key.dense_shape), parts)
@@ -154,6 +154,15 @@ def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
             result.append((tensor, value))
     with running_at_once():
         return [(tensor, _tensor_for(tensor, value)) for tensor, value in result]
+
+
+def _single_feeds(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """The pairs that a feed means: a tuple of tensors, such as the state of a cell, takes a structure of values."""
+    if not isinstance(key, tuple):
+        return [(key, value)]
+    if not isinstance(value, tuple | list | np.ndarray) or len(key) != len(value):
+        raise ValueError(f"Could not flatten dictionary. Key had {len(key)} elements, but value does not: {value}")
+    return [pair for part in zip(key, value) for pair in _single_feeds(*part)]
 
 
 def _tensor_for(tensor: Any, value: Any) -> Any:

@@ -161,3 +161,13 @@ def test_without_resource_variables_a_fetched_variable_is_read_after_the_run(gra
     with tf.Session() as session:
         session.run(v.initializer)
         assert session.run([v, update])[0] == 1.0
+
+
+def test_a_structure_of_tensors_can_be_fed(graph):
+    state = Pair(tf.placeholder(tf.float32, []), (tf.placeholder(tf.float32, [2]), tf.constant(3.0)))
+    total = state.a + tf.reduce_sum(state.b[0]) + state.b[1]
+    with tf.Session() as session:
+        assert session.run(total, {state: Pair(1.0, ([1, 2], 10.0))}) == 14.0
+        assert session.run(total, {state: session.run(state, {state.a: 1, state.b[0]: [2, 3]})}) == 9.0
+        with pytest.raises(ValueError, match="Could not flatten dictionary"):
+            session.run(total, {state: (1.0,)})
