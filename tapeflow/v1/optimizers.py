@@ -163,7 +163,7 @@ class AdamOptimizer(Optimizer):
         power1, power2 = (cast(power.read_value(), dtype) for power in self._powers())
         return self._as(self._learning_rate, dtype) * primitives.Sqrt(1.0 - power2) / (1.0 - power1)
 
-    def _apply_sparse(self, dx: IndexedSlices, variable: Any) -> list[Any]:
+    def _apply_rows(self, dx: IndexedSlices, variable: Any) -> list[Any]:
         dtype = variable.dtype
         beta1, beta2 = self._as(self._beta1, dtype), self._as(self._beta2, dtype)
         m_slot, v_slot = self.get_slot(variable, "m"), self.get_slot(variable, "v")
@@ -173,7 +173,7 @@ class AdamOptimizer(Optimizer):
         step = self._rate(dtype) * m / (primitives.Sqrt(v) + self._as(self._epsilon, dtype))
         return [m_slot.assign(m), v_slot.assign(v), variable.assign_sub(step)]
 
-    def _finish(self) -> list[Any]:
+    def _last_updates(self) -> list[Any]:
         power1, power2 = self._powers()
         dtype = power1.dtype
         return [

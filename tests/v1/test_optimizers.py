@@ -158,3 +158,39 @@ def test_adagrad_by_dual_averages():
         for _ in range(3):
             session.run(train)
         np.testing.assert_allclose(session.run(v), [-0.49877, -0.27118], atol=1e-5)
+
+
+class OwnMomentum(tf.train.Optimizer):
+    """An optimizer as programs write them."""
+
+    def __init__(self, rate):
+        super().__init__(False, "Own")
+        self._rate = rate
+
+    def _create_slots(self, var_list):
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+
+    def _prepare(self):
+        self._rate_tensor = tf.convert_to_tensor(self._call_if_callable(self._rate), name="rate")
+
+    def _apply_dense(self, grad, var):
+        m = self.get_slot(var, "m")
+        new = m.assign(0.5 * m + grad)
+        return tf.group(tf.assign_sub(var, self._rate_tensor * new), new)
+
+    def _finish(self, update_ops, name_scope):
+        return tf.group(*update_ops, name=name_scope)
+
+
+def test_a_program_can_define_an_optimizer():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        w, table = tf.Variable([1.0, 2.0], name="w"), tf.Variable([[1.0], [2.0]], name="t")
+        optimizer = OwnMomentum(lambda: 0.1)
+        train = optimizer.minimize(tf.reduce_sum(w * w) + tf.reduce_sum(tf.gather(table, [1])))
+        assert [v.name for v in tf.global_variables()] == ["w:0", "t:0", "w/Own:0", "t/Own:0"]
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        np.testing.assert_allclose(session.run(w), [0.54, 1.08], rtol=1e-5)
+        np.testing.assert_allclose(session.run(table), [[1.0], [1.75]], rtol=1e-5)
