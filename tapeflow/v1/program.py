@@ -14,7 +14,14 @@ from tapeflow.types.logging import get_logger
 
 
 class _Flags:
-    """The flags that were defined, with their values from the command line; parsed when one is first asked for."""
+    """The flags that were defined, with their values from the command line; parsed when one is first asked for.
+
+    >>> tf.compat.v1.flags.DEFINE_integer("a_number", 7, "an example")
+    >>> tf.compat.v1.flags.FLAGS(["program", "--a_number=8", "file"])
+    ['program', 'file']
+    >>> tf.compat.v1.flags.FLAGS.a_number
+    8
+    """
 
     def __init__(self) -> None:
         self.__dict__["_value_by_name"] = None

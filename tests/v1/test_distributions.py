@@ -67,3 +67,8 @@ def test_errors_are_tensorflows():
         tf.distributions.kl_divergence(tf.distributions.Normal(0.0, 1.0), tf.distributions.Exponential(1.0))
     with pytest.raises(NotImplementedError, match="mean is not implemented: Categorical"):
         tf.distributions.Categorical(probs=[0.5, 0.5]).mean()
+
+
+def test_modes_of_a_batch():
+    found = tf.distributions.Dirichlet([[2.0, 3.0, 4.0], [2.0, 2.0, 2.0]]).mode().numpy()
+    np.testing.assert_allclose(found, [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6)
