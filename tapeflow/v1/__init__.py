@@ -14,6 +14,7 @@ from tapeflow.v1 import (
     gradients,
     graph,
     graph_def,
+    initializers,
     input_producers,
     layers,
     learning_rates,

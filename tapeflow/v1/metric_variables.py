@@ -14,6 +14,7 @@ from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
 from tapeflow.v1.variable_scope import variable_scope
 from tapeflow.v1.variables import VariableV1
+from tapeflow.v1.weights import check_weights
 
 
 @contextmanager
@@ -91,19 +92,7 @@ def weights_like(values: Any, weights: Any) -> Any:
     if weights is None:
         return ones
     weights = cast(weights, values.dtype)
-    if weights.shape.rank and values.shape.rank is not None:
-        have, wanted = weights.shape.as_list(), values.shape.as_list()
-        if len(have) != len(wanted):
-            raise ValueError(
-                f"weights can not be broadcast to values. values.rank={len(wanted)}. weights.rank={len(have)}. "
-                f"values.shape={wanted}. weights.shape={have}. Received weights={weights}, values={values}"
-            )
-        for place, (a, b) in enumerate(zip(have, wanted)):
-            if a is not None and b is not None and a not in (1, b):
-                raise ValueError(
-                    f"weights can not be broadcast to values. Mismatch at dim {place}. values.shape={wanted}, "
-                    f"weights.shape={have}. Received weights={weights}, values={values}"
-                )
+    check_weights(values, weights)
     return ones * weights
 
 

@@ -194,3 +194,16 @@ def test_a_program_can_define_an_optimizer():
         session.run(train)
         np.testing.assert_allclose(session.run(w), [0.54, 1.08], rtol=1e-5)
         np.testing.assert_allclose(session.run(table), [[1.0], [1.75]], rtol=1e-5)
+
+
+def test_weights_of_losses_must_fit():
+    labels, predictions = tf.ones([3, 2]), tf.zeros([3, 2])
+    for loss in (tf.losses.mean_squared_error, tf.losses.sigmoid_cross_entropy):
+        with pytest.raises(ValueError, match=r"weights can not be broadcast to values. values.rank=2. weights.rank=1"):
+            loss(labels, predictions, weights=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"Mismatch at dim 0\. values.shape=\[3\], weights.shape=\[2\]"):
+        tf.losses.softmax_cross_entropy(labels, predictions, weights=[1.0, 2.0])
+    with pytest.raises(ValueError, match="Argument `onehot_labels` must not be None"):
+        tf.losses.softmax_cross_entropy(None, predictions)
+    with pytest.raises(ValueError, match=r"Shapes \(3, 2\) and \(2,\) are incompatible"):
+        tf.losses.sigmoid_cross_entropy(tf.ones([2]), predictions)
