@@ -16,6 +16,7 @@ from tapeflow.v1 import (
     graph_def,
     initializers,
     input_producers,
+    layer_objects,
     layers,
     learning_rates,
     losses,
