@@ -118,7 +118,8 @@ def generate_checkpoint_state_proto(
 def get_checkpoint_mtimes(checkpoint_prefixes: Any) -> list[float]:
     """When each checkpoint was written, in seconds.
 
-    >>> tf.compat.v1.train.get_checkpoint_mtimes([])
+    >>> times = tf.compat.v1.train.get_checkpoint_mtimes([])
+    >>> times
     []
     """
     return [os.path.getmtime(f"{os.fspath(prefix)}.index") for prefix in checkpoint_prefixes]
