@@ -18,6 +18,7 @@ _DESCRIPTION = "Tapeflow: TensorFlow's gradients, rebuilt. Runs TensorFlow progr
 _EXAMPLES = """examples:
   tapeflow run train.py --epochs 3     run a TensorFlow program; `import tensorflow` gives Tapeflow
   tapeflow run -m package.train        run a module, as `python -m` does
+  tapeflow run --v1 train.py           run a program that was written for TensorFlow 1
 """
 
 
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command != "run":
         _parser().print_help()
         return 2
-    install_as_tensorflow()
+    install_as_tensorflow(older=options.v1)
+    if options.v1:
+        tapeflow.compat.v1.disable_v2_behavior()
     return _run_module(options.program, options.args) if options.m else _run_file(options.program, options.args)
 
 
@@ -45,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         help="run a TensorFlow program on Tapeflow",
         description="Runs a program in which `import tensorflow` gives Tapeflow. Everything after the program's "
         "name goes to the program.",
+    )
+    run.add_argument(
+        "--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1: tf.placeholder, tf.Session"
     )
     run.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")
     run.add_argument("program", help="a Python file, a folder or zip file with __main__.py, or, after -m, a module")

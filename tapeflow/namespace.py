@@ -159,7 +159,13 @@ def missing_name(module: ModuleType, name: str) -> AttributeError:
     "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
     """
     message = f"module {module.__name__!r} has no attribute {name!r}"
-    if not name.startswith("_"):
+    older = _module_by_path.get("compat.v1")
+    if module is _module_by_path.get("") and (name in vars(older) or name in older_paths):
+        message += (
+            f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
+            "with `tapeflow run --v1`"
+        )
+    elif not name.startswith("_"):
         from difflib import get_close_matches  # a slow import that only a mistake pays for
 
         names = (known for known in vars(module) if not known.startswith("_"))

@@ -13,6 +13,7 @@ from tapeflow.namespace import installed_namespaces, public
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
 _NEWER = "compat.v2"  # another name of the whole
+_OLDER = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
 _INNER = ("python", "compiler")  # TensorFlow's own files
 
 
@@ -32,6 +33,8 @@ class _AliasLoader:
 
 class _AliasFinder:
     """Answers `tensorflow` and everything below it, so that no other finder looks for `tensorflow.x` in our folder."""
+
+    older = False  # whether it answers with the names of TensorFlow 1
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname != _ALIAS and not fullname.startswith(f"{_ALIAS}."):
@@ -56,14 +59,20 @@ def offer_inner_modules(module: str) -> None:
     _inner_modules.append(module)
 
 
+def _root() -> ModuleType:
+    return installed_namespaces()[_OLDER] if _finder.older else sys.modules[_PACKAGE]
+
+
 def _find_module(fullname: str) -> ModuleType | None:
     """The module of Tapeflow that answers to TensorFlow's name, or None."""
     path = fullname[len(_ALIAS) + 1 :]
     if path == _NEWER or path.startswith(f"{_NEWER}."):
         path = path[len(_NEWER) + 1 :]
     if not path:
-        return sys.modules[_PACKAGE]
-    namespace = installed_namespaces().get(path)
+        return _root()
+    namespaces = installed_namespaces()
+    namespace = namespaces.get(f"{_OLDER}.{path}") if _finder.older else None
+    namespace = namespaces.get(path) if namespace is None else namespace
     if namespace is not None:
         return namespace
     if path.partition(".")[0] in _INNER:
@@ -89,10 +98,11 @@ def _is_ours(module: ModuleType) -> bool:
 
 
 @public("install_as_tensorflow")
-def install_as_tensorflow() -> None:
+def install_as_tensorflow(older: bool = False) -> None:
     """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
 
-    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError.
+    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError. With `older`
+    it has the names of TensorFlow 1, `tf.placeholder` and `tf.Session`, which are those of `tf.compat.v1`.
 
     >>> tf.install_as_tensorflow()
     >>> import tensorflow
@@ -100,7 +110,9 @@ def install_as_tensorflow() -> None:
     True
     """
     present = sys.modules.get(_ALIAS)
-    if present is not None and present is not sys.modules[_PACKAGE]:
+    if present is None:
+        _finder.older = older
+    elif present is not _root():
         place = getattr(present, "__file__", None) or "an unknown place"
         raise ImportError(
             f"install_as_tensorflow: TensorFlow itself is imported already, from {place}, and parts of the program may "
@@ -116,6 +128,6 @@ def withdraw() -> None:
     """Takes the alias back: later imports of `tensorflow` find TensorFlow again, if it is there."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    if sys.modules.get(_ALIAS) is sys.modules[_PACKAGE]:
+    if sys.modules.get(_ALIAS) is _root():
         for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
             del sys.modules[name]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from tapeflow import _core
 from tapeflow.data.dataset import Dataset
@@ -16,9 +17,12 @@ from tapeflow.ops.arrays import group
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype, bool_
-from tapeflow.types.errors import FailedPreconditionError
+from tapeflow.types.errors import FailedPreconditionError, NotFoundError
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import TensorSpec
+
+_numbers = itertools.count()
+_iterator_by_handle: WeakValueDictionary[bytes, SessionIterator] = WeakValueDictionary()
 
 
 class SessionIterator(Iterator):
@@ -39,6 +43,8 @@ class SessionIterator(Iterator):
         self._pipe, self._one_shot = pipe, one_shot
         self._cursor_by_session: WeakKeyDictionary[Any, Cursor] = WeakKeyDictionary()
         self._initializer: Any = None
+        self._handle = f"iterator_{next(_numbers)}".encode()
+        _iterator_by_handle[self._handle] = self
 
     output_types = property(lambda self: get_legacy_output_types(self), doc="The dtypes of the elements.")
     output_shapes = property(lambda self: get_legacy_output_shapes(self), doc="The shapes of the elements.")
@@ -91,19 +97,50 @@ class SessionIterator(Iterator):
         symbols = self._pipe.all_symbols() if self._one_shot and self._pipe is not None else []
         return _core.call_python(lambda values: take(self._place(symbols, values)), symbols, dtypes, shapes, None, True)
 
+    def string_handle(self, name: str | None = None) -> Any:
+        """A string that stands for the iterator: fed to one of `from_string_handle`, it says whose elements to give."""
+        return convert_to_tensor(self._handle)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> SessionIterator:
+        """An iterator that gives the elements of the iterator whose handle the tensor is."""
+        return _HandledIterator(convert_to_tensor(string_handle, "string"), _spec_of(output_types, output_shapes))
+
     @staticmethod
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> SessionIterator:
         """An iterator over elements of this kind, for any dataset that `make_initializer` is given."""
-        types = map_leaves(as_dtype, output_types)
-        if output_shapes is None:
-            spec = map_leaves(lambda dtype: TensorSpec(None, dtype), types)
-        else:
-            shapes = nest.flatten_up_to(types, output_shapes, check_types=False)
-            specs = [TensorSpec(as_shape(shape), dtype) for dtype, shape in zip(nest.flatten(types), shapes)]
-            spec = nest.pack_sequence_as(types, specs)
-        return SessionIterator(None, spec, one_shot=False)
+        return SessionIterator(None, _spec_of(output_types, output_shapes), one_shot=False)
+
+
+def _spec_of(output_types: Any, output_shapes: Any) -> Any:
+    types = map_leaves(as_dtype, output_types)
+    if output_shapes is None:
+        return map_leaves(lambda dtype: TensorSpec(None, dtype), types)
+    shapes = nest.flatten_up_to(types, output_shapes, check_types=False)
+    specs = [TensorSpec(as_shape(shape), dtype) for dtype, shape in zip(nest.flatten(types), shapes)]
+    return nest.pack_sequence_as(types, specs)
+
+
+class _HandledIterator(SessionIterator):
+    """An iterator that gives the elements of another one, which a handle names in each run."""
+
+    def __init__(self, handle: Any, element_spec: Any) -> None:
+        super().__init__(None, element_spec, one_shot=False)
+        self._given = handle
+
+    def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
+        def run(values: list[Any]) -> list[Any]:
+            name = values[0].numpy()
+            iterator = _iterator_by_handle.get(name)
+            if iterator is None:
+                raise NotFoundError(None, None, f"get_next: there is no iterator of the handle {name!r}")
+            return take(iterator._place([], []))
+
+        return _core.call_python(run, [self._given], dtypes, shapes, None, True)
 
 
 public("compat.v1.data.Iterator")(SessionIterator)

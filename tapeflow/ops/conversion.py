@@ -167,7 +167,7 @@ def densify(slices: IndexedSlices) -> Any:
             f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
         )
     shape = slices.dense_shape
-    rows = shape[0] if _core.is_symbolic(shape) else int(shape[0])
+    rows = shape[0] if _core.is_symbolic(shape) else int(shape.numpy()[0])
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 

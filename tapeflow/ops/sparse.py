@@ -289,7 +289,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     [6.]
     """
     x, mask = as_sparse(sp_input, "retain"), convert_to_tensor(to_retain)
-    if mask.shape != x.values.shape:
+    if not mask.shape.is_compatible_with(x.values.shape):
         raise ValueError(f"retain: to_retain must have the shape {x.values.shape} of the values; got {mask.shape}")
     places = _positions(mask)
     return SparseTensor(

@@ -18,6 +18,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.constants import dims_of
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.hashing import fingerprint64, murmur64, siphash
+from tapeflow.ops.host_call import host_call
 from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.dtypes import as_dtype, float32, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -56,8 +57,12 @@ def _each(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> An
     """`function` of every element; a ragged tensor keeps its rows."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(_each(x.flat_values, function, dtype))
+
+    def run(tensor: Any) -> list[Any]:
+        return [_tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())]
+
     tensor = _strings(x)
-    return _tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())
+    return host_call(run, [tensor], [(dtype, tensor.shape)])[0]
 
 
 def _characters(value: bytes, unit: str) -> list[bytes]:
@@ -621,16 +626,21 @@ def decode_raw(
     [[97, 98]]
     """
     tensor, dtype = _strings(input_bytes), as_dtype(out_type)
-    values = _elements(tensor)
-    if fixed_length is not None:
-        values = [v[:fixed_length].ljust(fixed_length, b"\0") for v in values]
-    sizes = {len(v) for v in values}
-    if len(sizes) > 1 or any(size % dtype.size for size in sizes):
-        raise InvalidArgumentError(
-            None, None, f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}"
-        )
-    numbers = np.frombuffer(
-        b"".join(values), np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">")
-    )
-    shape = [*tensor.shape.as_list(), (sizes.pop() if sizes else 0) // dtype.size]
-    return convert_to_tensor(numbers.astype(dtype.as_numpy_dtype).reshape(shape))
+    order = np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">")
+
+    def run(tensor: Any) -> list[Any]:
+        values = _elements(tensor)
+        if fixed_length is not None:
+            values = [v[:fixed_length].ljust(fixed_length, b"\0") for v in values]
+        sizes = {len(v) for v in values}
+        if len(sizes) > 1 or any(size % dtype.size for size in sizes):
+            raise InvalidArgumentError(
+                None, None,
+                f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}",
+            )  # fmt: skip
+        shape = [*tensor.shape.as_list(), (sizes.pop() if sizes else 0) // dtype.size]
+        numbers = np.frombuffer(b"".join(values), order).astype(dtype.as_numpy_dtype)
+        return [convert_to_tensor(numbers.reshape(shape))]
+
+    known = None if fixed_length is None else fixed_length // dtype.size
+    return host_call(run, [tensor], [(dtype, tensor.shape.concatenate([known]))])[0]

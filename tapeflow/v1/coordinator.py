@@ -109,7 +109,7 @@ class LooperThread(threading.Thread):
         super().__init__(daemon=True)
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
-        self._coordinator, self._seconds = coord, timer_interval_secs or 0.0
+        self._coord, self._seconds = coord, timer_interval_secs
         self._call = (target, tuple(args or ()), dict(kwargs or {}))
         coord.register_thread(self)
 
@@ -123,21 +123,23 @@ class LooperThread(threading.Thread):
         return thread
 
     def run(self) -> None:
-        """Calls the function until somebody asks to stop."""
-        with self._coordinator.stop_on_exception():
-            target, args, kwargs = self._call
-            while not self._coordinator.should_stop():
-                target(*args, **kwargs)
-                self._coordinator.wait_for_stop(self._seconds)
+        """Calls `run_loop`, at once or at its times, until somebody asks to stop."""
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            due = time.monotonic()
+            while not self._coord.wait_for_stop(0 if self._seconds is None else max(0.0, due - time.monotonic())):
+                due += self._seconds or 0.0
+                self.run_loop()
+            self.stop_loop()
 
+    def start_loop(self) -> None:
+        """Before the first time."""
 
-@public("compat.v1.train.start_queue_runners")
-def start_queue_runners(
-    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True, collection: str = "queue_runners"
-) -> list[threading.Thread]:
-    """Starts the threads that fill queues: there are no queues, so none.
+    def run_loop(self) -> None:
+        """Each time: calls the function."""
+        target, args, kwargs = self._call
+        if target is not None:
+            target(*args, **kwargs)
 
-    >>> tf.compat.v1.train.start_queue_runners()
-    []
-    """
-    return []
+    def stop_loop(self) -> None:
+        """After the last time."""

@@ -8,7 +8,9 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.namespace import public
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.control_flow import disable_control_flow_v2, enable_control_flow_v2
+from tapeflow.v1.fetches import Reading
 from tapeflow.v1.graph import defaults, get_default_graph
 from tapeflow.v1.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 
@@ -69,6 +71,7 @@ def disable_v2_behavior() -> None:
     >>> tf.compat.v1.enable_v2_behavior()
     """
     disable_eager_execution()
+    disable_resource_variables()
     disable_v2_tensorshape()
     disable_control_flow_v2()
 
@@ -80,6 +83,7 @@ def enable_v2_behavior() -> None:
     >>> tf.compat.v1.enable_v2_behavior()
     """
     enable_eager_execution()
+    enable_resource_variables()
     enable_v2_tensorshape()
     enable_control_flow_v2()
 
@@ -97,18 +101,38 @@ def _accept(name: str, what: str) -> None:
 
 
 for _verb in ("enable", "disable"):
-    _accept(f"{_verb}_resource_variables", "How variables are stored")
     _accept(f"{_verb}_tensor_equality", "What == of tensors means")
+
+
+@public("compat.v1.enable_resource_variables")
+def enable_resource_variables() -> None:
+    """A variable that is fetched is read where the order of the program says.
+
+    >>> tf.compat.v1.enable_resource_variables()
+    """
+    Reading.afterwards = False
+
+
+@public("compat.v1.disable_resource_variables")
+def disable_resource_variables() -> None:
+    """A variable that is fetched is read after everything else in the run, as variables of TensorFlow 1 are.
+
+    >>> tf.compat.v1.disable_resource_variables()
+    >>> tf.compat.v1.resource_variables_enabled()
+    False
+    >>> tf.compat.v1.enable_resource_variables()
+    """
+    Reading.afterwards = True
 
 
 @public("compat.v1.resource_variables_enabled")
 def resource_variables_enabled() -> bool:
-    """Whether variables are resources: always.
+    """Whether variables are resources, which are read where the order of the program says.
 
     >>> tf.compat.v1.resource_variables_enabled()
     True
     """
-    return True
+    return not Reading.afterwards
 
 
 # ---- contexts of the default graph
@@ -161,7 +185,7 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 
 @public("compat.v1.name_scope")
-@contextmanager
+@lasting_context
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
     """Names of operations inside begin with `name`, or with `default_name` if there is none.
 

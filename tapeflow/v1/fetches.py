@@ -62,6 +62,12 @@ def _ragged_value(values: Any, *splits: Any) -> Any:
     return values
 
 
+class Reading:
+    """When a variable that is fetched is read: `afterwards`, as TensorFlow 1 did, or in the order of the program."""
+
+    afterwards = False
+
+
 Rebuild = Callable[[list[Any]], Any]
 
 
@@ -73,6 +79,7 @@ class Fetches:
         self._index_by_id: dict[int, int] = {}
         self.tensors: list[Any] = []
         self.operations: list[int] = []
+        self.variable_by_index: dict[int, Any] = {}  # those to be read after the run
         self._rebuild = self._visit(structure)
 
     def rebuilt(self, values: list[Any]) -> Any:
@@ -123,13 +130,16 @@ class Fetches:
         index = self._index_by_id.setdefault(id(element), len(self.tensors))
         if index == len(self.tensors):
             self.tensors.append(element)
+        variable = self._graph.variable_meant(item) if Reading.afterwards else None
+        if variable is not None:
+            self.variable_by_index[index] = variable
         return lambda values: values[index]
 
 
 def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
     """The tensors that are fed, with the values for them; sparse ones have several parts."""
     result: list[tuple[Any, Any]] = []
-    for key, value in (feed_dict or {}).items():
+    for key, value in [pair for item in (feed_dict or {}).items() for pair in _single_feeds(*item)]:
         if isinstance(key, SparseTensor):
             parts = (value.indices, value.values, value.dense_shape) if hasattr(value, "indices") else value
             result += zip((key.indices, key.values, key.dense_shape), parts)
@@ -144,6 +154,15 @@ def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
             result.append((tensor, value))
     with running_at_once():
         return [(tensor, _tensor_for(tensor, value)) for tensor, value in result]
+
+
+def _single_feeds(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """The pairs that a feed means: a tuple of tensors, such as the state of a cell, takes a structure of values."""
+    if not isinstance(key, tuple):
+        return [(key, value)]
+    if not isinstance(value, tuple | list | np.ndarray) or len(key) != len(value):
+        raise ValueError(f"Could not flatten dictionary. Key had {len(key)} elements, but value does not: {value}")
+    return [pair for part in zip(key, value) for pair in _single_feeds(*part)]
 
 
 def _tensor_for(tensor: Any, value: Any) -> Any:

@@ -13,10 +13,12 @@ from tapeflow.autodiff.gradient_registry import NodeOverrides
 from tapeflow.namespace import public
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor import Tensor
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.graph_variables import VariablesOfGraph
 from tapeflow.v1.operation import Operation, VariableOperation, operation_of
 
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+_NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 
 class _Defaults(local):
@@ -54,11 +56,12 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._node_by_name: dict[str, int] = {}
         self._named_nodes = 0
         self._overrides = NodeOverrides(self)
+        self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
 
     # ---- the default graph
 
-    @contextmanager
+    @lasting_context
     def as_default(self) -> Iterator[Graph]:
         """Operations inside become part of this graph."""
         before = _core.swap_stage(self)
@@ -88,6 +91,11 @@ class Graph(VariablesOfGraph, _core.Graph):
     def version(self) -> int:
         """Grows with each operation."""
         return self.node_count
+
+    @property
+    def num_operations(self) -> int:
+        """How many operations there are."""
+        return len(self.get_operations())
 
     @property
     def building_function(self) -> bool:
@@ -178,7 +186,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     # ---- names
 
-    @contextmanager
+    @lasting_context
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Names of operations inside begin with `name`, made unique; one that ends with a slash is taken as it is."""
         outer = self.scope
@@ -190,6 +198,11 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     def enter_name_scope(self, name: str | None) -> str:
         """Goes into a scope; the caller puts `scope` back."""
+        if name and not self.scope and not _NODE_NAME.match(name):
+            raise ValueError(
+                f"'{name}' is not a valid root scope name. A root scope name has to match the following pattern: "
+                f"{_NODE_NAME.pattern}"
+            )
         if name and not _SCOPE_NAME.match(name):
             raise ValueError(
                 f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}"
@@ -202,6 +215,10 @@ class Graph(VariablesOfGraph, _core.Graph):
             self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
         return self.scope
 
+    def get_name_scope(self) -> str:
+        """The name scope that is open, without a slash at its end."""
+        return self.scope.rstrip("/")
+
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name in the present scope, with a number if it is taken."""
         return _core.Graph.unique_name(self, self.scope + name)
@@ -211,11 +228,14 @@ class Graph(VariablesOfGraph, _core.Graph):
         made = [i for i in range(first, self.node_count) if self.node(i) is not None]
         if not made:
             return
-        place = _core.place_of(result) if isinstance(result, Tensor) else None
-        last = place[2] if place is not None and place[2] >= first else None
+        if name is not None:
+            check_node_name(self.scope + name)
+        last = _node_of(result)
+        last = None if last is None or last < first else last
         if len(made) == 1 and last is not None:
             kind = self.node(last)[0]
-            base = name or (default if default in _OWN_NAMES or kind == "Composition" else default_name(kind))
+            own = default in _OWN_NAMES or default[:1].isupper() or kind == "Composition"
+            base = name or (default if own else default_name(kind))
             self.set_node_name(last, _core.Graph.unique_name(self, self.scope + base))
             return
         prefix = _core.Graph.unique_name(self, self.scope + (name or default))
@@ -228,7 +248,7 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     # ---- order, places, gradients
 
-    @contextmanager
+    @lasting_context
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
         """Operations made inside run after the given ones; None forgets those of outer contexts."""
         before = self.control_scope
@@ -281,7 +301,7 @@ class Graph(VariablesOfGraph, _core.Graph):
             self.names_nodes = True
             self.control_scope = before
 
-    @contextmanager
+    @lasting_context
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Where operations run; there is one place."""
         yield
@@ -354,10 +374,38 @@ class Graph(VariablesOfGraph, _core.Graph):
         return f"<tf.Graph with {self.node_count} operations>"
 
 
+def _node_of(result: Any) -> int | None:
+    """The node that gives a tensor, or all tensors of a list; None if there is none, or more than one."""
+    tensors = result if isinstance(result, list | tuple) else [result]
+    places = [_core.place_of(x) if isinstance(x, Tensor) else None for x in tensors]
+    nodes = {None if place is None else place[2] for place in places}
+    return nodes.pop() if len(nodes) == 1 else None
+
+
+def check_node_name(name: str) -> None:
+    """An error for a name that no operation can have."""
+    if not _NODE_NAME.match(name):
+        raise ValueError(
+            f"`{name}` is not a valid node name. Accepted names conform to Regex /re.compile({_NODE_NAME.pattern!r})/"
+        )
+
+
 _NAME_BY_TYPE = {"AddV2": "Add", "RealDiv": "truediv", "ConcatV2": "concat", "Pack": "stack", "Unpack": "unstack",
-                 "GetItem": "strided_slice", "Transpose": "transpose", "Range": "range"}  # fmt: skip
+                 "GetItem": "strided_slice", "Transpose": "transpose", "Range": "range", "PadV2": "Pad",
+                 "SplitV": "split", "Split": "split"}  # fmt: skip
 # Functions whose one node is called as the function is.
-_OWN_NAMES = {"zeros", "ones", "zeros_like", "ones_like", "Fill", "range", "concat", "stack", "transpose", "BiasAdd"}
+_OWN_NAMES = {
+    "zeros",
+    "ones",
+    "zeros_like",
+    "ones_like",
+    "Fill",
+    "range",
+    "concat",
+    "stack",
+    "transpose",
+    "logistic_loss",
+}
 
 
 def default_name(kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 from tapeflow import _core
@@ -213,6 +214,27 @@ def _tensor_by_name(self: FuncGraph, name: str) -> Any:
             f"The name {name!r} refers to a Tensor which does not exist. The operation, {base!r}, does not exist in "
             "the graph."
         ) from None
+
+
+@public("compat.v1.train.write_graph", "io.write_graph", "compat.v1.io.write_graph")
+def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
+    """Writes a graph to a file, as text or as bytes, for people and for programs that show graphs.
+
+    >>> with tf.Graph().as_default() as graph:
+    ...     y = tf.constant(1.)
+    >>> tf.io.write_graph(graph, ".", "graph.pbtxt")
+    './graph.pbtxt'
+    """
+    definition = graph_or_graph_def
+    if hasattr(definition, "as_graph_def"):
+        definition = definition.as_graph_def()
+    folder = os.fspath(logdir)
+    os.makedirs(folder or ".", exist_ok=True)
+    path = os.path.join(folder, name)
+    contents = str(definition).encode() if as_text else definition.SerializeToString()
+    with open(path, "wb") as file:
+        file.write(contents)
+    return path
 
 
 Graph.as_graph_def = _of_session_graph

@@ -83,6 +83,12 @@ class VariablesOfGraph:
         for key in keys:
             self.add_to_collection(key, variable)
 
+    def variable_meant(self, item: Any) -> Any:
+        """The variable that something to be fetched is, or names; None if it is something else."""
+        if isinstance(item, str):
+            return self._variable_by_name.get(item.removesuffix(":0"))
+        return item if isinstance(item, _core.Variable) else None
+
     def variable_operation(self, variable: Any) -> Operation:
         """The operation that stands for the variable."""
         return self._facts_by_name[variable._name][0]
@@ -90,6 +96,22 @@ class VariablesOfGraph:
     def initializer_of(self, variable: Any) -> Operation:
         """The operation that gives the variable its first value."""
         return operation_of(self, self._facts_by_name[variable._name][1])
+
+    def begin_variable_with(self, variable: Any, value: Any) -> None:
+        """Replaces the first value of a variable: its initializer is another operation from now on."""
+        name = variable._name
+        operation, _, _, reading = self._facts_by_name[name]
+        scope, controls = self.scope, self.control_scope
+        self.scope, self.control_scope, self.names_nodes = f"{name}/Initializer/", [], False
+        try:
+            first = self._first_tensor(value, variable.dtype)
+            assign = self.node_count
+            variable.assign(first)
+            self.set_node_name(assign, _core.Graph.unique_name(self, f"{name}/Assign"))
+            self.set_node_name(assign + 1, _core.Graph.unique_name(self, f"{name}/Initialized"))
+        finally:
+            self.scope, self.control_scope, self.names_nodes = scope, controls, True
+        self._facts_by_name[name] = (operation, assign, first, reading)
 
     def initial_value_of(self, variable: Any) -> Any:
         """The tensor that is its first value."""

@@ -101,4 +101,6 @@ def dropout(
     if isinstance(training, bool | int):
         return find_public("nn.dropout")(x, rate, noise_shape, seed) if training else primitives.Identity(x)
     dropped = find_public("nn.dropout")(x, rate, noise_shape, seed)
-    return primitives.SelectV2(training, dropped, x)
+    chosen = primitives.SelectV2(training, dropped, x)
+    chosen.set_shape(x.shape)
+    return chosen

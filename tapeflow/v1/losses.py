@@ -11,6 +11,7 @@ from tapeflow.types.dtypes import float32
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.eager_switch import name_scope
 from tapeflow.v1.graph import get_default_graph
+from tapeflow.v1.weights import check_weights
 
 
 @public("compat.v1.losses.Reduction")
@@ -69,6 +70,7 @@ def compute_weighted_loss(
 
 def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     weights = cast(convert_to_tensor(weights), float32)
+    check_weights(losses, weights)
     weighted = cast(losses, float32) * weights
     loss = weighted
     if reduction != Reduction.NONE:
@@ -84,9 +86,14 @@ def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     return cast(loss, losses.dtype)
 
 
+def _check_given(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is None:
+            raise ValueError(f"Argument `{name}` must not be None.")
+
+
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    if labels is None or predictions is None:
-        raise ValueError("labels and predictions must not be None.")
+    _check_given(labels=labels, predictions=predictions)
     predictions, labels = cast(predictions, float32), cast(labels, float32)
     predictions.shape.assert_is_compatible_with(labels.shape)
     return labels, predictions
@@ -260,8 +267,10 @@ def sigmoid_cross_entropy(
     >>> tf.compat.v1.losses.sigmoid_cross_entropy([[1.]], [[0.]])
     0.6931472
     """
+    _check_given(multi_class_labels=multi_class_labels, logits=logits)
     logits = convert_to_tensor(logits)
     labels = cast(multi_class_labels, logits.dtype)
+    logits.shape.assert_is_compatible_with(labels.shape)
     if label_smoothing > 0:
         labels = labels * (1.0 - label_smoothing) + 0.5 * label_smoothing
     losses = find_public("nn.sigmoid_cross_entropy_with_logits")(labels=labels, logits=logits)
@@ -283,8 +292,10 @@ def softmax_cross_entropy(
     >>> tf.compat.v1.losses.softmax_cross_entropy([[1., 0.]], [[0., 0.]])
     0.6931472
     """
+    _check_given(onehot_labels=onehot_labels, logits=logits)
     logits = convert_to_tensor(logits)
     labels = cast(onehot_labels, logits.dtype)
+    logits.shape.assert_is_compatible_with(labels.shape)
     if label_smoothing > 0:
         labels = labels * (1.0 - label_smoothing) + label_smoothing / labels.shape[-1]
     labels = primitives.StopGradient(labels)

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.train.MonitoredTrainingSession`: a session that initialises, saves and stops by itself, with hooks."""
+"""`tf.compat.v1.train.MonitoredSession`: a session that initialises, saves and stops by itself, with hooks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow.namespace import public
-from tapeflow.train.checkpoint_state import latest_checkpoint
 from tapeflow.types.errors import OutOfRangeError
-from tapeflow.v1.graph import get_default_graph
+from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.coordinator import Coordinator
+from tapeflow.v1.queue_runner import start_queue_runners
 from tapeflow.v1.saver import Saver
-from tapeflow.v1.session import Session
+from tapeflow.v1.scaffold import ChiefSessionCreator, Scaffold
 from tapeflow.v1.training_step import get_global_step
-from tapeflow.v1.variables import global_variables_initializer, local_variables_initializer
 
 
 @public("compat.v1.train.SessionRunArgs")
@@ -154,6 +154,26 @@ class NanTensorHook(SessionRunHook):
         run_context.request_stop()
 
 
+@public("compat.v1.train.CheckpointSaverListener")
+class CheckpointSaverListener:
+    """What can be done before and after the checkpoints of a `CheckpointSaverHook`.
+
+    >>> tf.compat.v1.train.CheckpointSaverListener().before_save(None, 7)
+    """
+
+    def begin(self) -> None:
+        """Before the session exists."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Before a checkpoint is written."""
+
+    def after_save(self, session: Any, global_step_value: int) -> bool | None:
+        """After it was written; True asks the session to stop."""
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """At the end, after the last checkpoint."""
+
+
 @public("compat.v1.train.CheckpointSaverHook")
 class CheckpointSaverHook(SessionRunHook):
     """Saves the variables every so many seconds or steps, and at the end.
@@ -168,11 +188,17 @@ class CheckpointSaverHook(SessionRunHook):
         save_steps: int | None = None,
         saver: Any = None,
         checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Any = None,
+        save_graph_def: bool = True,
     ) -> None:
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
         if save_secs is not None and save_steps is not None:
             raise ValueError("Can not provide both save_secs and save_steps.")
         self._prefix = os.path.join(checkpoint_dir, checkpoint_basename)
-        self._seconds, self._steps, self._saver = save_secs, save_steps, saver
+        self._seconds, self._steps, self._saver, self._scaffold = save_secs, save_steps, saver, scaffold
+        self._listeners = list(listeners or [])
         self._saved_step = self._saved_time = 0.0
         self._step: Any = None
 
@@ -181,8 +207,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._step = get_global_step()
         if self._step is None:
             raise RuntimeError("Global step should be created to use CheckpointSaverHook.")
-        if self._saver is None:
-            self._saver = Saver()
+        if self._saver is None and self._scaffold is None:
+            self._saver = Scaffold.get_or_default("saver", GraphKeys.SAVERS, Saver)
+        for listener in self._listeners:
+            listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Saves what there is at the beginning."""
@@ -193,43 +221,51 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(run_context.session.run(self._step))
         by_steps = self._steps is not None and step - self._saved_step >= self._steps
         by_time = self._seconds is not None and time.monotonic() - self._saved_time >= self._seconds
-        if by_steps or by_time:
-            self._save(run_context.session, step)
+        if (by_steps or by_time) and self._save(run_context.session, step):
+            run_context.request_stop()
 
     def end(self, session: Any) -> None:
         """Saves the last values."""
         step = int(session.run(self._step))
         if step != self._saved_step:
             self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
 
-    def _save(self, session: Any, step: int) -> None:
+    def _save(self, session: Any, step: int) -> bool:
+        """Writes a checkpoint; whether a listener wants to stop."""
+        for listener in self._listeners:
+            listener.before_save(session, step)
         os.makedirs(os.path.dirname(self._prefix), exist_ok=True)
-        self._saver.save(session, self._prefix, global_step=step)
+        saver = self._scaffold.saver if self._saver is None else self._saver
+        saver.save(session, self._prefix, global_step=step)
         self._saved_step, self._saved_time = step, time.monotonic()
+        answers = [listener.after_save(session, step) for listener in self._listeners]
+        return any(answers)
 
 
 class _MonitoredSession:
     """A session with hooks around its runs. It is used in a `with` statement, and is stopped by a hook."""
 
-    def __init__(self, hooks: Any = None, restores_from: str | None = None, config: Any = None) -> None:
-        self._hooks = list(hooks or [])
-        self.graph = get_default_graph()
+    def __init__(self, creator: Any, hooks: Any = None, grace_seconds: float = 120) -> None:
+        self._hooks, self._grace_seconds = list(hooks or []), grace_seconds
         for hook in self._hooks:
             hook.begin()
-        with self.graph.as_default():
-            starts = [global_variables_initializer(), local_variables_initializer()]
-            saved = latest_checkpoint(restores_from) if restores_from else None
-            saver = Saver() if saved else None
-        self.graph.finalize()
-        self._session, self._stopped = Session(graph=self.graph, config=config), False
-        self._session.run(starts)
-        if saver is not None:
-            saver.restore(self._session, saved)
+        self._session: Any = (creator or ChiefSessionCreator()).create_session()
+        self._coordinator = Coordinator()
+        start_queue_runners(self._session, self._coordinator)
         for hook in self._hooks:
-            hook.after_create_session(self._session, None)
+            hook.after_create_session(self._session, self._coordinator)
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it runs; None if the session is closed."""
+        return None if self._session is None else self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of the fetches; hooks see the run."""
+        if self._session is None:
+            raise RuntimeError("Attempted to use a closed Session.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), self._session)
         wanted: dict[Any, Any] = {-1: fetches}
         fed = dict(feed_dict or {})
@@ -242,12 +278,13 @@ class _MonitoredSession:
         found = self._session.run(wanted, fed or None)
         for i, hook in enumerate(self._hooks):
             hook.after_run(context, SessionRunValues(found.get(i), options, run_metadata))
-        self._stopped |= context.stop_requested
+        if context.stop_requested:
+            self._coordinator.request_stop()
         return found[-1]
 
     def should_stop(self) -> bool:
-        """Whether a hook has asked to stop."""
-        return self._stopped
+        """Whether a hook, or a thread that fills a queue, has asked to stop."""
+        return self._session is None or self._coordinator.should_stop()
 
     def run_step_fn(self, step_fn: Any) -> Any:
         """Calls a function with a context that runs this session without and with hooks."""
@@ -255,20 +292,27 @@ class _MonitoredSession:
 
     def close(self) -> None:
         """Lets the hooks end, and ends the session."""
+        self._close(failed=False)
+
+    def _close(self, failed: bool) -> None:
         if self._session is None:
             return
-        for hook in self._hooks:
-            hook.end(self._session)
-        self._session.close()
-        self._session, self._stopped = None, True
+        try:
+            if not failed:
+                for hook in self._hooks:
+                    hook.end(self._session)
+            self._coordinator.request_stop()
+            self._coordinator.join(stop_grace_period_secs=self._grace_seconds, ignore_live_threads=True)
+        finally:
+            self._session.close()
+            self._session = None
 
     def __enter__(self) -> _MonitoredSession:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         ended = kind is not None and issubclass(kind, OutOfRangeError | StopIteration)
-        if kind is None or ended:
-            self.close()
+        self._close(failed=kind is not None and not ended)
         return ended
 
 
@@ -279,7 +323,7 @@ class _StepContext:
 
     def request_stop(self) -> None:
         """The session is to stop."""
-        self._monitored._stopped = True
+        self._monitored._coordinator.request_stop()
 
 
 @public("compat.v1.train.MonitoredSession")
@@ -294,7 +338,7 @@ class MonitoredSession(_MonitoredSession):
     """
 
     def __init__(self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: int = 120) -> None:
-        super().__init__(hooks)
+        super().__init__(session_creator, hooks, stop_grace_period_secs)
 
 
 @public("compat.v1.train.SingularMonitoredSession")
@@ -318,46 +362,9 @@ class SingularMonitoredSession(_MonitoredSession):
         stop_grace_period_secs: int = 120,
         checkpoint_filename_with_path: str | None = None,
     ) -> None:
-        super().__init__(hooks, checkpoint_dir, config)
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path)
+        super().__init__(creator, hooks, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
         """The session without hooks."""
         return self._session
-
-
-@public("compat.v1.train.MonitoredTrainingSession")
-def monitored_training_session(
-    master: str = "",
-    is_chief: bool = True,
-    checkpoint_dir: str | None = None,
-    scaffold: Any = None,
-    hooks: Any = None,
-    chief_only_hooks: Any = None,
-    save_checkpoint_secs: Any = None,
-    save_summaries_steps: Any = None,
-    save_summaries_secs: Any = None,
-    config: Any = None,
-    stop_grace_period_secs: int = 120,
-    log_step_count_steps: int = 100,
-    max_wait_secs: int = 7200,
-    save_checkpoint_steps: Any = None,
-    summary_dir: str | None = None,
-    save_graph_def: bool = True,
-) -> Any:
-    """A session for training: variables are restored from the folder or initialised, and saved as it goes on.
-
-    >>> with tf.Graph().as_default():
-    ...     step = tf.compat.v1.train.get_or_create_global_step()
-    ...     train = tf.compat.v1.assign_add(step, 1)
-    ...     stop = tf.compat.v1.train.StopAtStepHook(last_step=3)
-    ...     with tf.compat.v1.train.MonitoredTrainingSession(hooks=[stop]) as session:
-    ...         while not session.should_stop():
-    ...             last = session.run(train)
-    >>> int(last)
-    3
-    """
-    every = [*(hooks or []), *((chief_only_hooks or []) if is_chief else [])]
-    if checkpoint_dir and is_chief:
-        seconds = 600 if save_checkpoint_secs is None and save_checkpoint_steps is None else save_checkpoint_secs
-        every.append(CheckpointSaverHook(checkpoint_dir, seconds, save_checkpoint_steps))
-    return _MonitoredSession(every, checkpoint_dir, config)

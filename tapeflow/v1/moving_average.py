@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from tapeflow import _core, primitives
@@ -12,6 +11,8 @@ from tapeflow.ops.arrays import group
 from tapeflow.ops.constants import zeros, zeros_like
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.eager_switch import name_scope
+from tapeflow.v1.variable_scope import beside_the_model
 from tapeflow.v1.variables import moving_average_variables, trainable_variables
 from tapeflow.variables import Variable, session_graph
 
@@ -57,21 +58,25 @@ class ExponentialMovingAverage:
         """Moves the averages of the variables, or begins them; in a graph, the operation that does."""
         variables = list(trainable_variables() if var_list is None else var_list)
         updates = []
-        for variable in variables:
-            dtype = variable.dtype.base_dtype
-            if not dtype.is_floating:
-                raise TypeError(f"The variables must be half, float, or double: {variable}")
-            key = self._key(variable)
-            if key not in self._average_by_name:
-                self._begin(key, variable)
-            average = self._average_by_name[key]
-            rate = 1.0 - self._current_decay(dtype)
-            value = convert_to_tensor(variable)
-            if key in self._count_by_name:
-                updates.extend(self._debiased(key, average, value, rate))
-            else:
-                updates.append(average.assign_sub((average - value) * rate))
+        with name_scope(self._name):
+            for variable in variables:
+                updates.extend(self._moved(variable))
         return None if _core.current_graph() is None else group(*updates)
+
+    def _moved(self, variable: Any) -> list[Any]:
+        """The changes of the average of a variable, which begins if there is none."""
+        dtype = variable.dtype.base_dtype
+        if not dtype.is_floating:
+            raise TypeError(f"The variables must be half, float, or double: {variable}")
+        key = self._key(variable)
+        if key not in self._average_by_name:
+            self._begin(key, variable)
+        average = self._average_by_name[key]
+        rate = 1.0 - self._current_decay(dtype)
+        value = convert_to_tensor(variable)
+        if key in self._count_by_name:
+            return self._debiased(key, average, value, rate)
+        return [average.assign_sub((average - value) * rate)]
 
     @staticmethod
     def _key(variable: Any) -> Any:
@@ -86,7 +91,7 @@ class ExponentialMovingAverage:
             start = convert_to_tensor(start) if own else _zeros_like(variable)
             if graph is not None:
                 graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
-            with graph.name_scope(None) if graph is not None else contextlib.nullcontext():
+            with beside_the_model():
                 self._average_by_name[key] = Variable(start, trainable=False, name=name)
             if not own and self._zero_debias:
                 self._count_by_name[key] = (

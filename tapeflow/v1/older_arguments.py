@@ -281,6 +281,13 @@ _older(
 )  # fmt: skip
 
 
+_older(
+    ("decode_raw", "io.decode_raw"), "io.decode_raw",
+    _names("input_bytes= out_type= little_endian= name= bytes=", little_endian=True),
+    "tf.compat.v1.decode_raw(b'ab', tf.uint8) => [97, 98]", {"bytes": "input_bytes"},
+)  # fmt: skip
+
+
 @public("compat.v1.string_split")
 def string_split(
     source: Any, sep: str | None = None, skip_empty: bool = True, delimiter: str = " ",

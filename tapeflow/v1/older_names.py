@@ -12,6 +12,8 @@ from tapeflow.namespace import find_public, older_paths, public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.effects import effect
 from tapeflow.types.dtypes import as_dtype
+from tapeflow.types.indexed_slices import IndexedSlices
+from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
 
 _MATH = (
     "acos", "acosh", "angle", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "conj",
@@ -60,15 +62,12 @@ older_paths.update(
         "nn.static_rnn": "nn.static_rnn",
         "string_join": "strings.join",
         "as_string": "strings.as_string",
-        "initializers.zeros": "zeros_initializer",
-        "initializers.ones": "ones_initializer",
-        "initializers.constant": "constant_initializer",
         "confusion_matrix": "math.confusion_matrix",
         "in_top_k": "math.in_top_k",
         "batch_to_space_nd": "batch_to_space",
         "space_to_depth": "nn.space_to_depth",
         "depth_to_space": "nn.depth_to_space",
-        "py_func": "py_function",
+        "py_func": "numpy_function",
         "global_norm": "linalg.global_norm",
         "lin_space": "linspace",
         "train.global_norm": "linalg.global_norm",
@@ -190,6 +189,41 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name or "xw_plus_b")
 
 
+@public("compat.v1.clip_by_average_norm")
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+    """The tensor, made shorter if its norm for each element is more than `clip_norm`.
+
+    >>> tf.compat.v1.clip_by_average_norm([3., 4.], 1.25)
+    [1.5, 2.]
+    """
+    t = convert_to_tensor(t)
+    count = cast(find_public("size")(t), t.dtype)
+    norm = primitives.Sqrt(find_public("reduce_sum")(t * t)) / count
+    return find_public("multiply")(t, clip_norm / primitives.Maximum(norm, cast(clip_norm, t.dtype)), name=name)
+
+
+@public("compat.v1.convert_to_tensor_or_indexed_slices")
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """The value as a tensor, unless it is an IndexedSlices.
+
+    >>> tf.compat.v1.convert_to_tensor_or_indexed_slices([1, 2])
+    [1, 2]
+    """
+    return value if isinstance(value, IndexedSlices) else convert_to_tensor(value, dtype)
+
+
+@public("compat.v1.convert_to_tensor_or_sparse_tensor")
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """The value as a tensor, unless it is a sparse one.
+
+    >>> tf.compat.v1.convert_to_tensor_or_sparse_tensor([1, 2])
+    [1, 2]
+    """
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor(*value)
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value, dtype)
+
+
 @public("compat.v1.setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = "int32", name: str | None = None) -> Any:
     """The elements of `x` that are not in `y`, and where they stand.
@@ -266,7 +300,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     condition, x = convert_to_tensor(condition), convert_to_tensor(x)
     if condition.shape.rank == 1 and x.shape.rank is not None and x.shape.rank > 1:
         condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
-    return primitives.SelectV2(condition, x, y, name=name)
+    return primitives.SelectV2(condition, x, y, name=name or "Select")
 
 
 @public("compat.v1.Print")

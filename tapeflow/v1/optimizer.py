@@ -14,6 +14,7 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.variable_scope import beside_the_model
 from tapeflow.v1.variables import VariableV1, trainable_variables
 
 Values = dict[str, Any]
@@ -127,8 +128,10 @@ class Optimizer:
         scope = graph.name_scope(name or self._name) if in_graph else nullcontext()
         with scope as path:
             self._prepare()
-            updates = [self._apply(dx, variable) for dx, variable in wanted]
-            updates += self._finish()
+            updates = [self._own_update(dx, variable) or self._apply(dx, variable) for dx, variable in wanted]
+            updates += self._last_updates()
+            if in_graph and hasattr(self, "_finish"):
+                updates = [self._finish(updates, path)]
             if global_step is not None:
                 updates.append(global_step.assign_add(cast(1, global_step.dtype)))
         if not in_graph:
@@ -140,7 +143,7 @@ class Optimizer:
     def _prepare(self) -> None:
         """What has to be computed once for all variables."""
 
-    def _finish(self) -> list[Any]:
+    def _last_updates(self) -> list[Any]:
         """Updates that belong to no single variable."""
         return []
 
@@ -150,13 +153,13 @@ class Optimizer:
 
     def _apply(self, dx: Any, variable: Any) -> list[Any]:
         if isinstance(dx, IndexedSlices):
-            return self._apply_sparse(dx, variable)
+            return self._apply_rows(dx, variable)
         slots = {name: self.get_slot(variable, name) for name in self._slot_names()}
         value, new = self._formula(variable.read_value(), dx, {k: s.read_value() for k, s in slots.items()})
         updates = [slots[name].assign(new[name]) for name in slots]
         return [*updates, variable.assign(self._constrained(variable, value))]
 
-    def _apply_sparse(self, dx: IndexedSlices, variable: Any) -> list[Any]:
+    def _apply_rows(self, dx: IndexedSlices, variable: Any) -> list[Any]:
         """The formula for the rows that the gradient has; the others stay as they are, slots included."""
         dy, touched = summed_rows(dx, variable)
         slots = {name: self.get_slot(variable, name) for name in self._slot_names()}
@@ -175,36 +178,55 @@ class Optimizer:
         """A setting, which may be a number, a tensor or a function, as a tensor."""
         return cast(convert_to_tensor(number() if callable(number) else number), dtype)
 
+    # ---- what a program's own optimizer may define, as TensorFlow's optimizers do, and call
+
+    def _own_update(self, dx: Any, variable: Any) -> list[Any] | None:
+        """The update that `_apply_dense` or one of its kin gives; None if the class has none of them."""
+        rows = isinstance(dx, IndexedSlices)
+        for name in ("_apply_sparse", "_resource_apply_sparse") if rows else ("_apply_dense", "_resource_apply_dense"):
+            method = getattr(self, name, None)
+            if method is not None:
+                return [
+                    method(dx.values, variable, dx.indices)
+                    if name == "_resource_apply_sparse"
+                    else method(dx, variable)
+                ]
+        if rows and (hasattr(self, "_apply_dense") or hasattr(self, "_resource_apply_dense")):
+            return self._own_update(convert_to_tensor(dx), variable)
+        return None
+
+    @staticmethod
+    def _call_if_callable(param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        key = (slot_name, _key(var))
+        if key not in self._slot_by_key:
+            with beside_the_model():
+                path = f"{_plain_name(var)}/{op_name}"
+                self._slot_by_key[key] = VariableV1(val, trainable=False, name=path)
+            self._kept.append(var)
+        return self._slot_by_key[key]
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        return self._get_or_make_slot(var, self._filled(0.0, var), slot_name, op_name)
+
     # ---- slots
+
+    @staticmethod
+    def _filled(number: Any, variable: Any) -> Any:
+        return lambda: primitives.BroadcastTo(cast(number, variable.dtype), variable.shape.as_list())
 
     def _slot_names(self) -> list[str]:
         return list(self.slots)
 
     def _first_slot_value(self, name: str, variable: Any) -> Any:
-        number = self.slots[name]
-        return lambda: primitives.BroadcastTo(cast(number, variable.dtype), variable.shape.as_list())
+        return self._filled(self.slots[name], variable)
 
     def _create_slots(self, variables: list[Any]) -> None:
         for variable in variables:
             for name in self._slot_names():
-                if (name, _key(variable)) not in self._slot_by_key:
-                    slot = self._new_variable(
-                        self._first_slot_value(name, variable), f"{_plain_name(variable)}/{self._name}"
-                    )
-                    self._slot_by_key[name, _key(variable)] = slot
-                    self._kept.append(variable)
-
-    @staticmethod
-    def _new_variable(first: Any, name: str) -> Any:
-        graph = _core.current_graph()
-        if graph is None or not graph.takes_everything:
-            return VariableV1(first, trainable=False, name=name)
-        scope, controls = graph.scope, graph.control_scope
-        graph.scope, graph.control_scope = "", []
-        try:
-            return VariableV1(first, trainable=False, name=name)
-        finally:
-            graph.scope, graph.control_scope = scope, controls
+                self._get_or_make_slot(variable, self._first_slot_value(name, variable), name, self._name)
 
     def get_slot(self, var: Any, name: str) -> Any:
         """What is kept under this name for a variable, or None."""

@@ -10,6 +10,8 @@ from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.v1.optimizer import Optimizer, Values, summed_rows
+from tapeflow.v1.variable_scope import beside_the_model
+from tapeflow.v1.variables import VariableV1
 from tapeflow.variables import session_graph
 
 
@@ -141,10 +143,13 @@ class AdamOptimizer(Optimizer):
         graph = session_graph()
         if graph not in self._powers_by_graph:
             prefix = f"{self._name}/" if self._own_scope else ""
-            self._powers_by_graph[graph] = tuple(
-                self._new_variable(lambda beta=beta: self._as(beta, variables[0].dtype), f"{prefix}{name}")
-                for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
-            )
+            with beside_the_model(named_by_operations=True):
+                self._powers_by_graph[graph] = tuple(
+                    VariableV1(
+                        lambda beta=beta: self._as(beta, variables[0].dtype), trainable=False, name=f"{prefix}{name}"
+                    )
+                    for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
+                )
         super()._create_slots(variables)
 
     def _formula(self, value: Any, dy: Any, slots: Values) -> tuple[Any, Values]:
@@ -158,7 +163,7 @@ class AdamOptimizer(Optimizer):
         power1, power2 = (cast(power.read_value(), dtype) for power in self._powers())
         return self._as(self._learning_rate, dtype) * primitives.Sqrt(1.0 - power2) / (1.0 - power1)
 
-    def _apply_sparse(self, dx: IndexedSlices, variable: Any) -> list[Any]:
+    def _apply_rows(self, dx: IndexedSlices, variable: Any) -> list[Any]:
         dtype = variable.dtype
         beta1, beta2 = self._as(self._beta1, dtype), self._as(self._beta2, dtype)
         m_slot, v_slot = self.get_slot(variable, "m"), self.get_slot(variable, "v")
@@ -168,7 +173,7 @@ class AdamOptimizer(Optimizer):
         step = self._rate(dtype) * m / (primitives.Sqrt(v) + self._as(self._epsilon, dtype))
         return [m_slot.assign(m), v_slot.assign(v), variable.assign_sub(step)]
 
-    def _finish(self) -> list[Any]:
+    def _last_updates(self) -> list[Any]:
         power1, power2 = self._powers()
         dtype = power1.dtype
         return [
@@ -238,6 +243,42 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         rate = self._as(self._learning_rate, value.dtype) / primitives.Sqrt(sums)
         new = _soft_threshold(value - rate * dy, rate * self._l1) / (1.0 + rate * self._l2)
         return new, {"accumulator": sums}
+
+
+@public("compat.v1.train.AdagradDAOptimizer")
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averages: -rate * a / (rate * l2 * step + sqrt(b)), a and b the sums of dy and of dy^2.
+
+    >>> step = tf.Variable(0, dtype=tf.int64)
+    >>> tf.compat.v1.train.AdagradDAOptimizer(0.1, step).get_name()
+    'AdagradDA'
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        first = initial_gradient_squared_accumulator_value
+        if first <= 0.0:
+            raise ValueError(f"initial_gradient_squared_accumulator_value must be positive: {first}")
+        super().__init__(use_locking, name)
+        self._learning_rate, self._global_step = learning_rate, global_step
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self.slots = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": first}
+
+    def _formula(self, value: Any, dy: Any, slots: Values) -> tuple[Any, Values]:
+        rate = self._as(self._learning_rate, value.dtype)
+        step = cast(self._global_step, value.dtype) + 1.0
+        total = slots["gradient_accumulator"] + dy
+        squares = slots["gradient_squared_accumulator"] + _square(dy)
+        new = -rate * _soft_threshold(total, self._l1 * step) / (rate * self._l2 * step + primitives.Sqrt(squares))
+        return new, {"gradient_accumulator": total, "gradient_squared_accumulator": squares}
 
 
 @public("compat.v1.train.RMSPropOptimizer")

@@ -25,8 +25,62 @@ def _check_format(data_format: str) -> None:
         raise ValueError(f"data_format must be 'channels_last'; got {data_format!r}. Transpose the inputs.")
 
 
-@public("compat.v1.layers.conv2d")
-def conv2d(
+def _convolution(rank: int) -> Callable[..., Any]:
+    """The layer that moves a window along `rank` dimensions."""
+
+    def convolution(
+        inputs: Any,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Callable[[Any], Any] | None = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        reuse: Any = None,
+    ) -> Any:
+        _check_format(data_format)
+        x = convert_to_tensor(inputs)
+        with variable_scope(name, default_name=f"conv{rank}d", reuse=reuse):
+            kernel = get_variable(
+                "kernel", [*_sizes(kernel_size, rank), x.shape.as_list()[-1], filters], x.dtype, kernel_initializer,
+                kernel_regularizer, trainable, constraint=kernel_constraint,
+            )  # fmt: skip
+            steps, dilations = _sizes(strides, rank), _sizes(dilation_rate, rank)
+            y = find_public("nn.convolution")(
+                x, kernel, steps, padding.upper(), dilations=dilations, name=f"Conv{rank}D"
+            )
+            if use_bias:
+                bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
+                y = find_public("nn.bias_add")(y, bias)
+            return activated(y, activation, activity_regularizer)
+
+    convolution.__name__ = convolution.__qualname__ = f"conv{rank}d"
+    convolution.__doc__ = f"""activation(convolution along {rank} dimensions + bias), with `kernel` and `bias`.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [None{", 8" * rank}, 3])
+    ...     tf.compat.v1.layers.conv{rank}d(x, 4, 3, padding="same", strides=2).shape
+    TensorShape([None{", 4" * rank}, 4])
+    """
+    return public(f"compat.v1.layers.conv{rank}d")(convolution)
+
+
+conv1d, conv2d, conv3d = (_convolution(rank) for rank in (1, 2, 3))
+
+
+@public("compat.v1.layers.separable_conv2d")
+def separable_conv2d(
     inputs: Any,
     filters: int,
     kernel_size: Any,
@@ -34,34 +88,46 @@ def conv2d(
     padding: str = "valid",
     data_format: str = "channels_last",
     dilation_rate: Any = (1, 1),
+    depth_multiplier: int = 1,
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
+    depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None,
     bias_initializer: Any = None,
-    kernel_regularizer: Any = None,
+    depthwise_regularizer: Any = None,
+    pointwise_regularizer: Any = None,
     bias_regularizer: Any = None,
     activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
+    depthwise_constraint: Any = None,
+    pointwise_constraint: Any = None,
     bias_constraint: Any = None,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """activation(convolution of (N, H, W, channels) + bias), with variables `kernel` and `bias`.
+    """A convolution of each channel, then one of single points, with `depthwise_kernel` and `pointwise_kernel`.
 
     >>> with tf.Graph().as_default():
     ...     x = tf.compat.v1.placeholder(tf.float32, [None, 8, 8, 3])
-    ...     tf.compat.v1.layers.conv2d(x, 4, 3, padding="same", strides=2).shape
-    TensorShape([None, 4, 4, 4])
+    ...     tf.compat.v1.layers.separable_conv2d(x, 4, 3, padding="same").shape
+    TensorShape([None, 8, 8, 4])
     """
     _check_format(data_format)
     x = convert_to_tensor(inputs)
-    with variable_scope(name, default_name="conv2d", reuse=reuse):
-        kernel = get_variable(
-            "kernel", [*_sizes(kernel_size, 2), x.shape.as_list()[-1], filters], x.dtype, kernel_initializer,
-            kernel_regularizer, trainable, constraint=kernel_constraint,
+    channels = x.shape.as_list()[-1]
+    with variable_scope(name, default_name="separable_conv2d", reuse=reuse):
+        depthwise = get_variable(
+            "depthwise_kernel", [*_sizes(kernel_size, 2), channels, depth_multiplier], x.dtype, depthwise_initializer,
+            depthwise_regularizer, trainable, constraint=depthwise_constraint,
         )  # fmt: skip
-        y = find_public("nn.conv2d")(x, kernel, _sizes(strides, 2), padding.upper(), dilations=_sizes(dilation_rate, 2))
+        pointwise = get_variable(
+            "pointwise_kernel", [1, 1, channels * depth_multiplier, filters], x.dtype, pointwise_initializer,
+            pointwise_regularizer, trainable, constraint=pointwise_constraint,
+        )  # fmt: skip
+        steps = [1, *_sizes(strides, 2), 1]
+        y = find_public("nn.separable_conv2d")(
+            x, depthwise, pointwise, steps, padding.upper(), dilations=_sizes(dilation_rate, 2)
+        )
         if use_bias:
             bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
             y = find_public("nn.bias_add")(y, bias)
@@ -117,32 +183,29 @@ def conv2d_transpose(
         return activated(y, activation, activity_regularizer)
 
 
-@public("compat.v1.layers.max_pooling2d")
-def max_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The greatest element of each window.
+def _pooling(name: str, kind: str, rank: int, what: str) -> Callable[..., Any]:
+    def pooling(
+        inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        _check_format(data_format)
+        sizes, steps = _sizes(pool_size, rank), _sizes(strides, rank)
+        return find_public(f"nn.{kind}_pool{rank}d")(inputs, sizes, steps, padding.upper(), name=name)
 
-    >>> tf.compat.v1.layers.max_pooling2d(tf.ones([1, 4, 4, 1]), 2, 2).shape
-    TensorShape([1, 2, 2, 1])
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = f"""The {what} of each window along {rank} dimensions.
+
+    >>> tf.compat.v1.layers.{name}(tf.ones([1{", 4" * rank}, 1]), 2, 2).shape
+    TensorShape([1{", 2" * rank}, 1])
     """
-    _check_format(data_format)
-    return find_public("nn.max_pool2d")(inputs, _sizes(pool_size, 2), _sizes(strides, 2), padding.upper(), name=name)
+    return public(f"compat.v1.layers.{name}")(pooling)
 
 
-@public("compat.v1.layers.average_pooling2d")
-def average_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The mean of each window.
-
-    >>> tf.compat.v1.layers.average_pooling2d(tf.ones([1, 4, 4, 1]), 2, 2).shape
-    TensorShape([1, 2, 2, 1])
-    """
-    _check_format(data_format)
-    return find_public("nn.avg_pool2d")(inputs, _sizes(pool_size, 2), _sizes(strides, 2), padding.upper(), name=name)
+POOLINGS = {
+    f"{name}{rank}d": _pooling(f"{name}{rank}d", kind, rank, what)
+    for name, kind, what in (("max_pooling", "max", "greatest element"), ("average_pooling", "avg", "mean"))
+    for rank in (1, 2, 3)
+}
 
 
 @public("compat.v1.layers.batch_normalization")

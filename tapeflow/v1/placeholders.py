@@ -6,10 +6,11 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.namespace import public
-from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype, int64
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
+from tapeflow.v1.graph import check_node_name
 
 
 def _graph(who: str) -> Any:
@@ -35,8 +36,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     >>> x.shape
     TensorShape([None, 2])
     """
-    known = TensorShape(None) if shape is None else as_shape(shape)
-    return _graph("placeholder").add_placeholder(as_dtype(dtype).base_dtype, known, name or "Placeholder")
+    known, graph = TensorShape(None) if shape is None else as_shape(shape), _graph("placeholder")
+    check_node_name(graph.scope + (name or "Placeholder"))
+    return graph.add_placeholder(as_dtype(dtype).base_dtype, known, name or "Placeholder")
 
 
 @public("compat.v1.placeholder_with_default")
@@ -56,7 +58,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     )
 
 
-@public("compat.v1.sparse_placeholder")
+@public("compat.v1.sparse_placeholder", "compat.v1.sparse.placeholder")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor that has to be fed when the graph runs, by a SparseTensorValue or (indices, values, shape).
 
@@ -65,11 +67,17 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     tf.float32
     """
     graph, base = _graph("sparse_placeholder"), name or "Placeholder"
-    rank = None if shape is None else as_shape(shape).rank
+    if _core.is_tensor(shape):
+        rank, size = shape.shape.as_list()[0], cast(shape, int64)
+    else:
+        known = TensorShape(None) if shape is None else as_shape(shape)
+        rank = known.rank
+        size = None if rank is None else [-1 if d is None else d for d in known.as_list()]
     indices = graph.add_placeholder(int64, TensorShape([None, rank]), f"{base}/indices")
     values = graph.add_placeholder(as_dtype(dtype), TensorShape([None]), f"{base}/values")
-    if shape is not None and as_shape(shape).is_fully_defined():
-        size = _core.convert_to_tensor(as_shape(shape).as_list(), int64, None, "sparse_placeholder")
-    else:
+    if size is None:
         size = graph.add_placeholder(int64, TensorShape([rank]), f"{base}/shape")
+    else:
+        size = _core.convert_to_tensor(size, int64, None, "sparse_placeholder")
+        size = graph.add_placeholder_with_default(size, TensorShape([rank]), f"{base}/shape")
     return SparseTensor(indices, values, size)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from tapeflow.namespace import public
@@ -13,7 +14,14 @@ from tapeflow.types.logging import get_logger
 
 
 class _Flags:
-    """The flags that were defined, with their values from the command line; parsed when one is first asked for."""
+    """The flags that were defined, with their values from the command line; parsed when one is first asked for.
+
+    >>> tf.compat.v1.flags.DEFINE_integer("a_number", 7, "an example")
+    >>> tf.compat.v1.flags.FLAGS(["program", "--a_number=8", "file"])
+    ['program', 'file']
+    >>> tf.compat.v1.flags.FLAGS.a_number
+    8
+    """
 
     def __init__(self) -> None:
         self.__dict__["_value_by_name"] = None
@@ -29,8 +37,8 @@ class _Flags:
         self._parser.add_argument(f"--{name}", default=default, type=kind, help=help_text, **more)
         self.__dict__["_value_by_name"] = None
 
-    def _parse(self) -> list[str]:
-        found, rest = self._parser.parse_known_args(sys.argv[1:])
+    def _parse(self, arguments: list[str] | None = None) -> list[str]:
+        found, rest = self._parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
         missing = sorted(name for name in self._needed if getattr(found, name, None) is None)
         if missing:
             self._parser.error(f"Flag --{missing[0]} must have a value other than None.")
@@ -40,16 +48,44 @@ class _Flags:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self._value_by_name is None:
-            self._parse()
-        if name not in self._value_by_name:
+        if name not in self._values():
             raise AttributeError(f"no flag is defined with the name {name!r}")
-        return self._value_by_name[name]
+        return self._values()[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
+        self._values()[name] = value
+
+    def __call__(self, argv: Any, known_only: bool = False) -> list[str]:
+        """Takes the flags out of a command line; gives what is left of it."""
+        return [argv[0], *self._parse(list(argv)[1:])]
+
+    def _values(self) -> dict[str, Any]:
         if self._value_by_name is None:
             self._parse()
-        self._value_by_name[name] = value
+        return self._value_by_name
+
+    def _parse_flags(self) -> None:
+        self._values()
+
+    mark_as_parsed = _parse_flags
+
+    def is_parsed(self) -> bool:
+        """Whether the command line has been looked at."""
+        return self._value_by_name is not None
+
+    def flag_values_dict(self) -> dict[str, Any]:
+        """All values by name."""
+        return dict(self._values())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values()
+
+    def __getitem__(self, name: str) -> Any:
+        """The flag of this name, with its `value`."""
+        return SimpleNamespace(name=name, value=self._values()[name], default=self._parser.get_default(name))
 
     def __repr__(self) -> str:
         return "<the flags of the program>"
@@ -169,6 +205,44 @@ def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
     """
     if condition:
         get_logger().log(level, msg, *args)
+
+
+_calls_by_place: dict[tuple[str, int], int] = {}
+
+
+def _count_calls() -> int:
+    """How often the line of the program that calls has called before."""
+    frame = sys._getframe(2)
+    place = (frame.f_code.co_filename, frame.f_lineno)
+    _calls_by_place[place] = count = _calls_by_place.get(place, -1) + 1
+    return count
+
+
+@public("compat.v1.logging.log_every_n")
+def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Logs a message at every `n`-th call from the same line.
+
+    >>> tf.compat.v1.logging.log_every_n(tf.compat.v1.logging.DEBUG, "%d steps", 5, 10)
+    """
+    log_if(level, msg, _count_calls() % n == 0, *args)
+
+
+@public("compat.v1.logging.log_first_n")
+def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Logs a message at the first `n` calls from the same line.
+
+    >>> tf.compat.v1.logging.log_first_n(tf.compat.v1.logging.DEBUG, "%d steps", 5, 10)
+    """
+    log_if(level, msg, _count_calls() < n, *args)
+
+
+@public("compat.v1.logging.vlog")
+def vlog(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at a level.
+
+    >>> tf.compat.v1.logging.vlog(tf.compat.v1.logging.DEBUG, "%d steps", 10)
+    """
+    get_logger().log(level, msg, *args, **kwargs)
 
 
 @public("compat.v1.logging.flush")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from tapeflow.namespace import public
 from tapeflow.train.checkpoint_state import CheckpointState, checkpoint_exists, write_checkpoint_state
 from tapeflow.train.tensor_bundle import Bundle, delete_bundle, write_bundle
-from tapeflow.types.errors import DataLossError
+from tapeflow.types.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
+from tapeflow.variables import session_graph
 
 
 @public("compat.v1.train.Saver")
@@ -53,13 +55,16 @@ class Saver:
         self._given, self._reshape, self._pad = var_list, reshape, pad_step_number
         self._max_to_keep, self._keep_seconds = max_to_keep or 0, keep_checkpoint_every_n_hours * 3600.0
         self._next_to_keep = time.time() + self._keep_seconds
-        self.last_checkpoints: list[str] = []
-        self._allow_empty = allow_empty
+        self._last_checkpoints: list[str] = []
+        self._allow_empty, self._one_writer = allow_empty, threading.Lock()
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
         """Decides which variables are saved, if that was deferred."""
         self._variable_by_name = self._build()
+
+    def __repr__(self) -> str:
+        return f"<tf.train.Saver of {', '.join(self._variable_by_name) or 'nothing'}>"
 
     def _build(self) -> dict[str, Any]:
         given = self._given
@@ -67,7 +72,11 @@ class Saver:
             graph = get_default_graph()
             given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) + graph.get_collection("saveable_objects")
         if not isinstance(given, dict):
-            given = {v.name.rpartition(":")[0]: v for v in given}
+            names = [v.name.rpartition(":")[0] for v in given]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"At least two variables have the same name: {twice[0]}")
+            given = dict(zip(names, given))
         if not given and not self._allow_empty:
             raise ValueError("No variables to save")
         return dict(given)
@@ -85,11 +94,17 @@ class Saver:
         save_debug_info: bool = False,
     ) -> str:
         """Writes the values to a file; gives its path (without the ending), with the step in it."""
-        save_path = os.fspath(save_path)
+        if sess is None and session_graph() is not None:
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        with self._one_writer:
+            return self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+
+    def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
-        folder = os.path.dirname(path)
+        folder = os.path.dirname(path) or "."
         try:
-            os.makedirs(folder or ".", exist_ok=True)
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
         except OSError as error:
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         names = list(self._variable_by_name)
@@ -112,16 +127,37 @@ class Saver:
         return f"{int(step):08d}" if self._pad else str(int(step))
 
     def _note(self, path: str, latest_filename: str | None) -> None:
-        if path in self.last_checkpoints:
-            self.last_checkpoints.remove(path)
-        self.last_checkpoints.append(path)
-        if self._max_to_keep and len(self.last_checkpoints) > self._max_to_keep:
-            oldest = self.last_checkpoints.pop(0)
+        if path in self._last_checkpoints:
+            self._last_checkpoints.remove(path)
+        self._last_checkpoints.append(path)
+        if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
+            oldest = self._last_checkpoints.pop(0)
             if time.time() > self._next_to_keep:
                 self._next_to_keep += self._keep_seconds
             else:
                 delete_bundle(oldest)
-        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self.last_checkpoints), latest_filename)
+        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self._last_checkpoints), latest_filename)
+
+    # ---- the checkpoints that are kept
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, oldest first."""
+        return list(self._last_checkpoints)
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """The checkpoints of an earlier run, which count among those that are kept."""
+        if not isinstance(last_checkpoints, list):
+            raise TypeError(f"last_checkpoints must be a list; got {type(last_checkpoints).__name__}")
+        self._last_checkpoints = list(last_checkpoints)
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """The same, with the time of each."""
+        self.set_last_checkpoints([path for path, _ in last_checkpoints_with_time])
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """The same, for those of the checkpoints whose files are there."""
+        self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Puts the values of a file into the variables, which need not be initialised before."""
@@ -134,16 +170,27 @@ class Saver:
             bundle = Bundle(save_path)
         except DataLossError as error:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
-        value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+        try:
+            value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+        except NotFoundError as error:
+            raise NotFoundError(
+                None, None,
+                "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
+                "is missing from the checkpoint. Please ensure that you have not altered the graph expected based on "
+                f"the checkpoint. Original error:\n\n{error.message}",
+            ) from None  # fmt: skip
         for name, variable in self._variable_by_name.items():
             value = np.asarray(value_by_name[name])
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
             if not variable.shape.is_compatible_with(value.shape):
-                raise ValueError(
-                    f"restore: variable {name} has shape {variable.shape}, and the checkpoint {save_path} holds shape "
-                    f"{tuple(value.shape)}"
-                )
+                raise InvalidArgumentError(
+                    None, None,
+                    "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
+                    "and the graph from the checkpoint. Please ensure that you have not altered the graph expected "
+                    f"based on the checkpoint. Original error:\n\nAssign requires shapes of both tensors to match. lhs "
+                    f"shape= {variable.shape.as_list()} rhs shape= {list(value.shape)}, for variable {name}",
+                )  # fmt: skip
         for name, variable in self._variable_by_name.items():
             value = value_by_name[name]
             if self._reshape and variable.shape.is_fully_defined():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tapeflow import _core
 from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.fetches import Fetches, feeds_of
 from tapeflow.v1.graph import defaults, get_default_graph
+from tapeflow.v1.queue_contents import deadline
 
 
 @public("compat.v1.get_default_session")
@@ -45,8 +47,8 @@ class Session:
 
     @property
     def graph_def(self) -> Any:
-        """The graph."""
-        return self._graph
+        """The graph as a message."""
+        return self._graph.as_graph_def()
 
     def list_devices(self) -> list[Any]:
         """The devices of the session: the processor."""
@@ -59,7 +61,17 @@ class Session:
         self._check_usable()
         wanted = Fetches(self._graph, fetches)
         feeds = feeds_of(self._graph, feed_dict)
-        return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
+        try:
+            return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        finally:
+            deadline.moment = before
+
+    def _moment_to_give_up(self, options: Any) -> float | None:
+        for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
+            if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
+                return time.monotonic() + getattr(settings, name) / 1000.0
+        return None
 
     def _compute(self, wanted: Fetches, fed: list[Any], values: list[Any]) -> list[Any]:
         self.take_over()
@@ -70,7 +82,11 @@ class Session:
                 plan = self._graph.excerpt(wanted.tensors, fed, wanted.operations)
                 if None not in key:
                     self._plan_by_key[key] = plan
-            return [tensor.numpy() for tensor in plan.call(values)]
+            results = [tensor.numpy() for tensor in plan.call(values)]
+            for index, variable in wanted.variable_by_index.items():
+                if not any(tensor is wanted.tensors[index] for tensor in fed):
+                    results[index] = variable.numpy()
+            return results
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
         """A function of the values for `feed_list` that gives the values of `fetches`."""
@@ -132,7 +148,7 @@ class Session:
         """A context in which `eval` and `run` use this session, and operations go to its graph."""
         return self._as_default()
 
-    @contextmanager
+    @lasting_context
     def _as_default(self) -> Iterator[Session]:
         defaults.sessions.append(self)
         try:
@@ -148,6 +164,8 @@ class Session:
         """Ends the session: its values are gone."""
         if self._graph.held_by is self:
             self.let_go()
+        for thing in self._graph.per_session:
+            thing.leave(self)
         self._closed = True
         self._plan_by_key = {}
         self._value_by_variable = {}

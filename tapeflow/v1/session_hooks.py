@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tapeflow.namespace import public
+from tapeflow.ops.event_files import Summary
 from tapeflow.types.logging import get_logger
 from tapeflow.v1.graph import get_default_graph
 from tapeflow.v1.monitored_session import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
-from tapeflow.v1.summaries import FileWriter, merge_all
+from tapeflow.v1.summaries import FileWriterCache, merge_all
 from tapeflow.v1.training_step import get_global_step
 
 
@@ -166,32 +167,96 @@ class SummarySaverHook(SessionRunHook):
     ) -> None:
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._folder, self._writer, self._fetch, self._due = output_dir, summary_writer, summary_op, False
+        self._scaffold, self._next = scaffold, 0
 
     def begin(self) -> None:
         """Finds the global step and opens the file."""
         self._step = get_global_step()
         if self._step is None:
             raise RuntimeError("Global step should be created to use SummarySaverHook.")
-        self._fetch = merge_all() if self._fetch is None else self._fetch
+        if self._fetch is None and self._scaffold is None:
+            self._fetch = merge_all()
         if self._writer is None and self._folder is not None:
-            self._writer = FileWriter(self._folder)
+            self._writer = FileWriterCache.get(self._folder)
 
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Asks for the step, and for the summaries if they are due."""
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Asks for the summaries if they are due."""
+        if self._fetch is None and self._scaffold is not None:
+            self._fetch = self._scaffold.summary_op
         self._due = self._fetch is not None and self._timer.should_trigger_for_step(self._next)
-        return SessionRunArgs({"step": self._step} | ({"summary": self._fetch} if self._due else {}))
-
-    _next = 0
+        return SessionRunArgs(self._fetch) if self._due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes them."""
-        step = int(run_values.results["step"])
+        step = int(run_context.session.run(self._step))
         if self._due and self._writer is not None:
             self._timer.update_last_triggered_step(step)
-            self._writer.add_summary(run_values.results["summary"], step)
+            self._writer.add_summary(run_values.results, step)
         self._next = step + 1
 
     def end(self, session: Any) -> None:
         """Writes what waits to be written."""
         if self._writer is not None:
             self._writer.flush()
+
+
+@public("compat.v1.train.StepCounterHook")
+class StepCounterHook(SessionRunHook):
+    """Logs and writes down how many steps there are in a second.
+
+    >>> hook = tf.compat.v1.train.StepCounterHook(every_n_steps=100)
+    """
+
+    def __init__(
+        self, every_n_steps: int | None = 100, every_n_secs: float | None = None, output_dir: Any = None,
+        summary_writer: Any = None,
+    ) -> None:  # fmt: skip
+        if (every_n_steps is None) == (every_n_secs is None):
+            raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
+        self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
+        self._folder, self._writer = output_dir, summary_writer
+
+    def begin(self) -> None:
+        """Finds the global step and opens the file."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use StepCounterHook.")
+        if self._writer is None and self._folder is not None:
+            self._writer = FileWriterCache.get(self._folder)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Tells the number if it is time."""
+        step = int(run_context.session.run(self._step))
+        if not self._timer.should_trigger_for_step(step):
+            return
+        seconds, steps = self._timer.update_last_triggered_step(step)
+        if seconds is None:
+            return
+        speed = steps / max(seconds, 1e-9)
+        get_logger().info(f"{self._step.op.name}/sec: {speed:g}")
+        if self._writer is not None:
+            value = Summary.Value(tag=f"{self._step.op.name}/sec", simple_value=speed)
+            self._writer.add_summary(Summary(value=[value]), step)
+
+
+@public("compat.v1.train.GlobalStepWaiterHook")
+class GlobalStepWaiterHook(SessionRunHook):
+    """Lets the first run wait until another process has come to a step.
+
+    >>> hook = tf.compat.v1.train.GlobalStepWaiterHook(0)
+    """
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wanted = wait_until_step
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use _GlobalStepWaiterHook.")
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Waits, the first time."""
+        while self._wanted > 0 and int(run_context.session.run(self._step)) < self._wanted:
+            time.sleep(0.5)
+        self._wanted = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,6 +18,7 @@ from tapeflow.ops.file_errors import file_name
 from tapeflow.ops.host_call import host_call
 from tapeflow.ops.png import write_png
 from tapeflow.ops.protos import proto_of
+from tapeflow.ops.records import read_records
 from tapeflow.types.dtypes import string
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.graph import get_default_graph
@@ -370,3 +371,16 @@ class FileWriterCache:
         for writer in FileWriterCache._writer_by_folder.values():
             writer.close()
         FileWriterCache._writer_by_folder.clear()
+
+
+@public("compat.v1.train.summary_iterator")
+def summary_iterator(path: Any) -> Iterator[Event]:
+    """The events of a file, one after the other.
+
+    >>> with tf.compat.v1.summary.FileWriter("logs") as writer:
+    ...     path = tf.io.gfile.glob("logs/*")[0]
+    >>> [event.file_version for event in tf.compat.v1.train.summary_iterator(path)]
+    ['brain.Event:2']
+    """
+    for record in read_records(path):
+        yield Event.FromString(record)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.namespace import public
+from tapeflow.namespace import find_public, public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.initializers import GlorotUniformInitializerV1
 from tapeflow.types.dtypes import as_dtype, float32
 from tapeflow.types.enums import VariableSynchronization
 from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.v1.collections import GraphKeys
+from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.graph import defaults, get_default_graph
 from tapeflow.v1.variables import VariableV1
-from tapeflow.variables import ZerosInitializer
+from tapeflow.variables import ZerosInitializer, session_graph
 
 
 class _Reuse(enum.Enum):
@@ -142,10 +143,7 @@ class VariableScope:
 
 
 def _store() -> _Store:
-    graph = _core.current_graph()
-    while graph is not None and not graph.takes_everything:
-        graph = graph.outer
-    holder: Any = graph
+    holder: Any = session_graph()
     if holder is None:
         holder = defaults  # eagerly, one store for the thread
         if not hasattr(holder, "variable_store"):
@@ -167,7 +165,7 @@ def get_variable_scope() -> VariableScope:
 
 
 @public("compat.v1.variable_scope")
-@contextmanager
+@lasting_context
 def variable_scope(
     name_or_scope: Any,
     default_name: str | None = None,
@@ -233,6 +231,27 @@ def variable_scope(
             graph.scope = names_before
 
 
+@contextmanager
+def beside_the_model(named_by_operations: bool = False) -> Iterator[None]:
+    """Where a graph gets variables that go with others: they wait for nothing, and only variable scopes name them.
+
+    With `named_by_operations` it is the name scope that names them, as it does operations.
+    """
+    graph = session_graph()
+    if graph is None:
+        yield
+        return
+    scope, controls = graph.scope, graph.control_scope
+    graph.control_scope = []
+    if not named_by_operations:
+        name = _store().scope._name
+        graph.scope = f"{name}/" if name else ""
+    try:
+        yield
+    finally:
+        graph.scope, graph.control_scope = scope, controls
+
+
 def _chained(outer: Callable[..., Any] | None, inner: Callable[..., Any] | None) -> Callable[..., Any] | None:
     if outer is None or inner is None:
         return inner or outer
@@ -249,7 +268,7 @@ def _unique(store: _Store, outer: str, wanted: str) -> str:
 
 
 @public("compat.v1.variable_op_scope")
-@contextmanager
+@lasting_context
 def variable_op_scope(
     values: Any, name_or_scope: Any, default_name: str | None = None, **options: Any
 ) -> Iterator[VariableScope]:
@@ -320,10 +339,25 @@ def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | No
         options["constraint"] = scope._constraint
     options["reuse"] = scope._reuse if _core.current_graph() is not None or scope._reuse else AUTO_REUSE
     getter = _chained(scope._custom_getter, custom_getter)
-    if getter is None:
-        return _find_or_make(full, **options)
-    options.pop("dtype_was_given", None)
-    return getter(_find_or_make, full, **options)
+    with _outside_of_name_scopes():
+        if getter is None:
+            return _find_or_make(full, **options)
+        options.pop("dtype_was_given", None)
+        return getter(_find_or_make, full, **options)
+
+
+@contextmanager
+def _outside_of_name_scopes() -> Iterator[None]:
+    """Name scopes do not touch the names of variables that `get_variable` makes."""
+    graph = session_graph()
+    scope = "" if graph is None else graph.scope
+    try:
+        if graph is not None:
+            graph.scope = ""
+        yield
+    finally:
+        if graph is not None:
+            graph.scope = scope
 
 
 def _find_or_make(
@@ -358,19 +392,11 @@ def _find_or_make(
             "reuse=tf.AUTO_REUSE in VarScope?"
         )
     value, dtype = _first_value(name, shape, dtype, initializer, dtype_was_given)
-    graph = _core.current_graph()
-    scope = None
-    if graph is not None and graph.takes_everything:  # name scopes do not touch the names of these variables
-        scope, graph.scope = graph.scope, ""
-    try:
-        variable = VariableV1(
-            value, trainable=True if trainable is None else trainable, collections=collections, name=name, dtype=dtype,
-            validate_shape=validate_shape, constraint=constraint, synchronization=synchronization,
-            aggregation=aggregation,
-        )  # fmt: skip
-    finally:
-        if scope is not None:
-            graph.scope = scope
+    variable = VariableV1(
+        value, trainable=True if trainable is None else trainable, collections=collections, name=name, dtype=dtype,
+        validate_shape=validate_shape, constraint=constraint, synchronization=synchronization,
+        aggregation=aggregation,
+    )  # fmt: skip
     variables[name] = variable
     _regularize(variable, regularizer)
     return variable
@@ -423,12 +449,16 @@ def _default_initializer(name: str, dtype: Any) -> Any:
         return GlorotUniformInitializerV1()
     if dtype.is_integer or dtype.is_bool:
         return ZerosInitializer()
+    if dtype.name == "string":
+        return lambda shape, dtype=dtype: find_public("fill")(shape, "")
     raise ValueError(f"An initializer for variable {name} of {dtype} is required")
 
 
 def _regularize(variable: Any, regularizer: Any) -> None:
     if regularizer is None:
         return
-    loss = regularizer(variable)
+    graph = session_graph()
+    with nullcontext() if graph is None else graph.name_scope(f"{variable.op.name}/Regularizer/"):
+        loss = regularizer(variable)
     if loss is not None:
         get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

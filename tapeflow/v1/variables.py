@@ -9,10 +9,10 @@ from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import group, no_op
 from tapeflow.ops.conversion import convert_to_tensor
-from tapeflow.ops.host_call import host_call
+from tapeflow.ops.host_call import host_call, host_effect
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.enums import VariableSynchronization
-from tapeflow.types.errors import OutOfRangeError
+from tapeflow.types.errors import FailedPreconditionError, OutOfRangeError
 from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.v1.collections import GraphKeys
@@ -60,6 +60,10 @@ class VariableV1(Variable):
         finally:
             if graph is not None:
                 graph.wanted_collections = None
+
+    def count_up_to(self, limit: int) -> Any:
+        """Adds one and gives what it was before; an OutOfRangeError if that is `limit`."""
+        return count_up_to(self, limit)
 
 
 def _collection(key: str, scope: str | None) -> list[Any]:
@@ -207,6 +211,26 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
 
     shape = TensorShape([None])
     return _core.call_python(missing, flags, [as_dtype("string")], [shape], None, False)[0]
+
+
+@public("compat.v1.assert_variables_initialized")
+def assert_variables_initialized(var_list: Any = None) -> Any:
+    """An operation that fails if a variable has no value.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     v = tf.compat.v1.Variable(1.)
+    ...     session.run(v.initializer)
+    ...     session.run(tf.compat.v1.assert_variables_initialized())
+    """
+    variables = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    names = [v.op.name for v in variables]
+
+    def check(*there: Any) -> None:
+        for name, flag in zip(names, there):
+            if not bool(flag):
+                raise FailedPreconditionError(None, None, f"Attempting to use uninitialized value {name}")
+
+    return host_effect(check, [v.is_initialized() for v in variables]) if variables else None
 
 
 # ---- changes

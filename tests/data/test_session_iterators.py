@@ -93,3 +93,21 @@ def test_what_datasets_of_tensorflow_1_tell():
     assert dataset.output_types == {"a": tf.float32, "b": tf.int32}
     assert {k: s.as_list() for k, s in dataset.batch(2).output_shapes.items()} == {"a": [None], "b": [None, 2]}
     assert tf.data.get_output_classes(dataset)["a"] is tf.Tensor
+
+
+def test_a_handle_says_whose_elements_to_give():
+    with tf.Session() as session:
+        few, endless = tf.data.Dataset.range(3), tf.data.Dataset.range(100, 102).repeat()
+        handle = tf.placeholder(tf.string, [])
+        element = tf.data.Iterator.from_string_handle(handle, few.output_types, few.output_shapes).get_next()
+        begun, shot = few.make_initializable_iterator(), endless.make_one_shot_iterator()
+        first, second = session.run([begun.string_handle(), shot.string_handle()])
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
+            session.run(element, {handle: first})
+        session.run(begun.initializer)
+        found = [int(session.run(element, {handle: h})) for h in (first, second, second, first, second, first)]
+        assert found == [0, 100, 101, 1, 100, 2]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(element, {handle: first})
+        with pytest.raises(tf.errors.NotFoundError, match="there is no iterator of the handle"):
+            session.run(element, {handle: b"nobody"})

@@ -297,3 +297,10 @@ def test_casts_of_text_and_wrong_permutations():
 
 def test_truth_of_an_empty_tensor():
     assert not tf.zeros([0])
+
+
+def test_shapes_of_scalars_broadcast():
+    scalar = tf.shape(tf.constant(1.0))
+    assert tf.broadcast_dynamic_shape(scalar, scalar).numpy().tolist() == []
+    assert tf.broadcast_dynamic_shape(scalar, [2, 3]).numpy().tolist() == [2, 3]
+    assert tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3])).numpy().tolist() == [2, 3]

@@ -147,3 +147,24 @@ def test_random_numbers_begin_anew_in_each_session(graph):
     np.testing.assert_array_equal(runs[0], runs[1])
     first, second = runs[0][:2]
     assert not np.array_equal(first, second)
+
+
+def test_operations_are_named_as_in_tensorflow(graph):
+    made = [
+        tf.shape([1.0]), tf.size([1.0]), tf.slice([1.0, 2.0], [0], [1]), tf.pad([1.0], [[0, 1]]),
+        tf.split([1.0, 2.0], 2)[1], tf.unstack([1.0, 2.0])[1], tf.nn.top_k([1.0, 2.0])[0],
+        tf.nn.conv2d(tf.ones([1, 2, 2, 1]), tf.ones([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
+        tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[1.0]), tf.where([True], [1], [2]),
+    ]  # fmt: skip
+    names = ["Shape:0", "Size:0", "Slice:0", "Pad:0", "split:1", "unstack:1", "TopKV2:0", "Conv2D:0", "logistic_loss:0"]
+    assert [x.name for x in made] == [*names, "Select:0"]
+
+
+def test_names_that_no_operation_can_have(graph):
+    for make in (lambda: tf.constant(1, name="a b"), lambda: tf.placeholder(tf.float32, name="_x")):
+        with pytest.raises(ValueError, match="is not a valid node name"):
+            make()
+    with pytest.raises(ValueError, match="'_x' is not a valid root scope name"), tf.name_scope("_x"):
+        pass
+    with tf.name_scope("s"), tf.name_scope("_x"):
+        assert tf.constant(1).name == "s/_x/Const:0"

@@ -1,10 +1,14 @@
 """Metrics, moving averages, printing and assertions in graphs."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tapeflow.compat.v1 as tf
 from tapeflow import Graph
+from tests.v1.metric_cases import CASES, measured
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +50,64 @@ def test_metrics_gather(metric, expected):
     whole = gathered(getattr(tf.metrics, metric), (LABELS, PREDICTIONS))
     halves = gathered(getattr(tf.metrics, metric), (LABELS[:2], PREDICTIONS[:2]), (LABELS[2:], PREDICTIONS[2:]))
     np.testing.assert_allclose([*whole, *halves], [expected] * 4, rtol=1e-6)
+
+
+VALUES = json.loads((Path(__file__).parent / "metric_values.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_metrics_are_tensorflows(case):
+    found, expected = measured(tf, case), VALUES[case]
+    assert found["variables"] == expected["variables"]
+    for ours, theirs in zip(
+        [*found["updates"], found["value"]], [*expected["updates"], expected["value"]], strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_sparse_and_repeated_labels():
+    sparse = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 2, 0], tf.int64), [2, 2])
+    repeated = tf.constant([[1, 1], [7, -1]], tf.int64)
+    scores = [[0.1, 0.5, 0.4], [0.1, 0.3, 0.6]]
+    updates = [
+        getattr(tf.metrics, f"{m}_at_k")(sparse, scores, 2)[1] for m in ("precision", "recall", "average_precision")
+    ]
+    updates.append(tf.metrics.recall_at_k(repeated, scores, 2)[1])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(session.run(updates), [0.5, 2 / 3, 0.5, 1 / 3])
+
+
+def test_labels_of_another_rank_and_names_that_come_twice():
+    labels, predictions = tf.placeholder(tf.float32, [3, 1]), tf.placeholder(tf.float32, [3])
+    names = [tf.metrics.accuracy(labels, predictions, name="acc")[1].name for _ in range(2)]
+    assert names == ["acc/update_op:0", "acc_1/update_op:0"]
+    _, update = tf.metrics.mean(tf.ones([3, 2]), weights=predictions)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        fed = {labels: [[1.0], [0.0], [1.0]], predictions: [1.0, 1.0, 1.0]}
+        np.testing.assert_allclose(session.run([names[0], update], fed), [2 / 3, 1.0])
+
+
+def test_errors_are_tensorflows():
+    x, y = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [2])
+    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(3,\) are incompatible"):
+        tf.metrics.accuracy(x, y)
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+        tf.metrics.mean(x, weights=y)
+    with pytest.raises(ValueError, match="Curve must be either ROC or PR"):
+        tf.metrics.auc(x, x, curve="X")
+    with pytest.raises(ValueError, match="Invalid summation_method: X"):
+        tf.metrics.auc(x, x, summation_method="X")
+    with pytest.raises(ValueError, match="`specificity` must be in the range"):
+        tf.metrics.sensitivity_at_specificity(x, x, 1.5)
+    with pytest.raises(ValueError, match="Invalid k=0"):
+        tf.metrics.average_precision_at_k(tf.constant([[1]]), [[0.5]], 0)
+    _, update = tf.metrics.auc(x, x)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+            session.run(update, {x: [0.5, 1.5, 0.0]})
 
 
 def test_weighted_mean_and_names(graph):

@@ -44,3 +44,23 @@ def test_split_gives_a_sparse_tensor():
 def test_a_message_is_told():
     with pytest.raises(tf.errors.InvalidArgumentError, match="they differ"):
         v1.assert_equal(1, 2, data=["x"], message="they differ")
+
+
+def test_py_func_gives_arrays():
+    with tf.Graph().as_default(), v1.Session() as session:
+        doubled = v1.py_func(lambda x: (2 * x, x.sum()), [tf.constant([1.0, 2.0])], [tf.float32, tf.float32])
+        assert [value.tolist() for value in session.run(doubled)] == [[2.0, 4.0], 3.0]
+
+
+def test_texts_become_numbers_in_a_graph():
+    with tf.Graph().as_default(), v1.Session() as session:
+        assert session.run(v1.string_to_number(tf.constant(["1.5", "2"]))).tolist() == [1.5, 2.0]
+
+
+def test_values_that_may_be_sparse_stay_so():
+    np.testing.assert_allclose(v1.clip_by_average_norm([3.0, 4.0], 1.25).numpy(), [1.5, 2.0])
+    np.testing.assert_allclose(v1.clip_by_average_norm([3.0, 4.0], 5.0).numpy(), [3.0, 4.0])
+    sparse, slices = tf.sparse.from_dense([1, 0]), tf.IndexedSlices([1.0], [0])
+    assert v1.convert_to_tensor_or_sparse_tensor(sparse) is sparse
+    assert v1.convert_to_tensor_or_indexed_slices(slices) is slices
+    assert v1.convert_to_tensor_or_indexed_slices([1]).numpy() == [1]

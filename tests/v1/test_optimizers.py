@@ -133,3 +133,77 @@ def test_constraints_and_global_step():
         assert session.run([w, step]) == [np.float32(0.9), 1]
         assert tf.train.get_or_create_global_step() is step
         assert tf.train.global_step(session, step) == 1
+
+
+def test_scopes_name_what_an_optimizer_keeps():
+    with tapeflow.Graph().as_default():
+        w = tf.Variable(1.0, name="w")
+        with tf.name_scope("ns"):
+            tf.train.AdamOptimizer().minimize(w * w)
+        with tf.variable_scope("vs"):
+            tf.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
+            tf.train.ExponentialMovingAverage(0.9).apply([w])
+        names = ["ns/beta1_power", "ns/beta2_power", "w/Adam", "w/Adam_1", "vs/w/Momentum"]
+        names.append("vs/w/ExponentialMovingAverage")
+        assert [v.op.name for v in tf.global_variables()[1:]] == names
+
+
+def test_adagrad_by_dual_averages():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        v, step = tf.Variable([1.0, 2.0]), tf.train.get_or_create_global_step()
+        optimizer = tf.train.AdagradDAOptimizer(0.5, step)
+        train = optimizer.minimize(tf.reduce_sum(v**2) + tf.reduce_sum(tf.gather(v, [0])), global_step=step)
+        assert optimizer.get_slot_names() == ["gradient_accumulator", "gradient_squared_accumulator"]
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        np.testing.assert_allclose(session.run(v), [-0.49877, -0.27118], atol=1e-5)
+
+
+class OwnMomentum(tf.train.Optimizer):
+    """An optimizer as programs write them."""
+
+    def __init__(self, rate):
+        super().__init__(False, "Own")
+        self._rate = rate
+
+    def _create_slots(self, var_list):
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+
+    def _prepare(self):
+        self._rate_tensor = tf.convert_to_tensor(self._call_if_callable(self._rate), name="rate")
+
+    def _apply_dense(self, grad, var):
+        m = self.get_slot(var, "m")
+        new = m.assign(0.5 * m + grad)
+        return tf.group(tf.assign_sub(var, self._rate_tensor * new), new)
+
+    def _finish(self, update_ops, name_scope):
+        return tf.group(*update_ops, name=name_scope)
+
+
+def test_a_program_can_define_an_optimizer():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        w, table = tf.Variable([1.0, 2.0], name="w"), tf.Variable([[1.0], [2.0]], name="t")
+        optimizer = OwnMomentum(lambda: 0.1)
+        train = optimizer.minimize(tf.reduce_sum(w * w) + tf.reduce_sum(tf.gather(table, [1])))
+        assert [v.name for v in tf.global_variables()] == ["w:0", "t:0", "w/Own:0", "t/Own:0"]
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        np.testing.assert_allclose(session.run(w), [0.54, 1.08], rtol=1e-5)
+        np.testing.assert_allclose(session.run(table), [[1.0], [1.75]], rtol=1e-5)
+
+
+def test_weights_of_losses_must_fit():
+    labels, predictions = tf.ones([3, 2]), tf.zeros([3, 2])
+    for loss in (tf.losses.mean_squared_error, tf.losses.sigmoid_cross_entropy):
+        with pytest.raises(ValueError, match=r"weights can not be broadcast to values. values.rank=2. weights.rank=1"):
+            loss(labels, predictions, weights=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"Mismatch at dim 0\. values.shape=\[3\], weights.shape=\[2\]"):
+        tf.losses.softmax_cross_entropy(labels, predictions, weights=[1.0, 2.0])
+    with pytest.raises(ValueError, match="Argument `onehot_labels` must not be None"):
+        tf.losses.softmax_cross_entropy(None, predictions)
+    with pytest.raises(ValueError, match=r"Shapes \(3, 2\) and \(2,\) are incompatible"):
+        tf.losses.sigmoid_cross_entropy(tf.ones([2]), predictions)

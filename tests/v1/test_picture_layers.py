@@ -61,3 +61,11 @@ def test_regularizers_of_outputs_and_what_is_not_there():
         assert session.run(v1.losses.get_regularization_losses()) == [32.0, 6.0]
         with pytest.raises(NotImplementedError, match="renorm"):
             v1.layers.batch_normalization(x, renorm=True)
+
+
+def test_dropout_keeps_its_shape_whatever_decides():
+    with tf.Graph().as_default(), v1.Session() as session:
+        training = v1.placeholder(tf.bool)
+        y = v1.layers.dropout(tf.ones([4, 3]), 0.9, training=training, seed=1)
+        assert y.shape.as_list() == [4, 3]
+        assert session.run(y, {training: False}).sum() == 12 and (session.run(y, {training: True}) == 0).any()

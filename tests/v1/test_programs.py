@@ -11,9 +11,9 @@ HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "from_tensorflow_1.md").read_text()
 
 
-def run(path, *arguments):
+def run(path, *arguments, options=()):
     done = subprocess.run(
-        [sys.executable, "-m", "tapeflow", "run", str(path), *arguments],
+        [sys.executable, "-m", "tapeflow", "run", *options, str(path), *arguments],
         capture_output=True,
         text=True,
         cwd=HERE.parents[1],
@@ -53,3 +53,21 @@ def test_flags_and_main(tmp_path):
     )
     assert run(program) == "3 False"
     assert run(program, "--steps=5", "--fast") == "5 True"
+
+
+def test_a_program_of_the_first_tensorflow_runs_as_it_stands(tmp_path):
+    program = tmp_path / "older.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.python_io import TFRecordWriter\n"
+        "import tensorflow.compat.v1 as v1\n"
+        "x = tf.placeholder(tf.float32, [None, 2])\n"
+        "w = tf.get_variable('w', initializer=[[1.], [2.]])\n"
+        "with tf.Session() as session:\n"
+        "    session.run(tf.global_variables_initializer())\n"
+        "    print(session.run(tf.matmul(x, w), {x: [[3, 4]]}), x.shape[1].value, v1.Session is tf.Session)\n"
+    )
+    assert run(program, options=["--v1"]) == "[[11.]] 2 True"
+    program.write_text("import tensorflow as tf\ntf.placeholder(tf.float32)\n")
+    done = subprocess.run([sys.executable, "-m", "tapeflow", "run", str(program)], capture_output=True, text=True)
+    assert "`tapeflow run --v1`" in done.stderr

@@ -45,10 +45,27 @@ def test_files_that_do_not_fit(tmp_path):
         with pytest.raises(ValueError, match=r"not a valid checkpoint"):
             tf.train.Saver().restore(session, str(tmp_path / "broken"))
         u = tf.get_variable("u", initializer=[1.0])
-        with pytest.raises(ValueError, match=r"has shape \(1,\)"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"lhs shape= \[1\] rhs shape= \[2\]"):
             tf.train.Saver({"other": u}).restore(session, path)
         with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist"):
             tf.train.Saver([v]).save(session, str(tmp_path / "broken.index" / "m"))
         assert tf.train.Saver([v]).save(session, str(tmp_path / "new" / "m")) == str(tmp_path / "new" / "m")
     with tapeflow.Graph().as_default(), pytest.raises(ValueError, match=r"No variables to save"):
         tf.train.Saver()
+
+
+def test_errors_of_files_are_tensorflows(tmp_path):
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, name="w")
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver([v]).save(session, str(tmp_path / "m"))
+        with pytest.raises(tf.errors.NotFoundError, match=r"Restoring from checkpoint failed.*\n\n.*Key w not found"):
+            tf.train.Saver([w]).restore(session, path)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="mismatch between the current graph and the graph"):
+            tf.train.Saver({"v": w}).restore(session, path)
+        with pytest.raises(ValueError, match="At least two variables have the same name: v"):
+            tf.train.Saver([v, v])
+        with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist, can't save"):
+            tf.train.Saver([v]).save(session, str(tmp_path / "no" / "such" / "m"))
+        with pytest.raises(TypeError, match="'sess' must be a Session"):
+            tf.train.Saver([v]).save(None, path)

@@ -49,6 +49,10 @@ def test_sparse_placeholders(graph):
     with tf.Session() as session:
         value = tf.SparseTensorValue(np.array([[0, 1]]), np.array([5.0], "f"), np.array([2, 2]))
         assert session.run(x.values * 2.0, {x: value}).tolist() == [10.0]
+        sized = tf.sparse_placeholder(tf.float32, shape=tf.constant([2, 3], tf.int64))
+        kept = tf.sparse_retain(sized, tf.placeholder_with_default([True, False], None))
+        fed = (np.array([[0, 0], [1, 2]]), np.array([1.0, 2.0], "f"), (2, 3))
+        assert session.run(tf.sparse_tensor_to_dense(kept), {sized: fed}).tolist() == [[1, 0, 0], [0, 0, 0]]
 
 
 def test_errors_are_tensorflows(graph):
@@ -141,3 +145,29 @@ def test_a_tensor_between_constants_can_be_fed():
         b = tf.constant(1.0) + 1.0
         c = b * 10.0
         assert (session.run(c), session.run(c, {b: 5.0}), session.run([b, c], {b: 5.0})) == (20, 50, [5, 50])
+
+
+def test_without_resource_variables_a_fetched_variable_is_read_after_the_run(graph):
+    v = tf.Variable(1.0, name="v")
+    update = v.assign_add(2.0).op
+    tf.disable_resource_variables()
+    try:
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run([v, update, "v:0"]) == [3.0, None, 3.0]
+            assert session.run([v, update], {v: 7.0})[0] == 7.0
+    finally:
+        tf.enable_resource_variables()
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([v, update])[0] == 1.0
+
+
+def test_a_structure_of_tensors_can_be_fed(graph):
+    state = Pair(tf.placeholder(tf.float32, []), (tf.placeholder(tf.float32, [2]), tf.constant(3.0)))
+    total = state.a + tf.reduce_sum(state.b[0]) + state.b[1]
+    with tf.Session() as session:
+        assert session.run(total, {state: Pair(1.0, ([1, 2], 10.0))}) == 14.0
+        assert session.run(total, {state: session.run(state, {state.a: 1, state.b[0]: [2, 3]})}) == 9.0
+        with pytest.raises(ValueError, match="Could not flatten dictionary"):
+            session.run(total, {state: (1.0,)})

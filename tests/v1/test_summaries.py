@@ -66,3 +66,11 @@ def test_files(tmp_path):
     assert v1.GraphDef.FromString(found[1].graph_def).node[-1].name == "loss"
     written = [(e.step, e.summary.value[0].tag, e.summary.value[0].simple_value) for e in found[2:]]
     assert written == [(7, "loss", 0.25), (8, "reward", 2.0)]
+
+
+def test_a_gradient_of_rows_can_be_summarised():
+    with tf.Graph().as_default(), v1.Session() as session:
+        table = v1.get_variable("table", [3, 2])
+        (rows,) = tf.gradients(tf.gather(table, [1, 1]), table)
+        summary = v1.Summary.FromString(session.run(v1.summary.histogram("rows", rows)))
+        assert summary.value[0].histo.sum == 4.0

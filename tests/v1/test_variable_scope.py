@@ -1,5 +1,7 @@
 """`get_variable` and `variable_scope`: reuse, inherited settings, custom getters, errors."""
 
+import gc
+
 import pytest
 
 import tapeflow
@@ -85,3 +87,47 @@ def test_layers_make_their_variables():
     assert [v.name for v in tf.trainable_variables()] == [
         "dense/kernel:0", "dense/bias:0", "out/kernel:0", "out/bias:0",
     ]  # fmt: skip
+
+
+def test_scopes_that_are_entered_by_hand_last():
+    context = tapeflow.Graph().as_default()
+    context.__enter__()
+    try:
+        tf.variable_scope("outer").__enter__()
+        gc.collect()
+        assert tf.get_variable_scope().name == "outer"
+        scope = tf.variable_scope("a", initializer=tf.constant_initializer(3.0), reuse=tf.AUTO_REUSE)
+        scope.__enter__()
+        assert tf.get_variable("x", [2]).name == "outer/a/x:0"
+        with scope:  # once more, inside of itself
+            assert tf.get_variable_scope().name == "outer/a/a"
+        scope.__exit__(None, None, None)
+        assert tf.get_variable_scope().name == "outer"
+    finally:
+        context.__exit__(None, None, None)
+
+
+def test_regularizers_and_getters_have_names_of_their_own():
+    def doubled(getter, name, *args, **kwargs):
+        return tf.multiply(getter(name, *args, **kwargs), 2.0, name="doubled")
+
+    with tapeflow.Graph().as_default():
+        with tf.variable_scope("s", regularizer=tf.reduce_sum):
+            tf.get_variable("w", [2])
+        assert [x.name for x in tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)] == ["s/w/Regularizer/Sum:0"]
+        with tf.variable_scope("t", custom_getter=doubled):
+            assert tf.get_variable("w", [2]).name == "doubled:0"
+        assert tf.get_variable("text", [2], tf.string).dtype == tf.string
+
+
+def test_counting_and_checking():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0, name="v")
+        check, count = tf.assert_variables_initialized(), v.count_up_to(2)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Attempting to use uninitialized value v"):
+            session.run(check)
+        session.run(v.initializer)
+        session.run(check)
+        assert [session.run(count) for _ in range(2)] == [0, 1]
+        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+            session.run(count)

@@ -1,0 +1,40 @@
+"""Contexts that a program may enter by hand, without `with`, and leave never: `tf.Graph().as_default().__enter__()`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ContextDecorator, contextmanager
+from typing import Any
+
+_entered: list[Any] = []  # held here: a context that nobody holds would be left at once
+
+
+class _LastingContext(ContextDecorator):
+    """A context that can be entered more than once, one inside of the other too."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._inner: list[Any] = []
+
+    def __enter__(self) -> Any:
+        inner = self._make()
+        value = inner.__enter__()
+        self._inner.append(inner)
+        _entered.append(self)
+        return value
+
+    def __exit__(self, *exception: Any) -> bool | None:
+        _entered.remove(self)
+        return self._inner.pop().__exit__(*exception)
+
+
+def lasting_context(function: Callable[..., Iterator[Any]]) -> Callable[..., _LastingContext]:
+    """Makes a context of a generator function, as `contextmanager` does."""
+    make = contextmanager(function)
+
+    @functools.wraps(function)
+    def context(*args: Any, **kwargs: Any) -> _LastingContext:
+        return _LastingContext(lambda: make(*args, **kwargs))
+
+    return context
