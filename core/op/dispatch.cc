@@ -1,5 +1,6 @@
 // The door: runs the shape rule and the kernel of an operation, then tells the open recorders.
 #include <algorithm>
+#include <vector>
 
 #include "op/escape.h"
 #include "op/op.h"
@@ -11,18 +12,38 @@ const char* Call::name() const { return op.public_name(); }
 
 constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
-ThreadState& begin_thread() {
-  static thread_local ThreadState state;
-  return *(state_of_thread = &state);
-}
+namespace {
 
-void stop_recorder(const Recorder* recorder) {
-  auto& recorders = thread_state().recorders;
+using Recorders = SmallVector<Recorder*, 4>;
+
+// The state of a thread with the lists that PauseRecording will put back: who stops meanwhile leaves them, too.
+struct WholeState : ThreadState {
+  std::vector<Recorders*> hidden;
+};
+std::vector<Recorders*>& hidden_lists() { return static_cast<WholeState&>(thread_state()).hidden; }
+
+void take_out(Recorders& recorders, const Recorder* recorder) {
   size_t at = 0;
   while (at < recorders.size() && recorders[at] != recorder) ++at;
   if (at == recorders.size()) return;
   for (; at + 1 < recorders.size(); ++at) recorders[at] = recorders[at + 1];
   recorders.pop_back();
+}
+
+void hide(Recorders& saved) {
+  if (!saved.empty()) hidden_lists().push_back(&saved);
+}
+
+}  // namespace
+
+ThreadState& begin_thread() {
+  static thread_local WholeState state;
+  return *(state_of_thread = &state);
+}
+
+void stop_recorder(const Recorder* recorder) {
+  take_out(thread_state().recorders, recorder);
+  for (Recorders* list : hidden_lists()) take_out(*list, recorder);
 }
 
 namespace {
@@ -142,14 +163,25 @@ const Tensor& read_variable(VariableBody& v) {
   return value;
 }
 
-PauseRecording::PauseRecording(size_t first) : saved_(thread_state().recorders) { thread_state().recorders.resize(first); }
+PauseRecording::PauseRecording(size_t first) : saved_(thread_state().recorders) {
+  hide(saved_);
+  thread_state().recorders.resize(first);
+}
 PauseRecording::PauseRecording(TapesOnly) : saved_(thread_state().recorders) {
+  hide(saved_);
   auto& recorders = thread_state().recorders;
   recorders.clear();
   for (Recorder* r : saved_)
     if (r->forward()) recorders.push_back(r);
 }
-PauseRecording::~PauseRecording() { thread_state().recorders = std::move(saved_); }
+PauseRecording::~PauseRecording() {
+  auto& hidden = hidden_lists();
+  if (!hidden.empty() && hidden.back() == &saved_)
+    hidden.pop_back();
+  else
+    std::erase(hidden, &saved_);
+  thread_state().recorders = std::move(saved_);
+}
 
 const Tensor& RuleContext::x(int i) const {
   const Tensor& t = kept_inputs[size_t(i)];
