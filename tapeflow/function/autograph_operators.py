@@ -311,9 +311,11 @@ class Rows:
         start: Any = None,
         more: Callable[[Any], Any] | None = None,
         finish: Run | None = None,
+        counts: bool = False,
     ) -> None:
         self.count = count
         self.row = row
+        self.counts = counts  # the rows are those of `tf.range`: the loop variable is 0 where there are none
         self.start, self.more, self.finish = start, more, finish
 
     def __iter__(self) -> Any:
@@ -334,7 +336,8 @@ def rows_of(iterable: Any) -> Rows | None:
         tensor = convert_to_tensor(iterable)
         if tensor.shape.rank == 0:
             raise ValueError(f"len requires a non-scalar tensor, got one of shape {tensor.shape}")
-        return Rows(length_of(tensor), lambda i: tensor[i])
+        counts = _core.is_symbolic(tensor) and tensor.op.type == "Range"
+        return Rows(length_of(tensor), lambda i: tensor[i], counts=counts)
     values = getattr(iterable, "flat_values", None)
     if values is not None and staged(values):
         return Rows(iterable.nrows(), lambda i: iterable[i])
@@ -370,9 +373,12 @@ def _staged_for(
         more = position[0] < count
         return more if go_on is None else and_(more, go_on)
 
+    items: list[Any] = []  # the last one
+
     def step() -> None:
         here = position[0]
-        body(rows.row(here))
+        items[:] = [rows.row(here)]
+        body(items[0])
         position[0] = here + 1
 
     def get_all() -> tuple[Any, ...]:
@@ -383,7 +389,9 @@ def _staged_for(
         set_state(values[1:])
 
     widens = rows.more is not None
-    _staged_loop(test, step, get_all, set_all, ("the position in the loop", *names), options, widens)
+    may_be_skipped = None if isinstance(rows.count, int) else lambda value: rows.counts and value is items[0]
+    all_names = ("the position in the loop", *names)
+    _staged_loop(test, step, get_all, set_all, all_names, options, widens, may_be_skipped)
     if rows.finish is not None:
         rows.finish()
 
@@ -434,14 +442,22 @@ def _staged_loop(
     names: Sequence[str],
     options: Run | None,
     widens: bool = False,
+    may_be_skipped: Callable[[Any], bool] | None = lambda _: False,
 ) -> None:
-    """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do."""
+    """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do.
+
+    A variable that has no value before the loop can be read after it only if there was a round, unless it
+    `may_be_skipped`, as the value that a round gives it tells; None stands for a loop that has a round for sure.
+    """
     start = get_state()
     chosen = {} if options is None else {k: v for k, v in options().items() if v is not None}
     invariants = _invariants(names, start, chosen.pop("shape_invariants", None) or ())
-    before = Packed(_defined(names, start, body, get_state, set_state, invariants))
+    defined, made_up = _defined(names, start, body, get_state, set_state, invariants)
+    before = Packed(defined)
     set_state(before.values)
     shapes = _flat_shapes(names, before, invariants)
+    needs_round = [] if may_be_skipped is None else [n for n in made_up if not may_be_skipped(made_up[n])]
+    has_run = [convert_to_tensor(False)] if needs_round else []  # travels behind the state
 
     def holds(*state: Any) -> Any:
         set_state(before.with_new(state))
@@ -457,20 +473,28 @@ def _staged_loop(
             if any(new is not old for new, old in zip(wider, shapes)):
                 raise _WiderError(wider)
         check_iteration(names, before, after, shapes)
-        return after.travelling
+        return [*after.travelling, *[convert_to_tensor(True)] * len(has_run)]
 
     while True:
         if any(shape is not None for shape in shapes):
             chosen["shape_invariants"] = [
                 getattr(leaf, "shape", None) if shape is None else shape
-                for leaf, shape in zip(before.travelling, shapes)
+                for leaf, shape in zip([*before.travelling, *has_run], [*shapes, *[None] * len(has_run)])
             ]
         try:
-            last = while_loop(holds, step, before.travelling, **chosen)
+            last = while_loop(holds, step, [*before.travelling, *has_run], **chosen)
             break
         except _WiderError as error:
             shapes = error.shapes
-    set_state(before.with_new(last))
+    state = list(before.with_new(last))
+    for n in needs_round:
+        text = f"assertion failed: [loop must iterate at least once to initialize {names[n]}]"
+        state[n] = nest.map_structure(lambda leaf: _required(leaf, last[-1], text), state[n])  # noqa: B023
+    set_state(state)
+
+
+def _required(leaf: Any, holds: Any, text: str) -> Any:
+    return _core.required(leaf, holds, text) if isinstance(leaf, _core.Tensor) else leaf
 
 
 def _widened(first: Any, second: Any, shape: TensorShape | None) -> TensorShape | None:
@@ -489,11 +513,15 @@ def _defined(
     get_state: State,
     set_state: State,
     invariants: dict[str, Any],
-) -> tuple[Any, ...]:
-    """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them."""
+) -> tuple[tuple[Any, ...], dict[int, Any]]:
+    """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them.
+
+    And what that is, by the number of the variable.
+    """
     missing = [n for n, value in enumerate(start) if is_missing(value) or value is None]
+    made_up: dict[int, Any] = {}
     if not missing:
-        return tuple(start)
+        return tuple(start), made_up
     try:
         after = probe(lambda: (body(), get_state())[1])
     except (NameError, AttributeError, LookupError) as error:
@@ -513,10 +541,12 @@ def _defined(
                 raise ValueError(f"'{names[n]}' must be defined before the loop")
         else:
             values[n] = placeholder_like(after[n])
+            if names[n] != VALUE:
+                made_up[n] = after[n]
             shapes = [leaf.shape for leaf in Packed([after[n]]).travelling if hasattr(leaf, "shape")]
             if not all(shape.is_fully_defined() for shape in shapes):
                 invariants.setdefault(names[n], shapes)
-    return tuple(values)
+    return tuple(values), made_up
 
 
 def _invariants(names: Sequence[str], start: Sequence[Any], given: Sequence[Any]) -> dict[str, Any]:

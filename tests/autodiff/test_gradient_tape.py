@@ -269,3 +269,13 @@ def test_a_weight_used_many_times(transposed):
     exact = sum(2 * (x.numpy().T @ x.numpy()) for x in xs) @ (w.numpy().T if transposed else w.numpy())
     np.testing.assert_allclose(alone, exact.T if transposed else exact, rtol=1e-12)
     np.testing.assert_allclose(observed, alone, rtol=1e-12)
+
+
+def test_a_gradient_that_is_forbidden():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.raw_ops.PreventGradient(input=x * x, message="no way")
+    assert float(y) == 4.0
+    with pytest.raises(LookupError, match=r"Gradient explicitly disabled\. Reason: b'no way'"):
+        tape.gradient(y, x)
