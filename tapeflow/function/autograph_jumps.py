@@ -95,12 +95,13 @@ class JumpLowering:
         place = body[0]
         last = body[-1]
         no_value = ast.Attribute(_load("ag__"), "no_value", ast.Load())
+        not_yet = ast.Attribute(_load("ag__"), "not_yet", ast.Load())
         whole = body if always_returns(body) else [*body, _return(no_value, last)]
         result = ast.Call(ast.Attribute(_load("ag__"), "result", ast.Load()), [_load(VALUE)], [])
         end = ast.copy_location(ast.Return(result), last)
         self._returns_as_flag = True
         lowered = self.block(whole, None)
-        return [_set(RETURNED, False, place), _set(VALUE, no_value, place), *lowered, end]
+        return [_set(RETURNED, False, place), _set(VALUE, not_yet, place), *lowered, end]
 
     _returns_as_flag = False
 

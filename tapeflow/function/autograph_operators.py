@@ -10,15 +10,16 @@ from tapeflow import _core, primitives
 from tapeflow.control_flow.branches import cond
 from tapeflow.control_flow.loops import while_loop
 from tapeflow.control_flow.tracing import scratch_graph
-from tapeflow.function.autograph_jumps import RETURNED, VALUE
+from tapeflow.function.autograph_jumps import VALUE
 from tapeflow.function.autograph_state import (
     Packed,
     Undefined,
     check_branches,
     check_iteration,
+    copied,
     is_carried,
     is_missing,
-    no_value,
+    not_yet,
     placeholder_like,
     shown,
 )
@@ -61,7 +62,7 @@ def read(reader: Run, name: str) -> Any:
 
 def result(value: Any) -> Any:
     """What a function returns."""
-    return None if value is no_value else value
+    return None if is_missing(value) else value
 
 
 def local_values(readers: dict[str, Run]) -> dict[str, Any]:
@@ -193,10 +194,12 @@ def _staged_if(
 ) -> None:
     before = get_state()
     names = names[:outputs]
+    flags = [name for name in names if name.startswith("ag__") and name != VALUE]
     packed_by_branch: dict[str, Packed] = {}
+    plain_by_branch: dict[str, list[Any]] = {}
 
     def run(branch: Run) -> list[Any]:
-        set_state(before)
+        set_state(copied(before))
         branch()
         return list(get_state()[:outputs])
 
@@ -204,6 +207,7 @@ def _staged_if(
         def trace() -> list[Any]:
             values = run(branch)
             _fill_return_value(names, values, packed_by_branch, lambda: run(other))
+            plain_by_branch[which] = values
             packed = packed_by_branch[which] = Packed(values)
             if len(packed_by_branch) == 2:
                 check_branches(names, packed_by_branch["main"], packed_by_branch["else"])
@@ -213,19 +217,21 @@ def _staged_if(
 
     travelling = cond(test, traced("main", body, orelse), traced("else", orelse, body))
     packed = next(iter(packed_by_branch.values()))
-    for name, value in zip(names, packed.values):
-        if is_missing(value):
+    state = list(packed.with_new(travelling))
+    for n, name in enumerate(names):
+        if is_missing(packed.values[n]) and name != VALUE:
             # Only one branch has run: the other one tells whether it is at fault, too.
             raise ValueError(f"'{shown(name)}' must also be initialized in both branches")
-    set_state((*packed.with_new(travelling), *before[outputs:]))
+        for known in (True, False):  # a flag that the jumps of both branches set, or of none
+            if name in flags and all(values[n] is known for values in plain_by_branch.values()):
+                state[n] = known
+    set_state((*state, *before[outputs:]))
 
 
 def _fill_return_value(names: Sequence[str], values: list[Any], known: dict[str, Packed], other: Run) -> None:
     """Where a branch goes on while the other one returns, the value to be returned is any of the right kind."""
-    if VALUE not in names or RETURNED not in names:
-        return
-    value, returned = names.index(VALUE), names.index(RETURNED)
-    if values[value] is no_value and values[returned] is False:
+    value = names.index(VALUE) if VALUE in names else -1
+    if value >= 0 and values[value] is not_yet:
         model = next(iter(known.values())).values[value] if known else probe(other)[value]
         if not is_missing(model) and model is not None:
             values[value] = placeholder_like(model)
@@ -522,6 +528,7 @@ def _defined(
     made_up: dict[int, Any] = {}
     if not missing:
         return tuple(start), made_up
+    set_state(copied(start))
     try:
         after = probe(lambda: (body(), get_state())[1])
     except (NameError, AttributeError, LookupError) as error:
