@@ -7,6 +7,7 @@ What follows a branch that always jumps moves into the other branch; what follow
 from __future__ import annotations
 
 import ast
+import copy
 from typing import NamedTuple
 
 RETURNED = "ag__returned"
@@ -167,7 +168,21 @@ class JumpLowering:
             lowered = ast.While(node.test, body, [])
         lowered.flags = sorted(stops)
         ast.copy_location(lowered, node)
-        return ([_set(loop.stopped, False, node)] if loop.stopped in jumps else []) + [lowered], orelse
+        before = [_set(loop.stopped, False, node)] if loop.stopped in jumps else []
+        if isinstance(lowered, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+            before.append(self._tested_in_rounds(lowered))
+        return [*before, lowered], orelse
+
+    def _tested_in_rounds(self, loop: ast.While) -> ast.stmt:
+        """Makes the loop test at the end of each round, since its test binds names; gives the first test."""
+        name = f"ag__going_{self._loops}"
+        again: ast.stmt = _set(name, copy.deepcopy(loop.test), loop)
+        if loop.flags:
+            again = ast.copy_location(ast.If(unless(loop.flags), [again], []), loop)
+        loop.body = [*loop.body, again]
+        first = _set(name, loop.test, loop)
+        loop.test = ast.copy_location(_load(name), first.value)
+        return first
 
     def _inside(self, node: ast.stmt, loop: _Loop | None) -> ast.stmt:
         """The statement with the blocks in it lowered."""

@@ -528,7 +528,7 @@ def _defined(
     made_up: dict[int, Any] = {}
     if not missing:
         return tuple(start), made_up
-    set_state(copied(start))
+    set_state(Packed(start).values)  # numbers are tensors in the loop
     try:
         after = probe(lambda: (body(), get_state())[1])
     except (NameError, AttributeError, LookupError) as error:

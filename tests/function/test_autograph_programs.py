@@ -200,3 +200,55 @@ def test_lists_that_one_branch_changes_and_the_other_replaces():
         for x in (1.0, -1.0):
             expected = [float(y) for y in program(tf.constant(x))]
             assert [float(y) for y in tf.function(program)(tf.constant(x))] == expected
+
+
+def test_while_tests_that_bind_names():
+    def counting(n):
+        i = 0
+        while (i := i + 1) < n:
+            pass
+        return i, n
+
+    def jumping(n):
+        i = total = 0
+        while (j := i * 2) < n:
+            i += 1
+            if i == 2:
+                continue
+            if i > 3:
+                break
+            total += j
+        return i, 10 * total + j
+
+    def nested(n):
+        i = 0
+        while (i := i + 1) < n:
+            k = 0
+            while (k := k + 1) < i:
+                n = n - 1
+        return i, n
+
+    def returning(n):
+        i = 0
+        while (i := i + 1) < n:
+            if i > 2:
+                return i * 100, n
+        return i, n
+
+    for program in (counting, jumping, nested, returning):
+        for n in (0, 3, 9):
+            expected = program(n)
+            assert tuple(convert(program)(n)) == expected
+            assert tuple(int(x) for x in tf.function(program)(tf.constant(n))) == expected
+
+
+def test_returns_that_numbers_of_later_rounds_reach():
+    def program(n):
+        i = 0
+        while i < n:
+            i += 1
+            if i > 2:
+                return i * 100
+        return i
+
+    assert [int(tf.function(program)(tf.constant(n))) for n in (0, 2, 9)] == [0, 2, 300]
