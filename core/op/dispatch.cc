@@ -1,5 +1,6 @@
 // The door: runs the shape rule and the kernel of an operation, then tells the open recorders.
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "op/escape.h"
@@ -19,15 +20,39 @@ using Recorders = SmallVector<Recorder*, 4>;
 // The state of a thread with the lists that PauseRecording will put back: who stops meanwhile leaves them, too.
 struct WholeState : ThreadState {
   std::vector<Recorders*> hidden;
+  WholeState();
+  ~WholeState();
 };
+struct AllStates {
+  std::mutex mutex;
+  std::vector<WholeState*> states;
+};
+AllStates& all_states() {
+  static AllStates& all = *new AllStates;  // threads may end after everything else
+  return all;
+}
+WholeState::WholeState() {
+  std::lock_guard lock(all_states().mutex);
+  all_states().states.push_back(this);
+}
+WholeState::~WholeState() {
+  std::lock_guard lock(all_states().mutex);
+  std::erase(all_states().states, this);
+}
 std::vector<Recorders*>& hidden_lists() { return static_cast<WholeState&>(thread_state()).hidden; }
 
-void take_out(Recorders& recorders, const Recorder* recorder) {
+bool take_out(Recorders& recorders, const Recorder* recorder) {
   size_t at = 0;
   while (at < recorders.size() && recorders[at] != recorder) ++at;
-  if (at == recorders.size()) return;
+  if (at == recorders.size()) return false;
   for (; at + 1 < recorders.size(); ++at) recorders[at] = recorders[at + 1];
   recorders.pop_back();
+  return true;
+}
+bool take_out(WholeState& state, const Recorder* recorder) {
+  bool found = take_out(state.recorders, recorder);
+  for (Recorders* list : state.hidden) found |= take_out(*list, recorder);
+  return found;
 }
 
 void hide(Recorders& saved) {
@@ -42,8 +67,10 @@ ThreadState& begin_thread() {
 }
 
 void stop_recorder(const Recorder* recorder) {
-  take_out(thread_state().recorders, recorder);
-  for (Recorders* list : hidden_lists()) take_out(*list, recorder);
+  if (take_out(static_cast<WholeState&>(thread_state()), recorder)) return;
+  // It was opened on another thread, as that of an object which the garbage collector finds.
+  std::lock_guard lock(all_states().mutex);
+  for (WholeState* state : all_states().states) take_out(*state, recorder);
 }
 
 namespace {

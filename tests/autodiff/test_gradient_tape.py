@@ -279,3 +279,15 @@ def test_a_gradient_that_is_forbidden():
     assert float(y) == 4.0
     with pytest.raises(LookupError, match=r"Gradient explicitly disabled\. Reason: b'no way'"):
         tape.gradient(y, x)
+
+
+@pytest.mark.parametrize(
+    "make", [tf.GradientTape, lambda: tf.autodiff.ForwardAccumulator(tf.constant(1.0), tf.constant(1.0))]
+)
+def test_an_open_tape_may_be_let_go_by_another_thread(make):
+    x, kept = tf.constant(2.0), [make()]
+    kept[0].__enter__()
+    thread = threading.Thread(target=kept.clear)
+    thread.start()
+    thread.join()
+    assert float(x * x) == 4.0
