@@ -401,8 +401,15 @@ namespace {
 // A paused tape takes no notes of its own walk back.
 class Hidden {
  public:
-  explicit Hidden(Tape* tape) : tape_(tape) {
-    if (tape_) stop_recorder(tape_);
+  explicit Hidden(Tape* tape) {
+    auto& recorders = thread_state().recorders;
+    size_t kept = 0;
+    for (Recorder* r : recorders)
+      if (r == tape)
+        tape_ = tape;
+      else
+        recorders[kept++] = r;
+    recorders.resize(kept);
   }
   ~Hidden() {
     if (tape_) thread_state().recorders.push_back(tape_);
@@ -410,7 +417,7 @@ class Hidden {
   Hidden(const Hidden&) = delete;
 
  private:
-  Tape* tape_;
+  Tape* tape_ = nullptr;
 };
 }  // namespace
 

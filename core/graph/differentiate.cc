@@ -302,7 +302,12 @@ std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::spa
 
 std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
   ThreadState& state = thread_state();
-  if (state.stage) return interpret(*graph, inputs);
+  if (state.stage) {
+    std::vector<VariableBody*>& changing = static_cast<Graph*>(state.stage)->changing;
+    for (VariableBody* v : graph->changing)
+      if (std::ranges::find(changing, v) == changing.end()) changing.push_back(v);
+    return interpret(*graph, inputs);
+  }
   SmallVector<const Recorder*, 4> listening;
   for (const Recorder* r : state.recorders)
     if (!r->only_notes()) listening.push_back(r);

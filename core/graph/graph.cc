@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <atomic>
 #include <sstream>
 
 #include "op/escape.h"
@@ -9,6 +10,13 @@
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
+
+uint32_t (*first_seen_in)(const TensorBody&) = nullptr;
+
+Graph::Graph(Graph* outer, bool takes_everything) : outer_(outer), takes_everything_(takes_everything) {
+  static std::atomic<uint32_t> traces = 0;
+  trace = outer ? outer->trace : ++traces;
+}
 
 Graph::~Graph() {
   for (Value& v : values)
@@ -22,6 +30,7 @@ bool Graph::takes(const Call& call) const {
   for (const Tensor& t : call.in) {
     if (t.symbolic()) return true;
     if (call.op.gradient == Gradient::none) continue;
+    if (is_of_program && t.body()->wrapper && differentiable.has(t.dtype()) && first_seen_in(*t.body()) != trace) return true;
     for (const Recorder* r : listening)
       if (r->follows(t)) return true;
   }

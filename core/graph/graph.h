@@ -40,7 +40,7 @@ struct Value {
 class Graph final : public Stage {
  public:
   // `takes_everything`: operations on constants become nodes too, as in TensorFlow 1; otherwise they run while tracing.
-  explicit Graph(Graph* outer = nullptr, bool takes_everything = false) : outer_(outer), takes_everything_(takes_everything) {}
+  explicit Graph(Graph* outer = nullptr, bool takes_everything = false);
   ~Graph();
   Graph(const Graph&) = delete;
 
@@ -80,6 +80,10 @@ class Graph final : public Stage {
   // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which those
   // recorders hear of when the graph runs.
   std::vector<const Recorder*> listening;
+  // The program that is traced may have got values from outside, which a recorder may come to follow: what is done to them
+  // becomes nodes.
+  bool is_of_program = false;
+  uint32_t trace;                // the number of the trace: graphs inside others have that of the outermost one
   bool plain_updates = false;    // additions to variables become a sum and an assignment
   std::string scope;             // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
@@ -118,6 +122,14 @@ class Graph final : public Stage {
   std::unordered_map<VariableBody*, ValueId> captured_reads_;
   std::unordered_map<std::string, int> name_counts_;
 };
+
+// The number of the trace that goes on in this thread; 0 if there is none.
+inline uint32_t current_trace() {
+  const Stage* stage = thread_state().stage;
+  return stage ? static_cast<const Graph*>(stage)->trace : 0;
+}
+// The trace in which the program first saw the tensor, 0 for one that it saw while nothing was traced.
+extern uint32_t (*first_seen_in)(const TensorBody&);
 
 // While it lives, the next node of the graph that is being built gets this name, if the graph has names.
 class NameNode {

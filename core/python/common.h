@@ -39,6 +39,7 @@ struct TensorObject {
   TensorBody* body;
   PyObject* dict;
   PyObject* weak_references;
+  uint32_t trace;  // in which the object was made; see current_trace()
 };
 struct VariableObject {
   PyObject_HEAD

@@ -56,6 +56,7 @@ PyObject* graph_new(PyTypeObject* type, PyObject* args, PyObject*) {
     o->graph = new std::shared_ptr<Graph>(std::make_shared<Graph>(around, takes_everything));
     o->entered = new std::vector<Stage*>;
     (*o->graph)->face = self.get();
+    (*o->graph)->is_of_program = !takes_everything;
     return self.release();
   });
 }
@@ -736,6 +737,7 @@ std::string describe_in_python(const Tensor& t) {
 
 void add_graph_types(PyObject* module) {
   describe_escaped = describe_in_python;
+  first_seen_in = [](const TensorBody& body) { return static_cast<const TensorObject*>(body.wrapper)->trace; };
   Ref type = checked(PyType_FromSpec(&graph_spec));
   graph_type = reinterpret_cast<PyTypeObject*>(type.get());
   if (PyModule_AddObjectRef(module, "Graph", type.get()) < 0) throw_python_error();

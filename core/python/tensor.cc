@@ -1,6 +1,6 @@
 // The Python tensor type: wrapping and unwrapping, attributes, conversions to Python and NumPy.
 
-#include "autodiff/tape.h"
+#include "graph/graph.h"
 #include "ops/ops.h"
 #include "python/common.h"
 
@@ -245,6 +245,7 @@ PyObject* wrap(Tensor t) {
   TensorObject* o = new_object();
   o->body = t.release();
   o->body->wrapper = o;
+  o->trace = current_trace();
   return reinterpret_cast<PyObject*>(o);
 }
 

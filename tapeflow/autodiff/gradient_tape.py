@@ -156,7 +156,7 @@ class GradientTape(_core.GradientTape):
         return zeros([*target.shape, *source.shape[1:]], source.dtype) if found is None else found
 
     def _refuse_loop(self, experimental_use_pfor: bool, who: str) -> None:
-        if not experimental_use_pfor and not self._persistent:
+        if not experimental_use_pfor and not self._persistent and not _core.is_tracing():
             raise RuntimeError(
                 f"GradientTape must be created with persistent=True to compute the {who} with eager execution enabled "
                 "and with experimental_use_pfor set to False."

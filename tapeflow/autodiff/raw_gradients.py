@@ -1,4 +1,5 @@
-"""Raw operations that are gradients: what a tape gives for the operation whose gradient they are, to any order."""
+"""Raw operations that are gradients: what a tape gives for the operation whose gradient they are, to any order. And the
+one that refuses its gradient."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import primitives
+from tapeflow.autodiff.custom_gradient import custom_gradient
 from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.ops import arrays, convolutions, normalization, pools, raw, resize, segments
 from tapeflow.ops.constants import dims_of, numbers_of
@@ -28,6 +30,16 @@ def gradient(function: Callable[..., Any], sources: list[Any], dy: Any) -> list[
         tape.watch(watched)
         y = function(*watched)
     return tape.gradient(y, watched, cast(dy, y.dtype), unconnected_gradients="zero")
+
+
+def _prevented(x: Any, message: Any) -> Any:
+    """The value itself, of which no gradient can be taken."""
+    text = message if isinstance(message, bytes) else str(message).encode()
+
+    def refuse(dy: Any) -> Any:
+        raise LookupError(f"Gradient explicitly disabled. Reason: {text!r}")
+
+    return custom_gradient(lambda x: (primitives.Identity(x), refuse))(convert_to_tensor(x))
 
 
 def _of_zeros(function: Callable[[Any], Any], shape: Any, dy: Any) -> Any:
@@ -268,6 +280,7 @@ ROWS: list[tuple[str, str, Any]] = [
         _largest(pools.max_pool2d),
     ),
     ("MirrorPadGrad", "input, paddings, mode", _mirrored),
+    ("PreventGradient", "input, message=''", _prevented),
     (
         "ResizeBicubicGrad",
         "grads, original_image, align_corners=False, half_pixel_centers=False",

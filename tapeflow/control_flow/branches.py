@@ -109,7 +109,7 @@ def cond(
 def _as_condition(pred: Any) -> Any:
     tensor = convert_to_tensor(pred)
     if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
-        raise ValueError(f"cond: pred must be one truth value; got shape {tensor.shape}")
+        raise InvalidArgumentError(None, None, f"cond: pred must be a scalar, but it has shape {tensor.shape}")
     return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, zeros_like(tensor))
 
 

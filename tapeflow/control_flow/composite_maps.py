@@ -8,7 +8,7 @@ from typing import Any
 from tapeflow import _core, primitives
 from tapeflow.control_flow.loops import while_loop
 from tapeflow.control_flow.tensor_array import TensorArray
-from tapeflow.control_flow.tracing import scratch_graph
+from tapeflow.control_flow.tracing import FuncGraph, building_inside, scratch_graph
 from tapeflow.ops import ragged
 from tapeflow.ops.constants import zeros
 from tapeflow.ops.conversion import convert_to_tensor
@@ -48,6 +48,18 @@ def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
         rows = [apply(i) for i in range(int(_row_count(parts[0])))]
         results = [_stacked([row[k] for row in rows], kind) for k, kind in enumerate(flat_kinds)]
     return nest.pack_sequence_as(kinds, results)
+
+
+def map_as_found(fn: Callable[[Any], Any], elems: Any) -> Any:
+    """The same; what `fn` gives for the first slice tells which results are ragged."""
+
+    def kind(leaf: Any) -> Any:
+        return leaf._type_spec if isinstance(leaf, RaggedTensor) else convert_to_tensor(leaf).dtype
+
+    parts = [x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(elems)]
+    with building_inside(FuncGraph(_core.current_graph())):
+        kinds = nest.map_structure(kind, fn(nest.pack_sequence_as(elems, [_slice(x, 0) for x in parts])))
+    return composite_map(fn, elems, kinds)
 
 
 def _row_kind(x: Any) -> Any:
@@ -101,38 +113,50 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
 
 def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) -> list[Any]:
     with scratch_graph():
-        samples = apply(convert_to_tensor(0))
-    if any(isinstance(x, RaggedTensor) for x in samples):
-        raise NotImplementedError("map_fn: in a function, fn can return tensors of several lengths, not ragged tensors")
-    row_shapes = [None if x.shape.rank is None else x.shape[1:] for x in samples]
-    arrays, joined = [], []
-    for sample, kind, row_shape in zip(samples, kinds, row_shapes):
+        samples = [_parts(sample) for sample in apply(convert_to_tensor(0))]
+    arrays, joined = [], []  # the rows of dense results or the number of rows of ragged ones; what these consist of
+    for parts, kind in zip(samples, kinds):
         if not isinstance(kind, RaggedTensorSpec):
-            arrays.append(TensorArray(sample.dtype, count, element_shape=sample.shape))
+            arrays.append(TensorArray(parts[0].dtype, count, element_shape=parts[0].shape))
             continue
-        if row_shape is None or not row_shape.is_fully_defined():
-            raise ValueError(f"map_fn: the rows of a ragged result must have a known inner shape; got {sample.shape}")
         arrays.append(TensorArray(int64, count, element_shape=[]))
-        joined.append(zeros([0, *row_shape], sample.dtype))
+        joined.append([_nothing_like(part) for part in parts])
 
     def step(position: Any, arrays: list[Any], joined: list[Any]) -> Any:
         arrays, joined, place = list(arrays), list(joined), 0
         for k, (found, kind) in enumerate(zip(apply(position), kinds)):
             if isinstance(kind, RaggedTensorSpec):
-                joined[place] = primitives.ConcatV2([joined[place], found], 0)
+                pairs = zip(joined[place], _parts(found))
+                joined[place] = [primitives.ConcatV2([before, part], 0) for before, part in pairs]
                 place += 1
-                found = primitives.Shape(found, int64)[0]
+                ragged_rows = isinstance(found, RaggedTensor)
+                found = primitives.Cast(found.nrows(), int64) if ragged_rows else primitives.Shape(found, int64)[0]
             arrays[k] = arrays[k].write(position, found)
         return position + 1, arrays, joined
 
     start = (convert_to_tensor(0), arrays, joined)
-    open_rows = [TensorShape([None, *x.shape[1:]]) for x in joined]
+    open_rows = [[TensorShape([None, *part.shape[1:]]) for part in parts] for parts in joined]
     invariants = (TensorShape([]), [TensorShape(None) for _ in arrays], open_rows)
     _, arrays, joined = while_loop(lambda position, *_: position < count, step, start, invariants)
     rest = iter(joined)
-    return [
-        RaggedTensor.from_row_lengths(next(rest), array.stack(), validate=False)
-        if isinstance(kind, RaggedTensorSpec)
-        else array.stack()
-        for array, kind in zip(arrays, kinds)
-    ]
+    results = []
+    for array, kind in zip(arrays, kinds):
+        result = array.stack()
+        if isinstance(kind, RaggedTensorSpec):
+            flat, *lengths = next(rest)
+            result = RaggedTensor.from_nested_row_lengths(flat, [result, *lengths], validate=False)
+        results.append(result)
+    return results
+
+
+def _parts(row: Any) -> list[Any]:
+    """The values of one row of a ragged result, and how long the rows in it are."""
+    if not isinstance(row, RaggedTensor):
+        return [row]
+    return [row.flat_values, *(primitives.Cast(lengths, int64) for lengths in row.nested_row_lengths())]
+
+
+def _nothing_like(part: Any) -> Any:
+    if part.shape.rank is None or not part.shape[1:].is_fully_defined():
+        raise ValueError(f"map_fn: the rows of a ragged result must have a known inner shape; got {part.shape}")
+    return zeros([0, *part.shape[1:]], part.dtype)

@@ -65,7 +65,10 @@ def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list
     count = len(values)
     plain = _are_tensors(values)
     rounds = 0
-    while rounds < limit and cond(*values):
+    while rounds < limit:
+        going = cond(*values)
+        if not (convert_to_tensor(going) if isinstance(going, list | tuple) else going):
+            break
         result = body(*values)
         rounds += 1
         if plain and type(result) in (tuple, list) and len(result) == count and _are_tensors(result):

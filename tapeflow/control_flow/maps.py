@@ -85,6 +85,7 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
     graph, (result, outputs) = trace_body(apply, outer, specs)
     if signature is not None or who == "map_fn":
         _check_dtypes(outputs, _expected_dtypes(elems, signature))
+        _check_shapes(outputs, signature)
     for variable in graph.changing:
         graph.read_itself(variable)
     graph.capture_held_constants()
@@ -156,6 +157,12 @@ def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
             )
 
 
+def _check_shapes(tensors: list[Any], signature: Any) -> None:
+    for tensor, wanted in zip(tensors, [] if signature is None else nest.flatten(signature)):
+        if isinstance(wanted, TypeSpec) and not wanted.shape.is_compatible_with(tensor.shape):
+            raise ValueError(f"map_fn: Incompatible shape for value ({tensor.shape}), expected ({wanted.shape})")
+
+
 # ---- the public functions
 
 
@@ -194,6 +201,7 @@ def map_fn(
         nest.assert_same_structure(elems, results[0])
     results = [_as_tensors(result) for result in results]
     _check_dtypes(nest.flatten(results[0]), expected)
+    _check_shapes(nest.flatten(results[0]), signature)
     try:
         return _stacked(results)
     except (ValueError, TypeError, InvalidArgumentError):

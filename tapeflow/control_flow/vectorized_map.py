@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.control_flow import composite_maps
 from tapeflow.control_flow.maps import staged_map
 from tapeflow.control_flow.tracing import FuncGraph, building_inside
 from tapeflow.diagnostics.source_line import source_line
@@ -22,11 +23,14 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
     `fn` is traced once. Tensors of `elems` whose first dimension is 1 are the same for all slices. An operation that
     cannot be done for all slices at once runs once for each: with a warning, or, if `fallback_to_while_loop` is False,
-    not at all. Random numbers are drawn for each slice; a variable cannot be given another value by each.
+    not at all. Random numbers are drawn for each slice; a variable cannot be given another value by each. The rows of
+    ragged and sparse tensors are taken one by one.
 
     >>> tf.vectorized_map(lambda x: tf.reduce_sum(x), tf.ones([2, 3]))
     [3., 3.]
     """
+    if composite_maps.applies(elems, None):
+        return composite_maps.map_as_found(fn, elems)
     flat = _checked_elements(elems)
     if any(x.shape.rank is None for x in flat):
         return staged_map(fn, elems, None, "vectorized_map")

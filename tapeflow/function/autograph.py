@@ -21,7 +21,7 @@ from tapeflow.function.autograph_builtins import call_builtin
 from tapeflow.function.autograph_jumps import UnsupportedError
 from tapeflow.function.autograph_rewrite import rewritten
 from tapeflow.function.autograph_source import syntax_of
-from tapeflow.function.autograph_state import is_undefined, no_value
+from tapeflow.function.autograph_state import is_undefined, no_value, not_yet
 from tapeflow.ops.printing import print_ as print_in_graph
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -186,6 +186,7 @@ class Runtime(SimpleNamespace):
         super().__init__(
             **{name: getattr(operators, name) for name in _OPERATORS},
             no_value=no_value,
+            not_yet=not_yet,
             is_undefined=is_undefined,
             dict=dict,
         )

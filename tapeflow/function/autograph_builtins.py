@@ -11,17 +11,23 @@ from tapeflow.function import autograph_operators as operators
 from tapeflow.function.autograph_operators import Rows, length_of, rows_of
 from tapeflow.ops import constants, math, sorting, strings
 from tapeflow.ops.conversion import cast, convert_to_tensor
+from tapeflow.ops.host_call import host_call
+from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.dtypes import float32, int32
 
 
 def _number(x: Any, dtype: Any) -> Any:
     tensor = convert_to_tensor(x)
-    return strings.to_number(tensor, dtype) if tensor.dtype.name == "string" else cast(tensor, dtype)
+    if tensor.dtype.name != "string":
+        return cast(tensor, dtype)
+    return host_call(lambda text: [strings.to_number(text, dtype)], [tensor], [(dtype, tensor.shape)])[0]
 
 
 def _len(x: Any) -> Any:
     if isinstance(x, Rows):
         return x.count
+    if isinstance(x, RaggedTensor):
+        return cast(x.nrows(), int32)
     tensor = convert_to_tensor(x)
     if tensor.shape.rank == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {tensor.shape}")
@@ -113,5 +119,7 @@ def call_builtin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 return found
     in_graph = _STAGED.get(function)
     if in_graph is not None and any(operators.staged(x) or isinstance(x, Rows) for x in args):
+        return in_graph(*args, **kwargs)
+    if function is builtins.len and len(args) == 1 and isinstance(args[0], RaggedTensor) and _core.is_tracing():
         return in_graph(*args, **kwargs)
     return function(*args, **kwargs)

@@ -7,6 +7,7 @@ What follows a branch that always jumps moves into the other branch; what follow
 from __future__ import annotations
 
 import ast
+import copy
 from typing import NamedTuple
 
 RETURNED = "ag__returned"
@@ -95,12 +96,13 @@ class JumpLowering:
         place = body[0]
         last = body[-1]
         no_value = ast.Attribute(_load("ag__"), "no_value", ast.Load())
+        not_yet = ast.Attribute(_load("ag__"), "not_yet", ast.Load())
         whole = body if always_returns(body) else [*body, _return(no_value, last)]
         result = ast.Call(ast.Attribute(_load("ag__"), "result", ast.Load()), [_load(VALUE)], [])
         end = ast.copy_location(ast.Return(result), last)
         self._returns_as_flag = True
         lowered = self.block(whole, None)
-        return [_set(RETURNED, False, place), _set(VALUE, no_value, place), *lowered, end]
+        return [_set(RETURNED, False, place), _set(VALUE, not_yet, place), *lowered, end]
 
     _returns_as_flag = False
 
@@ -166,7 +168,21 @@ class JumpLowering:
             lowered = ast.While(node.test, body, [])
         lowered.flags = sorted(stops)
         ast.copy_location(lowered, node)
-        return ([_set(loop.stopped, False, node)] if loop.stopped in jumps else []) + [lowered], orelse
+        before = [_set(loop.stopped, False, node)] if loop.stopped in jumps else []
+        if isinstance(lowered, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+            before.append(self._tested_in_rounds(lowered))
+        return [*before, lowered], orelse
+
+    def _tested_in_rounds(self, loop: ast.While) -> ast.stmt:
+        """Makes the loop test at the end of each round, since its test binds names; gives the first test."""
+        name = f"ag__going_{self._loops}"
+        again: ast.stmt = _set(name, copy.deepcopy(loop.test), loop)
+        if loop.flags:
+            again = ast.copy_location(ast.If(unless(loop.flags), [again], []), loop)
+        loop.body = [*loop.body, again]
+        first = _set(name, loop.test, loop)
+        loop.test = ast.copy_location(_load(name), first.value)
+        return first
 
     def _inside(self, node: ast.stmt, loop: _Loop | None) -> ast.stmt:
         """The statement with the blocks in it lowered."""

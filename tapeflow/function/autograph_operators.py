@@ -10,15 +10,16 @@ from tapeflow import _core, primitives
 from tapeflow.control_flow.branches import cond
 from tapeflow.control_flow.loops import while_loop
 from tapeflow.control_flow.tracing import scratch_graph
-from tapeflow.function.autograph_jumps import RETURNED, VALUE
+from tapeflow.function.autograph_jumps import VALUE
 from tapeflow.function.autograph_state import (
     Packed,
     Undefined,
     check_branches,
     check_iteration,
+    copied,
     is_carried,
     is_missing,
-    no_value,
+    not_yet,
     placeholder_like,
     shown,
 )
@@ -61,7 +62,7 @@ def read(reader: Run, name: str) -> Any:
 
 def result(value: Any) -> Any:
     """What a function returns."""
-    return None if value is no_value else value
+    return None if is_missing(value) else value
 
 
 def local_values(readers: dict[str, Run]) -> dict[str, Any]:
@@ -193,10 +194,12 @@ def _staged_if(
 ) -> None:
     before = get_state()
     names = names[:outputs]
+    flags = [name for name in names if name.startswith("ag__") and name != VALUE]
     packed_by_branch: dict[str, Packed] = {}
+    plain_by_branch: dict[str, list[Any]] = {}
 
     def run(branch: Run) -> list[Any]:
-        set_state(before)
+        set_state(copied(before))
         branch()
         return list(get_state()[:outputs])
 
@@ -204,6 +207,7 @@ def _staged_if(
         def trace() -> list[Any]:
             values = run(branch)
             _fill_return_value(names, values, packed_by_branch, lambda: run(other))
+            plain_by_branch[which] = values
             packed = packed_by_branch[which] = Packed(values)
             if len(packed_by_branch) == 2:
                 check_branches(names, packed_by_branch["main"], packed_by_branch["else"])
@@ -213,19 +217,21 @@ def _staged_if(
 
     travelling = cond(test, traced("main", body, orelse), traced("else", orelse, body))
     packed = next(iter(packed_by_branch.values()))
-    for name, value in zip(names, packed.values):
-        if is_missing(value):
+    state = list(packed.with_new(travelling))
+    for n, name in enumerate(names):
+        if is_missing(packed.values[n]) and name != VALUE:
             # Only one branch has run: the other one tells whether it is at fault, too.
             raise ValueError(f"'{shown(name)}' must also be initialized in both branches")
-    set_state((*packed.with_new(travelling), *before[outputs:]))
+        for known in (True, False):  # a flag that the jumps of both branches set, or of none
+            if name in flags and all(values[n] is known for values in plain_by_branch.values()):
+                state[n] = known
+    set_state((*state, *before[outputs:]))
 
 
 def _fill_return_value(names: Sequence[str], values: list[Any], known: dict[str, Packed], other: Run) -> None:
     """Where a branch goes on while the other one returns, the value to be returned is any of the right kind."""
-    if VALUE not in names or RETURNED not in names:
-        return
-    value, returned = names.index(VALUE), names.index(RETURNED)
-    if values[value] is no_value and values[returned] is False:
+    value = names.index(VALUE) if VALUE in names else -1
+    if value >= 0 and values[value] is not_yet:
         model = next(iter(known.values())).values[value] if known else probe(other)[value]
         if not is_missing(model) and model is not None:
             values[value] = placeholder_like(model)
@@ -311,9 +317,11 @@ class Rows:
         start: Any = None,
         more: Callable[[Any], Any] | None = None,
         finish: Run | None = None,
+        counts: bool = False,
     ) -> None:
         self.count = count
         self.row = row
+        self.counts = counts  # the rows are those of `tf.range`: the loop variable is 0 where there are none
         self.start, self.more, self.finish = start, more, finish
 
     def __iter__(self) -> Any:
@@ -334,7 +342,8 @@ def rows_of(iterable: Any) -> Rows | None:
         tensor = convert_to_tensor(iterable)
         if tensor.shape.rank == 0:
             raise ValueError(f"len requires a non-scalar tensor, got one of shape {tensor.shape}")
-        return Rows(length_of(tensor), lambda i: tensor[i])
+        counts = _core.is_symbolic(tensor) and tensor.op.type == "Range"
+        return Rows(length_of(tensor), lambda i: tensor[i], counts=counts)
     values = getattr(iterable, "flat_values", None)
     if values is not None and staged(values):
         return Rows(iterable.nrows(), lambda i: iterable[i])
@@ -370,9 +379,12 @@ def _staged_for(
         more = position[0] < count
         return more if go_on is None else and_(more, go_on)
 
+    items: list[Any] = []  # the last one
+
     def step() -> None:
         here = position[0]
-        body(rows.row(here))
+        items[:] = [rows.row(here)]
+        body(items[0])
         position[0] = here + 1
 
     def get_all() -> tuple[Any, ...]:
@@ -383,7 +395,9 @@ def _staged_for(
         set_state(values[1:])
 
     widens = rows.more is not None
-    _staged_loop(test, step, get_all, set_all, ("the position in the loop", *names), options, widens)
+    may_be_skipped = None if isinstance(rows.count, int) else lambda value: rows.counts and value is items[0]
+    all_names = ("the position in the loop", *names)
+    _staged_loop(test, step, get_all, set_all, all_names, options, widens, may_be_skipped)
     if rows.finish is not None:
         rows.finish()
 
@@ -434,14 +448,22 @@ def _staged_loop(
     names: Sequence[str],
     options: Run | None,
     widens: bool = False,
+    may_be_skipped: Callable[[Any], bool] | None = lambda _: False,
 ) -> None:
-    """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do."""
+    """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do.
+
+    A variable that has no value before the loop can be read after it only if there was a round, unless it
+    `may_be_skipped`, as the value that a round gives it tells; None stands for a loop that has a round for sure.
+    """
     start = get_state()
     chosen = {} if options is None else {k: v for k, v in options().items() if v is not None}
     invariants = _invariants(names, start, chosen.pop("shape_invariants", None) or ())
-    before = Packed(_defined(names, start, body, get_state, set_state, invariants))
+    defined, made_up = _defined(names, start, body, get_state, set_state, invariants)
+    before = Packed(defined)
     set_state(before.values)
     shapes = _flat_shapes(names, before, invariants)
+    needs_round = [] if may_be_skipped is None else [n for n in made_up if not may_be_skipped(made_up[n])]
+    has_run = [convert_to_tensor(False)] if needs_round else []  # travels behind the state
 
     def holds(*state: Any) -> Any:
         set_state(before.with_new(state))
@@ -457,20 +479,28 @@ def _staged_loop(
             if any(new is not old for new, old in zip(wider, shapes)):
                 raise _WiderError(wider)
         check_iteration(names, before, after, shapes)
-        return after.travelling
+        return [*after.travelling, *[convert_to_tensor(True)] * len(has_run)]
 
     while True:
         if any(shape is not None for shape in shapes):
             chosen["shape_invariants"] = [
                 getattr(leaf, "shape", None) if shape is None else shape
-                for leaf, shape in zip(before.travelling, shapes)
+                for leaf, shape in zip([*before.travelling, *has_run], [*shapes, *[None] * len(has_run)])
             ]
         try:
-            last = while_loop(holds, step, before.travelling, **chosen)
+            last = while_loop(holds, step, [*before.travelling, *has_run], **chosen)
             break
         except _WiderError as error:
             shapes = error.shapes
-    set_state(before.with_new(last))
+    state = list(before.with_new(last))
+    for n in needs_round:
+        text = f"assertion failed: [loop must iterate at least once to initialize {names[n]}]"
+        state[n] = nest.map_structure(lambda leaf: _required(leaf, last[-1], text), state[n])  # noqa: B023
+    set_state(state)
+
+
+def _required(leaf: Any, holds: Any, text: str) -> Any:
+    return _core.required(leaf, holds, text) if isinstance(leaf, _core.Tensor) else leaf
 
 
 def _widened(first: Any, second: Any, shape: TensorShape | None) -> TensorShape | None:
@@ -489,11 +519,16 @@ def _defined(
     get_state: State,
     set_state: State,
     invariants: dict[str, Any],
-) -> tuple[Any, ...]:
-    """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them."""
+) -> tuple[tuple[Any, ...], dict[int, Any]]:
+    """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them.
+
+    And what that is, by the number of the variable.
+    """
     missing = [n for n, value in enumerate(start) if is_missing(value) or value is None]
+    made_up: dict[int, Any] = {}
     if not missing:
-        return tuple(start)
+        return tuple(start), made_up
+    set_state(Packed(start).values)  # numbers are tensors in the loop
     try:
         after = probe(lambda: (body(), get_state())[1])
     except (NameError, AttributeError, LookupError) as error:
@@ -513,10 +548,12 @@ def _defined(
                 raise ValueError(f"'{names[n]}' must be defined before the loop")
         else:
             values[n] = placeholder_like(after[n])
+            if names[n] != VALUE:
+                made_up[n] = after[n]
             shapes = [leaf.shape for leaf in Packed([after[n]]).travelling if hasattr(leaf, "shape")]
             if not all(shape.is_fully_defined() for shape in shapes):
                 invariants.setdefault(names[n], shapes)
-    return tuple(values)
+    return tuple(values), made_up
 
 
 def _invariants(names: Sequence[str], start: Sequence[Any], given: Sequence[Any]) -> dict[str, Any]:

@@ -30,16 +30,25 @@ class Undefined:
 
 
 no_value = Undefined(VALUE)
+not_yet = Undefined(VALUE)
 
 
 def is_undefined(value: Any) -> bool:
-    """Whether a variable has no value. What a function returns has a mark of its own, which is written like a value."""
-    return type(value) is Undefined and value is not no_value
+    """Whether a variable has no value.
+
+    What a function returns has marks of its own, which are written like values: none, or none so far.
+    """
+    return type(value) is Undefined and value is not no_value and value is not not_yet
 
 
 def is_missing(value: Any) -> bool:
     """Whether there is no value, or none yet."""
     return type(value) is Undefined
+
+
+def copied(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The same values in lists and dictionaries of their own, which a block may change that is only tried out."""
+    return tuple(nest.map_structure(lambda leaf: leaf, v) if isinstance(v, list | dict | tuple) else v for v in values)
 
 
 def is_carried(leaf: Any) -> bool:
@@ -80,6 +89,8 @@ def dtype_of(leaf: Any) -> Any:
 def check_branches(names: Sequence[str], main: Packed, other: Packed) -> None:
     """Raises TensorFlow's errors where two branches leave a variable in different kinds of state."""
     for name, first, second in zip(names, main.values, other.values):
+        if name == VALUE and is_missing(first) and is_missing(second):  # no branch returns
+            continue
         for value, partner, branch in ((first, second, "main"), (second, first, "else")):
             if is_missing(value):
                 if name == VALUE:

@@ -66,8 +66,10 @@ def _cast_mapping(value: Any, spec: Mapping[Any, Any]) -> Any:
 
 def _cast_sequence(value: Any, spec: Any) -> Any:
     kind = "List" if isinstance(spec, list) else "Tuple"
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"Can not cast {value!r} to {kind} type.")
+    if hasattr(spec, "_fields") and type(value) is not type(spec):
+        raise TypeError(f"Cannot cast {value!r} to type {type(spec)}.")
+    if not isinstance(value, list if isinstance(spec, list) else tuple):
+        raise TypeError(f"Can not cast {value!r} to {kind.lower()} type.")
     if len(value) != len(spec):
         raise TypeError(f"Can not cast {value!r} to {kind}[{', '.join(map(repr, spec))}]: the lengths differ.")
     parts = [cast_to_spec(one, part) for one, part in zip(value, spec)]

@@ -34,8 +34,14 @@ class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
     """An operation refused its arguments while a function was traced, where TensorFlow raises a ValueError."""
 
 
+class InaccessibleTensorError(TypeError, ValueError):
+    """A tensor of another function, or of a branch or loop that is over, was used while a function was traced."""
+
+
 def refused_while_tracing(error: Exception) -> Exception:
     """The error as programs that trace expect it: one that is a ValueError, too, for arguments that do not fit."""
+    if type(error) is TypeError and " is out of scope and cannot be used here." in str(error):
+        return InaccessibleTensorError(str(error))
     if type(error) is not InvalidArgumentError:
         return error
     return InvalidArgumentWhileTracingError(error.node_def, error.op, error.message)

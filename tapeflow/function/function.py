@@ -190,12 +190,12 @@ class Function(_core.FunctionBase):
             try:
                 result = function(*args, **kwargs)
                 self._check_unchanged(before, args, kwargs, names)
+                leaves, tensors = self._outputs(result)
+                graph.set_outputs(tensors)
             except Exception as error:
                 told = refused_while_tracing(error)
                 raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             graph.first_arguments = []
-            leaves, tensors = self._outputs(result)
-            graph.set_outputs(tensors)
             if any(isinstance(leaf, TensorArray) for leaf in nest.flatten(result)):
                 found = iter(tensors)
                 result = nest.pack_sequence_as(
@@ -368,6 +368,8 @@ def function(
     """
 
     def decorate(python_function: Callable[..., Any]) -> Any:
+        if not callable(python_function):
+            raise TypeError(f"{python_function!r} is not a callable object")
         return Function(
             python_function,
             input_signature=input_signature,

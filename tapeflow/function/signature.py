@@ -14,7 +14,9 @@ import numpy as np
 from tapeflow import _core
 from tapeflow.function.casting import cast_to_spec
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.ragged import RaggedTensorSpec
 from tapeflow.types import nest
+from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
@@ -31,7 +33,7 @@ class CallSignature:
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         arguments = [list(args), kwargs]
-        self.leaves, shape_by_place = _expanded(arguments)
+        self.leaves, shape_by_place, self._sparse_shapes = _expanded(arguments)
         self._places, self.tensors, self.tensor_specs = [], [], []
         key: list[Any] = []
         kinds: list[Any] = []
@@ -50,12 +52,13 @@ class CallSignature:
                 key.append(_key_of(leaf))
                 kinds.append(key[-1])
         structure = _structure_key(arguments)
+        key += [None if shape.rank is None else tuple(shape) for shape in self._sparse_shapes]
         self.key, self.kind = (structure, tuple(key)), (structure, tuple(kinds))
 
     @property
     def shapes(self) -> list[TensorShape]:
-        """The shapes of the tensors."""
-        return [spec.shape for spec in self.tensor_specs]
+        """The shapes of the tensors, then those that sparse tensors stand for."""
+        return [*(spec.shape for spec in self.tensor_specs), *self._sparse_shapes]
 
     def with_tensors(self, tensors: list[Any]) -> tuple[Any, Any]:
         """The arguments with other tensors in place of these."""
@@ -67,8 +70,28 @@ class CallSignature:
 
     def with_shapes(self, shapes: list[TensorShape]) -> CallSignature:
         """A call of the same kind for other shapes."""
-        specs = [TensorSpec(shape, spec.dtype, spec.name) for shape, spec in zip(shapes, self.tensor_specs)]
-        return CallSignature(*self.with_tensors(specs))
+        count = len(self.tensor_specs)
+        specs = iter([TensorSpec(shape, spec.dtype, spec.name) for shape, spec in zip(shapes, self.tensor_specs)])
+        sparse_shapes = iter(shapes[count:])
+
+        def relaxed(leaf: Any) -> Any:
+            if isinstance(leaf, _core.Tensor | TensorSpec | np.ndarray | np.generic):
+                return next(specs)
+            kind = getattr(leaf, "_type_spec", leaf)
+            if not isinstance(kind, TypeSpec):
+                return leaf
+            parts = [next(specs) for part in nest.flatten(kind, expand_composites=True) if isinstance(part, TensorSpec)]
+            if isinstance(kind, SparseTensorSpec):
+                return SparseTensorSpec(next(sparse_shapes), kind.dtype)
+            if isinstance(kind, RaggedTensorSpec) and kind.ragged_rank and kind.shape.rank:
+                flat, splits = parts[:2]
+                rows = None if splits.shape[0] is None else splits.shape[0] - 1
+                shape = [rows, *kind.shape[1 : kind.ragged_rank + 1], *flat.shape[1:]]
+                return RaggedTensorSpec(shape, kind.dtype, kind.ragged_rank, kind.row_splits_dtype)
+            return kind
+
+        args, kwargs = nest.map_structure(relaxed, [list(self.args), self.kwargs])
+        return CallSignature(tuple(args), kwargs)
 
     def covers(self, other: CallSignature) -> bool:
         """Whether a graph for this call can run the other one."""
@@ -113,10 +136,12 @@ class CallSignature:
         return kind
 
 
-def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape]]:
-    """The leaves, and the shapes of those that are parts of a composite tensor: its kind says what may vary in them."""
+def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape], list[TensorShape]]:
+    """The leaves, the shapes of those that are parts of a composite tensor (its kind says what may vary in them), and
+    the shapes that sparse tensors stand for."""
     leaves: list[Any] = []
     shape_by_place: dict[int, TensorShape] = {}
+    sparse_shapes: list[TensorShape] = []
     for leaf in nest.flatten(arguments):
         if isinstance(leaf, _LEAVES):
             leaves.append(leaf)
@@ -129,7 +154,9 @@ def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape]]:
         if len(parts) == len(kinds):
             shape_by_place |= {len(leaves) + k: kind.shape for k, kind in enumerate(kinds) if hasattr(kind, "shape")}
         leaves += parts
-    return leaves, shape_by_place
+        if isinstance(leaf, SparseTensor | SparseTensorSpec):
+            sparse_shapes.append(leaf.shape)
+    return leaves, shape_by_place, sparse_shapes
 
 
 def _covers(shape: TensorShape, narrow: TensorShape) -> bool:
@@ -182,6 +209,8 @@ def _key_of(leaf: Any) -> Any:
         ) from None
     if isinstance(leaf, MethodType):
         return leaf
+    if isinstance(leaf, weakref.ref):
+        raise TypeError(f"weakref input {leaf} not supported for tf.function.")
     try:
         return weakref.ref(leaf)
     except TypeError:
@@ -262,6 +291,8 @@ class Signature:
     def _check_specifications(self) -> None:
         parameters = self.parameters.parameters.values()
         positional = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+        if positional and positional[0].name == "self":  # it has none: it is bound before the call
+            positional = positional[1:]
         many = any(p.kind is p.VAR_POSITIONAL for p in positional)
         extra = len(self.input_signature) - len(positional)
         for parameter in parameters:
@@ -272,6 +303,9 @@ class Signature:
                 )
         if extra > 0 and not many:
             raise TypeError(f"input_signature contains {extra} extra type constraints.")
+        for parameter in positional[len(self.input_signature) :]:
+            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL:
+                raise TypeError(f"input_signature missing type constraint for {parameter.name}")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallSignature:
         """The signature of a call with these arguments; defaults filled in, values cast to the specifications."""
@@ -281,6 +315,8 @@ class Signature:
             return CallSignature(args, kwargs)
         try:
             cast = tuple(map(cast_to_spec, args, self.input_signature))
+            if kwargs or len(args) != len(self.input_signature):
+                self._check_unspecified(args, kwargs)
         except (TypeError, ValueError) as error:
             raise TypeError(self._failure(str(error), args, kwargs)) from None
         # The specifications stand for the shapes: whatever is given, the graph is the same.
@@ -296,6 +332,24 @@ class Signature:
         else:
             call.tensors = CallSignature((*cast, *rest), kwargs).tensors
         return call
+
+    def _check_unspecified(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Arguments without a specification can only be what they are by default."""
+        count = len(self.input_signature)
+        if len(args) < count:
+            name = self.argument_names(self.input_signature, {})[len(args)]
+            raise TypeError(f"missing a required argument: '{name}'")
+        parameters = self.parameters.parameters
+        positional = [p for p in parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        if len(args) > max(count, len(positional)):
+            raise TypeError("too many positional arguments")
+        given = [(p.name, value) for p, value in zip(positional[count:], args[count:])]
+        for name, value in (*given, *kwargs.items()):
+            if name not in parameters:
+                raise TypeError(f"got an unexpected keyword argument '{name}'")
+            default = parameters[name].default
+            if not _core.is_tensor(default) and not isinstance(default, np.ndarray):
+                cast_to_spec(value, default)
 
     def specified(self) -> CallSignature:
         """The call that the specifications describe."""

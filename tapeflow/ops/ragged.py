@@ -227,6 +227,9 @@ class RaggedTensor(CompositeTensor):
         """The rows of a dense tensor, cut to `lengths`, or without the `padding` at their ends."""
         x = convert_to_tensor(tensor)
         dims, dtype = x.shape.as_list(), as_dtype(row_splits_dtype)
+        if None in dims:
+            sizes = primitives.Shape(x, int64)
+            dims = [sizes[axis] if size is None else size for axis, size in enumerate(dims)]
         if not 0 < ragged_rank < len(dims):
             raise ValueError(f"ragged_rank must be in [1, {len(dims)}); got {ragged_rank}")
         if lengths is not None and padding is not None:
@@ -236,20 +239,19 @@ class RaggedTensor(CompositeTensor):
         if ragged_rank > 1:
             inner = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
             values = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, dtype)
-            return cls(values, cast(np.arange(dims[0] + 1) * dims[1], dtype), dims[1])
+            return cls(values, _even_splits(dims, dtype), x.shape[1])
         flat = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
         if padding is not None:
             filler = convert_to_tensor(padding, dtype=x.dtype)
             same = primitives.Equal(x, filler)
             if len(dims) > 2:
                 same = primitives.All(same, list(range(2, len(dims))), False)
-            places = np.arange(1, dims[1] + 1)
-            kept = primitives.SelectV2(same, 0, places)
-            lengths = primitives.Max(kept, 1, False) if dims[1] else np.zeros(dims[0], np.int64)
+            kept = primitives.SelectV2(same, convert_to_tensor(0, int64), cast(_counting(dims[1]), int64) + 1)
+            lengths = primitives.Maximum(primitives.Max(kept, 1, False), convert_to_tensor(0, int64))  # of nothing, too
         if lengths is None:
-            return cls(flat, cast(np.arange(dims[0] + 1) * dims[1], dtype), dims[1])
+            return cls(flat, _even_splits(dims, dtype), x.shape[1])
         counts = primitives.Minimum(cast(lengths, dtype), cast(dims[1], dtype))
-        mask = primitives.Less(cast(np.arange(dims[1]), dtype), primitives.ExpandDims(counts, 1))
+        mask = primitives.Less(cast(_counting(dims[1]), dtype), primitives.ExpandDims(counts, 1))
         return cls(dense_boolean_mask(x, mask), _from_lengths(counts))
 
     @classmethod
@@ -581,6 +583,15 @@ class RaggedTensor(CompositeTensor):
     def _type_spec(self) -> RaggedTensorSpec:
         return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
+    def _shape_invariant_to_type_spec(self, shape: Any) -> RaggedTensorSpec:
+        shape = as_shape(shape)
+        if shape.rank is not None and shape.rank <= self.ragged_rank:
+            raise ValueError(
+                f"Incompatible shape invariant {shape} for a RaggedTensor with ragged rank {self.ragged_rank}: its "
+                "rank must be greater."
+            )
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
+
     def __repr__(self) -> str:
         text = repr(self.to_list()) if self.dtype.name != "float16" else str(self.to_list())
         return f"<tf.RaggedTensor {text}>"
@@ -663,7 +674,9 @@ class RaggedTensorSpec(TypeSpec):
     def _component_specs(self) -> tuple[TensorSpec, ...]:
         inner = self._shape[self._ragged_rank + 1 :] if self._shape.rank is not None else None
         flat = TensorSpec(None if inner is None else TensorShape([None]).concatenate(inner), self._dtype)
-        return flat, *(TensorSpec([None], self._row_splits_dtype) for _ in range(self._ragged_rank))
+        rows = self._shape[0] if self._shape.rank else None
+        counts = [None if rows is None else rows + 1, *[None] * (self._ragged_rank - 1)][: self._ragged_rank]
+        return flat, *(TensorSpec([count], self._row_splits_dtype) for count in counts)
 
     def _to_components(self, value: RaggedTensor) -> tuple[Any, ...]:
         return value.flat_values, *value.nested_row_splits
@@ -674,6 +687,16 @@ class RaggedTensorSpec(TypeSpec):
 
 
 # ---- rows
+
+
+def _counting(count: Any) -> Any:
+    """The numbers below `count`: an array if it is known."""
+    return np.arange(count) if isinstance(count, int) else numbers_up_to(count)
+
+
+def _even_splits(dims: list[Any], dtype: DType) -> Any:
+    """Where rows begin and end that all have the same number of elements."""
+    return cast(_counting(dims[0] + 1) * dims[1], dtype)
 
 
 def _positions(splits: Any) -> Any:

@@ -476,7 +476,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Polygamma", "a, x", "math.polygamma"),
     ("PopulationCount", "x", "bitwise.population_count"),
     ("Pow", "x, y", "math.pow"),
-    ("PreventGradient", "input, message=''", "identity/1"),
     ("Prod", "input, axis, keep_dims=False", "math.reduce_prod"),
     ("Qr", "input, full_matrices=False", "linalg.qr"),
     (

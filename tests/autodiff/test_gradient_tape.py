@@ -269,3 +269,25 @@ def test_a_weight_used_many_times(transposed):
     exact = sum(2 * (x.numpy().T @ x.numpy()) for x in xs) @ (w.numpy().T if transposed else w.numpy())
     np.testing.assert_allclose(alone, exact.T if transposed else exact, rtol=1e-12)
     np.testing.assert_allclose(observed, alone, rtol=1e-12)
+
+
+def test_a_gradient_that_is_forbidden():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.raw_ops.PreventGradient(input=x * x, message="no way")
+    assert float(y) == 4.0
+    with pytest.raises(LookupError, match=r"Gradient explicitly disabled\. Reason: b'no way'"):
+        tape.gradient(y, x)
+
+
+@pytest.mark.parametrize(
+    "make", [tf.GradientTape, lambda: tf.autodiff.ForwardAccumulator(tf.constant(1.0), tf.constant(1.0))]
+)
+def test_an_open_tape_may_be_let_go_by_another_thread(make):
+    x, kept = tf.constant(2.0), [make()]
+    kept[0].__enter__()
+    thread = threading.Thread(target=kept.clear)
+    thread.start()
+    thread.join()
+    assert float(x * x) == 4.0

@@ -271,3 +271,19 @@ def test_a_jacobian_that_waited_for_shapes_becomes_nodes_when_they_are_known():
 
     assert "JacobianRows" in nodes(None)
     assert not nodes(2) & {"JacobianRows", "Batched", "Deferred"}
+
+
+def test_rows_one_by_one_in_a_function_need_no_persistent_tape():
+    @tf.function
+    def both(x):
+        with tf.GradientTape() as first, tf.GradientTape() as second:
+            first.watch(x)
+            second.watch(x)
+            y = x * x
+        return (
+            first.jacobian(y, x, experimental_use_pfor=False)[0, :, 0],
+            second.batch_jacobian(y, x, experimental_use_pfor=False)[0],
+        )
+
+    rows, batch = both(tf.constant([[1.0, 2.0]]))
+    assert rows.numpy().tolist() == batch.numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]

@@ -62,3 +62,46 @@ def test_sparse_rows():
 def test_dtype_must_be_promised():
     with pytest.raises(tf.errors.InvalidArgumentError, match="TensorArray dtype is int32"):
         tf.map_fn(lambda row: tf.cast(row, tf.float32), ROWS)
+
+
+@BOTH
+def test_ragged_rows_of_ragged_results(wrap):
+    nested = tf.ragged.constant([[[1], [2, 3]], [], [[4, 5, 6]]])
+    assert wrap(lambda x: tf.map_fn(lambda row: row * 2, x))(nested).to_list() == [[[2], [4, 6]], [], [[8, 10, 12]]]
+    signature = tf.RaggedTensorSpec([None, None], tf.int32)
+    pairs = wrap(
+        lambda counts: tf.map_fn(
+            lambda n: tf.RaggedTensor.from_tensor(tf.reshape(tf.range(2 * n), [n, 2])),
+            counts,
+            fn_output_signature=signature,
+        )
+    )
+    assert pairs(tf.constant([1, 2])).to_list() == [[[0, 1]], [[0, 1], [2, 3]]]
+
+
+@BOTH
+def test_vectorized_map_takes_rows_one_by_one(wrap):
+    assert wrap(lambda x: tf.vectorized_map(tf.reduce_sum, x))(ROWS).numpy().tolist() == [3, 3]
+    assert wrap(lambda x: tf.vectorized_map(lambda row: (row[0], tf.size(row)), x))(ROWS)[1].numpy().tolist() == [2, 1]
+
+
+@BOTH
+def test_shapes_must_be_as_promised(wrap):
+    with pytest.raises(ValueError, match=r"Incompatible shape for value \(\(2,\)\), expected \(\(3,\)\)"):
+        wrap(lambda x: tf.map_fn(lambda _: tf.zeros([2]), x, fn_output_signature=tf.TensorSpec([3])))(tf.zeros([2]))
+
+
+@BOTH
+def test_dense_rows_of_any_size_become_ragged(wrap):
+    x = tf.constant([[1.0, 2.0, 0.0], [3.0, 0.0, 0.0]])
+    open_shape = [tf.TensorSpec([None, None])]
+
+    def programs(x):
+        make = tf.RaggedTensor.from_tensor
+        return make(x), make(x, lengths=[1, 3]), make(x, padding=0.0), make(x[:, :, None], ragged_rank=2)
+
+    program = programs if wrap is not tf.function else tf.function(programs, input_signature=open_shape)
+    whole, cut, unpadded, deep = program(x)
+    assert whole.to_list() == x.numpy().tolist() and deep.to_list() == x.numpy()[:, :, None].tolist()
+    assert (cut.to_list(), unpadded.to_list()) == ([[1.0], [3.0, 0.0, 0.0]], [[1.0, 2.0], [3.0]])
+    assert tf.RaggedTensor.from_tensor(tf.zeros([2, 0]), padding=0.0).to_list() == [[], []]

@@ -377,3 +377,18 @@ def test_arrays_go_into_functions_and_come_out():
     result = function(tf.constant(3.0), tf.TensorArray(tf.float32, 1).write(0, 5.0))
     assert result["array"].stack().numpy().tolist() == [3, 5]
     assert (result["none"], result["x"].numpy()) == (None, 3)
+
+
+def test_shape_invariants_of_ragged_tensors():
+    def doubled(n):
+        start = [tf.constant(0), tf.ragged.constant([[1], [2, 3]])]
+        shapes = [tf.TensorShape([]), tf.TensorShape([None, None])]
+        return tf.while_loop(lambda i, _: i < n, lambda i, r: (i + 1, tf.concat([r, r], 0)), start, shapes)[1]
+
+    assert tf.function(doubled)(tf.constant(1)).to_list() == doubled(tf.constant(1)).to_list() == [[1], [2, 3]] * 2
+
+
+def test_conditions_of_one_truth_value():
+    assert int(tf.while_loop(lambda i: [i < 3], lambda i: i + 1, [tf.constant(0)])[0]) == 3
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"scalar, but it has shape \(2,\)"):
+        tf.function(lambda x: tf.cond(x > 0.0, lambda: 1, lambda: 2))(tf.ones([2]))

@@ -344,3 +344,74 @@ def test_mistakes(function, error, words):
     with pytest.raises(error) as caught:
         run_staged(function, X)
     assert words in str(caught.value)
+
+
+def first_doubled(n):
+    for i in tf.range(n):
+        y = i * 2
+    return y
+
+
+def last_row(x):
+    y = None
+    for row in x:
+        y = row, row + 1
+    return y
+
+
+def last_element(dataset):
+    for x in dataset:
+        y = x
+    return y
+
+
+def counted_in_while(n):
+    i = 0
+    while i < n:
+        y = i
+        i += 1
+    return y
+
+
+@pytest.mark.parametrize(
+    ("program", "enough", "none"),
+    [
+        (first_doubled, tf.constant(3), tf.constant(0)),
+        (counted_in_while, tf.constant(3), tf.constant(0)),
+        (tf.function(last_row, input_signature=[tf.TensorSpec([None])]), tf.ones([2]), tf.ones([0])),
+        (last_element, tf.data.Dataset.range(3), tf.data.Dataset.range(0)),
+    ],
+)
+def test_variables_of_a_loop_without_rounds(program, enough, none):
+    function = program if hasattr(program, "get_concrete_function") else tf.function(program)
+    function(enough)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once to initialize y"):
+        function(none)
+
+
+def test_variables_of_a_loop_that_need_no_round():
+    def last_count(n):
+        for i in tf.range(n):
+            _ = i
+        return i
+
+    def not_read(n):
+        total = 0
+        for i in tf.range(n):
+            y = i
+            total += y
+        return total
+
+    def returned(n):
+        for i in tf.range(n):
+            if i > 1:
+                return i
+        return -1
+
+    for program, expected in ((last_count, [2, 0]), (not_read, [3, 0]), (returned, [2, -1])):
+        assert [int(tf.function(program)(tf.constant(n))) for n in (3, 0)] == expected
+
+
+def test_builtins_of_strings_and_ragged_tensors():
+    assert [float(x) for x in tf.function(lambda x: (int(x), float(x)))(tf.constant("3"))] == [3.0, 3.0]
+    assert int(tf.function(lambda x: len(x))(tf.ragged.constant([[1], [2, 3], []]))) == 3

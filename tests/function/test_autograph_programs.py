@@ -142,3 +142,113 @@ def test_returns_inside_of_try_and_with():
 
     for program in (tried, scoped, caught):
         assert [int(tf.function(program)(tf.constant(x))) for x in (-3, 2)] == [3, 2]
+
+
+def test_returns_that_python_conditions_leave_out():
+    def in_a_branch(x, wanted):
+        if x > 0.0:
+            for j in range(2):
+                if j == wanted:
+                    return x
+            x = x + 1.0
+        return x * 2.0
+
+    def in_a_loop(x, wanted):
+        for _ in tf.range(2):
+            for j in range(wanted):
+                return x + j
+            x = x + 1.0
+        return -x
+
+    def at_the_end(x, wanted):  # noqa: RET503
+        if x > 0.0:
+            for _ in range(wanted):
+                return x
+        x + 1.0
+
+    for program, wanted in ((in_a_branch, 5), (in_a_branch, 1), (in_a_loop, 0), (in_a_loop, 1)):
+        for x in (1.0, -1.0):
+            assert float(tf.function(program)(tf.constant(x), wanted)) == program(x, wanted)
+    assert tf.function(at_the_end)(tf.constant(1.0), 0) is None
+    with pytest.raises(ValueError, match=r"branch must also have a return statement"):
+        tf.function(at_the_end)(tf.constant(1.0), 1)
+
+
+def test_lists_that_one_branch_changes_and_the_other_replaces():
+    def elements(x):
+        values = [x, x]
+        if x > 0.0:
+            values[0] = x * 2.0
+        else:
+            values = [x * 3.0, x * 4.0]
+        for i in tf.range(2):
+            if i > 0:
+                values[1] = values[0] + 1.0
+            else:
+                values = [values[1], values[0]]
+        return values
+
+    def keys(x):
+        values = {"a": x}
+        if x > 0.0:
+            values["a"] = x * 2.0
+        else:
+            values = {"a": x * 3.0}
+        return values["a"], x
+
+    for program in (elements, keys):
+        for x in (1.0, -1.0):
+            expected = [float(y) for y in program(tf.constant(x))]
+            assert [float(y) for y in tf.function(program)(tf.constant(x))] == expected
+
+
+def test_while_tests_that_bind_names():
+    def counting(n):
+        i = 0
+        while (i := i + 1) < n:
+            pass
+        return i, n
+
+    def jumping(n):
+        i = total = 0
+        while (j := i * 2) < n:
+            i += 1
+            if i == 2:
+                continue
+            if i > 3:
+                break
+            total += j
+        return i, 10 * total + j
+
+    def nested(n):
+        i = 0
+        while (i := i + 1) < n:
+            k = 0
+            while (k := k + 1) < i:
+                n = n - 1
+        return i, n
+
+    def returning(n):
+        i = 0
+        while (i := i + 1) < n:
+            if i > 2:
+                return i * 100, n
+        return i, n
+
+    for program in (counting, jumping, nested, returning):
+        for n in (0, 3, 9):
+            expected = program(n)
+            assert tuple(convert(program)(n)) == expected
+            assert tuple(int(x) for x in tf.function(program)(tf.constant(n))) == expected
+
+
+def test_returns_that_numbers_of_later_rounds_reach():
+    def program(n):
+        i = 0
+        while i < n:
+            i += 1
+            if i > 2:
+                return i * 100
+        return i
+
+    assert [int(tf.function(program)(tf.constant(n))) for n in (0, 2, 9)] == [0, 2, 300]

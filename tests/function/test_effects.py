@@ -219,3 +219,66 @@ def test_branches_that_change_variables():
 
     assert function(tf.constant(1.0)).numpy() == 10.0
     assert function(tf.constant(-1.0)).numpy() == 11.0
+
+
+def changing_functions(v):
+    @tf.function
+    def in_a_branch(x):
+        if x > 0.0:
+            v.assign_add(x)
+        return x
+
+    @tf.function
+    def in_a_loop(x):
+        for _ in tf.range(2):
+            v.assign_add(x)
+        return x
+
+    return [tf.function(lambda x: v.assign_add(x)), in_a_branch, in_a_loop, tf.function(lambda x: in_a_branch(x))]
+
+
+def reading_programs(v, change):
+    def after_a_branch(x):
+        y = v + 0.0
+        if x > 0.0:
+            change(x)
+            y = y + v
+        return y
+
+    def in_rounds(x):
+        y = tf.constant(0.0)
+        for _ in tf.range(3):
+            y = y * 10.0 + v
+            change(x)
+        return y
+
+    def in_a_condition(x):
+        y = tf.constant(0.0)
+        for _ in tf.range(9):
+            if v > 3.0:
+                break
+            y = y * 10.0 + v
+            change(x)
+        return y
+
+    def in_rounds_of_rounds(x):
+        y = tf.constant(0.0)
+        for i in tf.range(2):
+            if i >= 0:
+                for _ in tf.range(2):
+                    y = y * 10.0 + v
+                    change(x)
+            y = y + 100.0 * v
+        return y
+
+    return [after_a_branch, in_rounds, in_a_condition, in_rounds_of_rounds]
+
+
+@pytest.mark.parametrize("change", range(4))
+@pytest.mark.parametrize("program", range(4))
+def test_variables_that_a_called_function_changes(program, change):
+    v = tf.Variable(1.0)
+    eager = reading_programs(v, changing_functions(v)[change])[program]
+    expected = [float(eager(tf.constant(1.0))), float(v)]
+    v.assign(1.0)
+    assert [float(tf.function(eager)(tf.constant(1.0))), float(v)] == expected

@@ -434,6 +434,19 @@ def test_escaped_tensor_names_its_line():
             use()
 
 
+def test_tensors_of_a_loop_that_is_over():
+    @tf.function
+    def leaking(n):
+        kept = []
+        for i in tf.range(n):
+            kept.append(i)
+        return kept
+
+    with pytest.raises(ValueError, match="is out of scope and cannot be used here") as caught:
+        leaking(tf.constant(3))
+    assert type(caught.value).__name__ == "InaccessibleTensorError"
+
+
 def test_errors_while_tracing_are_value_errors_at_the_users_line():
     @tf.function
     def wrong(x):

@@ -475,3 +475,70 @@ def test_random_function_under_a_persistent_tape():
         slope = tape.gradient(y, x)
     np.testing.assert_allclose(slope, 2 * y / x, rtol=1e-6)
     np.testing.assert_allclose(tape.gradient(slope, x), 2 * y / x**2, rtol=1e-6)
+
+
+CAPTURING = {
+    "alone": lambda z, a: z,
+    "with constants": lambda z, a: z * 2.0,
+    "with arguments": lambda z, a: z * a,
+    "in a function inside": lambda z, a: tf.function(lambda: z * 3.0)(),
+    "in a branch": lambda z, a: tf.cond(a > 0.0, lambda: z * 3.0, lambda: z),
+    "in the condition": lambda z, a: tf.cond(z * 2.0 > 0.0, lambda: z * 3.0, lambda: z),
+    "in a loop": lambda z, a: tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + z * z), [0, 0.0])[1],
+    "for all slices": lambda z, a: tf.reduce_sum(tf.vectorized_map(lambda e: e * (z * z), tf.constant([1.0, 2.0]))),
+}
+
+
+@pytest.mark.parametrize("body", CAPTURING.values(), ids=CAPTURING)
+@pytest.mark.parametrize("traced_before", [False, True])
+def test_gradients_of_tensors_from_outside(body, traced_before):
+    x, a = tf.constant(3.0), tf.constant(5.0)
+    with tf.GradientTape() as plain:
+        plain.watch(x)
+        expected = body(x * x, a)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        z = x * x
+        f = tf.function(lambda a: body(z, a))
+        if traced_before:
+            with tape.stop_recording():
+                f(a)
+        y = f(a)
+    assert float(y) == float(expected)
+    assert float(tape.gradient(y, x)) == float(plain.gradient(expected, x))
+
+
+def test_tensors_from_outside_that_are_watched_after_the_trace():
+    x = tf.constant(3.0)
+    cube = tf.function(lambda: x * x * x)
+    cube()
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = cube()
+        first = inner.gradient(y, x)
+    assert (float(first), float(outer.gradient(first, x))) == (27.0, 18.0)
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(2.0)) as forward:
+        y = cube()
+    assert float(forward.jvp(y)) == 54.0
+
+
+def test_constants_of_the_trace_itself_are_computed_while_tracing():
+    table = tf.constant([1.0, 2.0])
+    inside = tf.function(lambda x: x * (tf.constant([1.0, 2.0]) * 2.0 + 1.0)).get_concrete_function(tf.TensorSpec([2]))
+    outside = tf.function(lambda x: x * (table * 2.0 + 1.0)).get_concrete_function(tf.TensorSpec([2]))
+    assert (inside.graph.node_count, outside.graph.node_count) == (1, 3)
+
+
+def test_a_tape_that_ends_while_a_function_is_traced():
+    x = tf.constant(3.0)
+
+    def ask_inside():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+            return tf.function(lambda y: tape.gradient(y, x))(y)
+
+    assert ask_inside() is None
+    assert float(x + x) == 6.0  # the tape does not listen any more: it is gone

@@ -1,8 +1,10 @@
 """Which calls of a function share a graph, beyond tensors and Python numbers."""
 
+import collections
 import dataclasses
 import functools
 import gc
+import weakref
 
 import pytest
 
@@ -196,3 +198,71 @@ def test_bounds_of_a_ragged_argument():
     assert [value.numpy().tolist() for value in bounds] == [[3, 2, 2], 2, [3, 2, 2]]
     sparse = tf.function(lambda r: r.to_sparse())(tf.ragged.constant([[1, 2], [], [3]]))
     assert sparse.indices.numpy().tolist() == [[0, 0], [0, 1], [2, 0]]
+
+
+SCALAR = tf.TensorSpec([])
+Pair = collections.namedtuple("Pair", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("function", "specifications", "words"),
+    [
+        (lambda a, b: a, [SCALAR], "input_signature missing type constraint for b"),
+        (lambda a, b=1: a, [], "input_signature missing type constraint for a"),
+        (lambda a: a, [SCALAR, SCALAR], "input_signature contains 1 extra type constraints"),
+    ],
+)
+def test_specifications_that_do_not_fit_the_parameters(function, specifications, words):
+    with pytest.raises(TypeError, match=words):
+        tf.function(function, input_signature=specifications)
+
+
+@pytest.mark.parametrize(
+    ("function", "specifications", "args", "kwargs", "words"),
+    [
+        (lambda *a: a, [SCALAR, SCALAR], (1.0,), {}, "missing a required argument: 'a_1'"),
+        (lambda *a: a, [SCALAR, SCALAR], (1.0, 2.0, 3.0), {}, "too many positional arguments"),
+        (lambda a, b=2.0: a, [SCALAR], (1.0, 3.0), {}, r"Can not cast 3.0 to Literal\[2.0\]"),
+        (lambda a, *, b=2.0: a, [SCALAR], (1.0,), {"b": 3.0}, r"Can not cast 3.0 to Literal\[2.0\]"),
+        (lambda a, **b: a, [SCALAR], (1.0,), {"c": 3.0}, "got an unexpected keyword argument 'c'"),
+        (lambda a: a, [(SCALAR, SCALAR)], ([1.0, 2.0],), {}, "Can not cast .* to tuple type"),
+        (lambda a: a, [[SCALAR, SCALAR]], ((1.0, 2.0),), {}, "Can not cast .* to list type"),
+        (lambda a: a, [Pair(SCALAR, SCALAR)], ((1.0, 2.0),), {}, "Cannot cast .* to type .*Pair"),
+    ],
+)
+def test_arguments_that_do_not_fit_the_specifications(function, specifications, args, kwargs, words):
+    with pytest.raises(TypeError, match=f"Binding inputs to tf.function failed due to `.*{words}"):
+        tf.function(function, input_signature=specifications)(*args, **kwargs)
+
+
+def test_arguments_that_are_what_they_are_by_default():
+    times = tf.function(lambda a, b=2.0, *, c=3.0: a * b * c, input_signature=[SCALAR])
+    assert [float(times(1.0)), float(times(1.0, 2.0)), float(times(a=1.0, c=3.0))] == [6.0, 6.0, 6.0]
+
+
+def test_what_cannot_be_a_function_or_an_argument():
+    with pytest.raises(TypeError, match="1 is not a callable object"):
+        tf.function(1)
+    with pytest.raises(TypeError, match=r"weakref input .* not supported"):
+        tf.function(lambda x: 1)(weakref.ref(counted))
+
+
+def test_equal_values_of_several_types_do_not_share_a_graph():
+    same, traces = counted(lambda x: x)
+    assert [same(x).dtype.name for x in (1, 1.0, True, 1)] == ["int32", "float32", "bool", "int32"]
+    assert len(traces) == 3
+
+
+def test_shapes_of_sparse_and_ragged_arguments():
+    def sparse(size):
+        return tf.SparseTensor([[0]], [1.0], [size])
+
+    size, traces = counted(lambda x: x.shape[0] or -1)
+    assert [int(size(sparse(n))) for n in (3, 5, 3)] == [3, 5, 3] and len(traces) == 2
+    size, traces = counted(lambda x: x.shape[0] or -1, reduce_retracing=True)
+    assert [int(size(sparse(n))) for n in (3, 5, 7)] == [3, -1, -1] and len(traces) == 2
+    rows = [tf.ragged.constant(r) for r in ([[1], [2, 3]], [[1, 2], [3]], [[1]], [[1], [2], [3]])]
+    size, traces = counted(lambda x: x.shape[0] or -1)
+    assert [int(size(x)) for x in rows] == [2, 2, 1, 3] and len(traces) == 3
+    size, traces = counted(lambda x: (x.shape[0] or -1, x.nrows()), reduce_retracing=True)
+    assert [[int(n) for n in size(x)] for x in rows] == [[2, 2], [2, 2], [-1, 1], [-1, 3]] and len(traces) == 2
