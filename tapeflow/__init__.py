@@ -41,7 +41,7 @@ try:
         tensorflow_alias,
         testing,
         train,
-        v1,
+        v1_names,
         variables,
     )
 

@@ -49,6 +49,26 @@ def public_later(module: str, *paths: str) -> None:
     _module_by_later_path.update(dict.fromkeys(paths, module))
 
 
+_package_by_prefix: dict[str, str] = {}
+
+
+def definitions_later(prefix: str, package: str) -> None:
+    """Names a package that defines names below `prefix`: it is imported when one that is not there yet is asked for.
+
+    >>> definitions_later("compat.v1", "tapeflow.v1")
+    """
+    _package_by_prefix[prefix] = package
+
+
+def load_below(path: str) -> bool:
+    """Imports the package that defines more names below or around `path`, if there is one that waits."""
+    waiting = [p for p in _package_by_prefix if path == p or path.startswith(f"{p}.")]
+    for prefix in waiting:
+        importlib.import_module(_package_by_prefix.pop(prefix))
+        _install_own_definitions(_module_by_path)
+    return bool(waiting)
+
+
 _loader_by_path: dict[str, str] = {}
 
 
@@ -62,6 +82,8 @@ def package_later(path: str, loader: str) -> None:
 
 def load_later_definitions() -> None:
     """Imports the modules of all paths that wait, for tools that list the surface."""
+    for prefix in [*_package_by_prefix]:
+        load_below(prefix)
     for module in sorted({*_module_by_later_path.values()}):
         importlib.import_module(module)
 
@@ -92,22 +114,41 @@ def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) ->
     >>> house.kitchen.table
     4
     """
-    own = _definitions if root.__name__ == __name__.partition(".")[0] else []
+    modules = {"": root}
+    _answer_missing_names(root)
+    if root.__name__ != __name__.partition(".")[0]:
+        _install_definitions(modules, definitions)
+        return
+    _install_own_definitions(modules, definitions)
+    for path in _module_by_later_path:
+        namespace = path.rpartition(".")[0]
+        if namespace not in modules:
+            _open_namespace(namespace, modules, {})
+    _module_by_path.update(modules)
+
+
+_installed_count = 0  # how many of `_definitions` have been set
+
+
+def _install_own_definitions(modules: dict[str, ModuleType], more: Iterable[tuple[str, object]] = ()) -> None:
+    global _installed_count
+    count = len(_definitions)
+    _install_definitions(modules, (*_definitions[_installed_count:count], *more))
+    _installed_count = count
+
+
+def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[tuple[str, object]]) -> None:
     object_by_path: dict[str, object] = {}
-    for path, definition in (*own, *definitions):
+    for path, definition in definitions:
         if object_by_path.setdefault(path, definition) is not definition:
             first, second = _describe(object_by_path[path]), _describe(definition)
             raise ImportError(f"tf.{path} has two definitions: {first} and {second}. Rename one of them.")
-    modules = {"": root}
-    _answer_missing_names(root)
     for path, definition in object_by_path.items():
         namespace, _, name = path.rpartition(".")
         module = modules.get(namespace)
         if module is None:
             module = _open_namespace(namespace, modules, object_by_path)
         _set_name(module, name, _installed(definition))
-    if root.__name__ == __name__.partition(".")[0]:
-        _module_by_path.update(modules)
 
 
 def _installed(definition: object) -> object:
@@ -159,8 +200,8 @@ def missing_name(module: ModuleType, name: str) -> AttributeError:
     "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
     """
     message = f"module {module.__name__!r} has no attribute {name!r}"
-    older = _module_by_path.get("compat.v1")
-    if module is _module_by_path.get("") and (name in vars(older) or name in older_paths):
+    root = _module_by_path.get("")
+    if module is root and not name.startswith("_") and hasattr(find_public(_OLDER[1:]), name):
         message += (
             f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
             "with `tapeflow run --v1`"
@@ -211,6 +252,9 @@ def _answer_missing_names(module: ModuleType) -> None:
 
         def answer(name: str) -> Any:
             found = _later_definition(module, name)
+            is_name = name == "__all__" or not name.startswith("__")
+            if found is None and is_name and load_below(module.__name__.partition(".")[2]):
+                found = vars(module).get(name)
             if found is None:
                 found = _newer_definition(module, name)
             if found is None:

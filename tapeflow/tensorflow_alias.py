@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tapeflow.namespace import installed_namespaces, public
+from tapeflow.namespace import installed_namespaces, load_below, public
 
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
@@ -70,6 +70,7 @@ def _find_module(fullname: str) -> ModuleType | None:
         path = path[len(_NEWER) + 1 :]
     if not path:
         return _root()
+    load_below(_OLDER if _finder.older else path)
     namespaces = installed_namespaces()
     namespace = namespaces.get(f"{_OLDER}.{path}") if _finder.older else None
     namespace = namespaces.get(path) if namespace is None else namespace

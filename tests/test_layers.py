@@ -12,6 +12,7 @@ CPP_LAYERS = [{"base"}, {"tensor", "kernels"}, {"op"}, {"ops"}, {"autodiff"}, {"
 PYTHON_LAYERS = [
     {"_core"},
     {"namespace", "advice", "primitives"},
+    {"v1_names"},
     {"types"},
     {"module", "config"},
     {"ops"},
