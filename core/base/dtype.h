@@ -122,6 +122,7 @@ constexpr DTypes strings = DTypes(DType::string);
 constexpr DTypes fixed_size = numbers | booleans;
 constexpr DTypes any_dtype = fixed_size | strings;
 constexpr DTypes differentiable = floating | complexes;
+constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 
 struct DTypeFacts {
   const char* name;         // "float32", "bool"

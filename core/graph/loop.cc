@@ -8,8 +8,9 @@
 
 #include "autodiff/numerics.h"
 #include "graph/list_ops.h"
+#include "graph/rows_by_place.h"
 #include "graph/run.h"
-#include "ops/slicing.h"
+#include "ops/ops.h"
 
 namespace tapeflow {
 namespace {
@@ -163,13 +164,11 @@ bool item_as_rows(RuleContext& c) {
   if (!differentiating_round || std::strcmp(c.op.name, "GetItem") != 0 || c.params[0].kind != Param::Kind::tensor) return false;
   const Tensor& key = c.params[0].tensor();
   auto* graph = static_cast<Graph*>(key.body()->symbol().graph);
-  if (key.size() != int64_t(kNumbersPerPart) || !graph || c.x(0).size() < 0) return false;
-  if (known_elements(*graph, key)[0] != int64_t(SlicePart::Kind::index)) return false;
-  Tensor place = slice(key, {1}, {1}), rows = Tensor::number(key.dtype(), double(c.x(0).dim(0)));
-  place = select(less(place, Tensor::number(key.dtype(), 0)), add(place, rows), place);
+  const Tensor place = graph && c.x(0).size() >= 0 ? place_in_key(*graph, key) : Tensor();
+  if (!place) return false;
   Shape row{1};
   for (int64_t d : c.dy().shape()) row.append(d);
-  c.set_rows(0, reshape(c.dy(), row), place);
+  c.set_rows(0, reshape(c.dy(), row), row_number(place, c.x(0).dim(0)));
   return true;
 }
 

@@ -31,8 +31,7 @@ void Plan::run_kernel(Step& step) {
       fail(ErrorKind::runtime, step.call->name(), ": the shape rule said ", m.bodies[k]->shape, ", the kernel made ", step.call->out[k].shape());
     bind(m.bodies[k], step.call->out[k]);
   }
-  m.held = std::move(step.call->out);
-  step.call->out.clear();
+  std::swap(m.held, step.call->out);
   for (Alias& a : m.aliases) lie_in(a.body, a.root, a.offset);
 }
 

@@ -42,8 +42,10 @@ std::unique_ptr<Plan> Plan::make(const Graph& graph, std::span<const Tensor> inp
 
 std::unique_ptr<Plan> Planner::make(std::span<const Tensor> inputs) {
   specialise(inputs);
+  read_parameters();
   if (!can_be_planned()) return nullptr;
   find_values();
+  join_chains();
   schedule();
   find_sections();
   find_lifetimes();

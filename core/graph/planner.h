@@ -1,7 +1,8 @@
 // How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
-// then equal nodes are merged, nodes that only show elements under another shape become aliases (planner.cc), elementwise
-// nodes are put into groups, and steps that can run at the same time into sections (planner_schedule.cc), memory is given
-// out by lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
+// parameters that are still open become inputs (planner_parameters.cc), equal nodes are merged, nodes that only show elements
+// under another shape become aliases (planner.cc), chains of some kinds become one node (planner_joins.cc), elementwise nodes
+// are put into groups, and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
+// lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
 #pragma once
 #include <map>
 #include <set>
@@ -41,6 +42,7 @@ class Planner {
 
   // ---- which values there are
   void specialise(std::span<const Tensor> inputs);
+  void read_parameters();
   static bool has_state(const Graph&);
   static bool has_only_pure_graphs(const Node&);
   bool can_be_planned();
@@ -49,6 +51,11 @@ class Planner {
   void find_values();
   void read_before_broadcast(Node&);
   void drop_unused();
+  void join_chains();
+  bool adds_alike(const Node&);
+  Node* maker_for_one(ValueId v, std::span<const int> uses);
+  void join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined);
+  void join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined);
   void lie(ValueId v, ValueId in, size_t offset);
   bool show(const Node&);
   bool merge(const Node&, size_t i, std::multimap<size_t, size_t>& equal_nodes);

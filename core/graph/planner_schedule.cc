@@ -232,9 +232,9 @@ void Planner::number_parts(const Section& section) {
 // Which steps wait for which: for what they read, for those that read a variable before they write over it, and one that
 // runs apart for the one before.
 void Planner::find_order(std::vector<BranchStep>& steps) {
-  std::multimap<ValueId, ValueId> variable_shown_by;  // what a kernel makes may lie in its inputs
+  std::map<ValueId, std::vector<ValueId>> shown;  // the variables that a value shows: what a kernel makes may lie in its inputs
   std::map<ValueId, std::vector<int>> readers;
-  for (ValueId v : variable_values_) variable_shown_by.emplace(v, v);
+  for (ValueId v : variable_values_) shown[v].push_back(v);
   int last_apart = kNone;
   for (int s = 0; s < int(steps.size()); ++s) {
     BranchStep& step = steps[size_t(s)];
@@ -242,14 +242,16 @@ void Planner::find_order(std::vector<BranchStep>& steps) {
     if (step.apart) last_apart = s;
     scheduled_[size_t(s)].each_node([&](int i) {
       const Node& n = graph().nodes[size_t(i)];
+      std::vector<ValueId> seen;
       for (ValueId v : n.inputs) {
         const Info& read = info_[meant(v)];
         if (read.kind == Info::Kind::computed && read.step != s) step.before.push_back(read.step);
-        for (auto [it, end] = variable_shown_by.equal_range(meant(v)); it != end; ++it) {
-          readers[it->second].push_back(s);
-          for (uint32_t k = 0; made(n) && k < n.outputs; ++k) variable_shown_by.emplace(n.first_output + k, it->second);
-        }
+        if (auto it = shown.find(meant(v)); it != shown.end())
+          for (ValueId variable : it->second)
+            if (std::ranges::find(seen, variable) == seen.end()) seen.push_back(variable);
       }
+      for (ValueId variable : seen) readers[variable].push_back(s);
+      for (uint32_t k = 0; made(n) && !seen.empty() && k < n.outputs; ++k) shown[n.first_output + k] = seen;
     });
   }
   for (auto& [variable, v] : stores_) {

@@ -182,6 +182,13 @@ Spec RuleContext::output_spec(int i) const {
   Form form = forms[size_t(inputs() + i)];
   return {form.dtype, Shape(at, form.rank)};
 }
+
+void RuleContext::set_spread(int i, const Op& spread, std::span<const Tensor> in, const Params& given) {
+  const Tensor* so_far = total(i);
+  if (so_far && wide_floating.has(so_far->dtype())) return spread.add_to(Call(spread, in, given), *so_far);
+  set(i, run(spread, in, given));
+}
+
 void RuleContext::set_rows(int i, Tensor values, Tensor indices) {
   if (sparse_indices.size() <= size_t(i)) sparse_indices.resize(size_t(i) + 1);
   sparse_indices[size_t(i)] = std::move(indices);

@@ -63,6 +63,8 @@ struct Op {
   KernelFunction kernel = nullptr;
   bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
   bool finishes = false;               // the kernel may call call.finish
+  // For a result that is mostly zeros: adds it to `total`, which has the result's shape and dtype, float32 or float64.
+  void (*add_to)(const Call&, const Tensor& total) = nullptr;
   VjpFunction vjp = nullptr;
   JvpFunction jvp = nullptr;           // null: derived from vjp
   Keep keep = keep_nothing;            // for the gradient of any input
@@ -130,6 +132,8 @@ struct RuleContext {
   int inputs() const { return int(kept_inputs.size()); }
   int outputs() const { return int(kept_outputs.size()); }
   void set(int i, Tensor t) { result[size_t(i)] = std::move(t); }
+  // The gradient of input i is what an op with `add_to` makes of `in`; it is added to the total so far if there is one.
+  void set_spread(int i, const Op&, std::span<const Tensor> in, const Params&);
   // The gradient of input i is zero but for the rows `indices`, which get `values` (repeated rows add up).
   void set_rows(int i, Tensor values, Tensor indices);
 };

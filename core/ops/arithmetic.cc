@@ -389,7 +389,6 @@ const Op& imag_op = define(Op{
     .jvp = [](RuleContext& c) { c.set(0, imaginary_part(c.x_dot(0))); },
 });
 constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltype(re)>(re, im); };
-constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 const Op& complex_op = define(Op{
     .name = "Complex",
     .arguments = {tensor("real", any_dtype), tensor("imag", any_dtype)},

@@ -10,7 +10,6 @@
 namespace tapeflow {
 namespace {
 
-constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 
 // ---- resampling
 

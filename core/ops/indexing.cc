@@ -1,6 +1,6 @@
 // Taking and putting elements by position: slices, gather, scatter, partitions.
+#include <array>
 #include <cstring>
-#include <memory>
 
 #include "base/parallel.h"
 #include "ops/elements.h"
@@ -120,6 +120,13 @@ Shape known_slice(const Shape& x, const SliceKey& key) {
   return result;
 }
 
+extern const Op &strided_spread_op, &gather_spread_op;
+
+// The gradient of a slice.
+void set_strided_spread(RuleContext& c, const Tensor& dy, const Ints& begin, const Ints& step) {
+  c.set_spread(0, strided_spread_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
+}
+
 // x[key] where shapes or bounds are not known while tracing.
 const Op& get_item_op = define(Op{
     .name = "GetItem",
@@ -143,7 +150,7 @@ const Op& get_item_op = define(Op{
         [](RuleContext& c) {
           SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params.ints(0)));
           Tensor dy = reshape(c.dy(), Shape(plan.count.data(), int(plan.count.size())));
-          c.set(0, strided_spread(dy, c.shape(0), plan.begin, plan.step));
+          set_strided_spread(c, dy, plan.begin, plan.step);
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
 });
@@ -233,33 +240,46 @@ const Op& strided_slice_op = define(Op{
           });
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { c.set(0, strided_spread(c.dy(), c.shape(0), c.params.ints(0), c.params.ints(1))); },
+    .vjp = [](RuleContext& c) { set_strided_spread(c, c.dy(), c.params.ints(0), c.params.ints(1)); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .adds_in_place = true,
 });
+
+// Calls put(where an element goes in x, where it is in dy) for every element of the slice of x that is dy.
+template <class Put> void for_spread_elements(const Call& call, const Shape& x, Put put) {
+  const Shape& dy = call.in[0].shape();
+  const Ints count = Param(dy).ints, &begin = call.params.ints(1), &step = call.params.ints(2);
+  require_inside(x, begin, step, count);
+  const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
+  for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
+    for (int64_t i = 0; i < length; ++i) put(to + i * inner, from + i);
+  });
+}
 
 const Op& strided_spread_op = define(Op{
     .name = "StridedSliceGrad",
     .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
     .kernel =
         [](Call& call) {
-          const Tensor& dy = call.in[0];
-          Shape shape = call.params.shape(0);
-          Tensor x = zeros(dy.dtype(), shape);
-          Ints count = Param(dy.shape()).ints;
-          const Ints &begin = call.params.ints(1), &step = call.params.ints(2);
-          require_inside(shape, begin, step, count);
-          by_size(dy.dtype(), [&]<class T>(T*) {
-            const T* from = static_cast<const T*>(dy.raw());
-            T* to = x.mutable_data<T>();
-            int64_t length = dy.rank() ? dy.shape().back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
-            for_slice_rows(shape, begin, step, count, [&](int64_t out, int64_t in) {
-              for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
-            });
+          const Tensor& x = call.out[0];
+          std::memset(x.mutable_raw(), 0, x.bytes());
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(call.in[0].raw());
+            T* to = static_cast<T*>(x.mutable_raw());
+            for_spread_elements(call, x.shape(), [&](int64_t place, int64_t i) { to[place] = from[i]; });
           });
-          call.out.push_back(x);
         },
-    .makes_outputs = true,
+    .add_to =
+        [](const Call& call, const Tensor& total) {
+          visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* from = call.in[0].data<T>();
+            T* to = total.mutable_data<T>();
+            for_spread_elements(call, total.shape(), [&](int64_t place, int64_t i) { to[place] += from[i]; });
+          });
+        },
     .vjp =
         [](RuleContext& c) {
           c.set(0, strided_slice(c.dy(), c.params.ints(1), c.params.ints(2), Param(c.shape(0)).ints));
@@ -272,9 +292,6 @@ const Op& strided_spread_op = define(Op{
 Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_op, {x}, key); }
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
   return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});
-}
-Tensor strided_spread(const Tensor& dy, const Shape& shape, const Ints& begin, const Ints& step) {
-  return run(strided_spread_op, {dy}, {Param(shape), Param(begin), Param(step)});
 }
 Tensor slice(const Tensor& x, const Ints& begin, const Ints& size) {
   Ints step;
@@ -443,38 +460,49 @@ const Op& gather_op = define(Op{
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
           }
-          c.set(0, gather_spread(c.dy(), indices, x, axis, batch_dims));
+          c.set_spread(0, gather_spread_op, std::array{c.dy(), indices}, {Param(x), Param(int64_t(axis)), Param(batch_dims)});
         },
     .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1))); },
     .keep = keep_input(1),
+    .adds_in_place = true,
 });
 
-// The transpose of gather: adds the rows of dy into zeros.
+// Adds the rows of dy to those of x that they were gathered from.
+template <class T> void add_gathered(const Call& call, const Shape& shape, Compute<T>* x) {
+  const T* from = call.in[0].data<T>();
+  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
+  const Positions index = checked_indices("gather", call.in[1], g.limit);
+  parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
+    for (int64_t bo = begin; bo < end; ++bo)
+      index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+        add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
+      });
+  });
+}
+
+// The transpose of gather.
 const Op& gather_spread_op = define(Op{
     .name = "GatherSpread",
     .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"), integer("batch_dims")},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
     .kernel =
         [](Call& call) {
-          const Tensor& dy = call.in[0];
-          Shape shape = call.params.shape(0);
-          Tensor x = zeros(dy.dtype(), shape);
-          GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
-          const Positions index = checked_indices("gather", call.in[1], g.limit);
-          visit<numbers.bits>(dy.dtype(), [&](auto* p) {
+          const Tensor& x = call.out[0];
+          std::memset(x.mutable_raw(), 0, x.bytes());
+          visit<numbers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            const T* from = dy.data<T>();
             Sums<T> sums(x);
-            parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo)
-                index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
-                  add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, sums.data() + bo * g.limit * g.inner);
-                });
-            });
+            add_gathered<T>(call, x.shape(), sums.data());
           });
-          call.out.push_back(x);
         },
-    .makes_outputs = true,
+    .add_to =
+        [](const Call& call, const Tensor& total) {
+          visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            add_gathered<T>(call, total.shape(), total.mutable_data<T>());
+          });
+        },
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2))); },
     .keep = keep_input(1),
 });

@@ -9,7 +9,6 @@
 namespace tapeflow {
 namespace {
 
-constexpr DTypes kWide = DTypes(DType::float32) | DType::float64;
 constexpr int64_t kChunk = 1 << 14;  // elements that one partial result covers
 
 // Statistics belong to rows (the last dimensions are put together) or to columns (the first ones are).
@@ -152,7 +151,7 @@ bool moments_backwards(RuleContext& c, double count) {
 // nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves` tells it apart.
 const Op& moments_op = define(Op{
     .name = "Moments",
-    .arguments = {tensor("x", kWide), ints("axes"), flag("mean_moves", true)},
+    .arguments = {tensor("x", wide_floating), ints("axes"), flag("mean_moves", true)},
     .infer =
         [](Call& call) {
           Shape kept = with_ones("moments", call.in[0].shape(), call.params.ints(0));
@@ -328,7 +327,7 @@ Table normalize_grad_table(std::span<const Tensor> in) {
 // The gradients of Normalize's inputs, for tables; those of scale and offset are per column.
 const Op& normalize_grad_op = define(Op{
     .name = "NormalizeGrad",
-    .arguments = {tensor("x", kWide), tensor("mean", kWide), tensor("variance", kWide), tensor("scale", kWide), tensor("dy", kWide), real("epsilon", 0)},
+    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating), tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
     .infer =
         [](Call& call) {
           const Table t = normalize_grad_table(call.in);
@@ -348,7 +347,7 @@ const Op& normalize_grad_op = define(Op{
 
 const Op& normalize_op = define(Op{
     .name = "Normalize",
-    .arguments = {tensor("x", kWide), tensor("mean", kWide), tensor("variance", kWide), tensor("scale", kWide), tensor("offset", kWide), real("epsilon", 0)},
+    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating), tensor("scale", wide_floating), tensor("offset", wide_floating), real("epsilon", 0)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();

@@ -178,7 +178,7 @@ template <class C> class Reducer {
   }
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
-    if (columns < kNarrow && rows * columns >= kChunk / 2) return fold_narrow_columns(x, y, rows, columns);
+    if (columns < kNarrow && rows * columns >= 4 * kNarrow) return fold_narrow_columns(x, y, rows, columns);
     if (columns <= kWide && rows >= 2 * kFoldBlock && rows * columns >= 8 * kChunk) return fold_many_rows(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {

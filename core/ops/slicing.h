@@ -25,8 +25,6 @@ Params encode_key(const SliceKey&);
 Tensor get_item(const Tensor& x, const Params& key);
 // The positions begin + i * step, i < count, of every dimension.
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count);
-// Zeros of the given shape with `dy` at those positions.
-Tensor strided_spread(const Tensor& dy, const Shape&, const Ints& begin, const Ints& step);
 // Writes `value`, which must broadcast to the slice, into the positions of `target`.
 void write_slice(const Tensor& target, const SlicePlan&, const Tensor& value);
 

@@ -69,6 +69,8 @@ DType dtype_from(PyObject*);
 // Converts anything that TensorFlow accepts as a tensor. `wanted` is the dtype it must have; `preferred` the one that
 // numbers and lists take if they can (DType::invalid: none). `who` names the function for messages.
 Tensor to_tensor(PyObject*, DType wanted, DType preferred, const char* who);
+bool is_plain_array(PyObject*);    // a numpy.ndarray, not of a class derived from it
+Shape shape_of_array(PyObject*);   // unknown if there are too many dimensions for a tensor
 // Converts what stands beside a tensor of dtype `decided`: Python numbers and lists that cannot take it are a TypeError.
 Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 // A Python value that cannot be a tensor of this dtype.

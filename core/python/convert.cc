@@ -373,6 +373,16 @@ Tensor from_other(PyObject* o, DType wanted, DType preferred, const char* who) {
 
 }  // namespace
 
+bool is_plain_array(PyObject* o) { return PyArray_CheckExact(o); }
+
+Shape shape_of_array(PyObject* o) {
+  auto* array = reinterpret_cast<PyArrayObject*>(o);
+  if (PyArray_NDIM(array) > kMaxRank) return Shape::unknown();
+  Shape shape;
+  for (int i = 0; i < PyArray_NDIM(array); ++i) shape.append(PyArray_DIM(array, i));
+  return shape;
+}
+
 DType known_dtype(PyObject* o) {
   if (is_tensor(o)) return reinterpret_cast<TensorObject*>(o)->body->dtype;
   if (is_variable(o)) return variable_of(o).dtype;

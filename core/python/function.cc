@@ -1,5 +1,8 @@
-// The quick way from a traced function to its graph: a call whose arguments are tensors like those of the last call goes
-// straight to it. All else is decided in Python, by the method `_call` of the subclass.
+// The quick ways from a traced function to its graphs: a call whose arguments are like those of a recent call goes straight
+// to the graph. All else is decided in Python, by the method `_call` of the subclass.
+#include <algorithm>
+#include <cstring>
+
 #include "graph/differentiate.h"
 #include "python/common.h"
 #include "python/graph.h"
@@ -14,16 +17,136 @@ struct CounterObject {
 };
 PyTypeObject* counter_type = nullptr;
 
+// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object, or a
+// container of such.
+struct Pattern {
+  enum class Kind : uint8_t { tensor, array, constant, object, list, tuple, dict } kind = Kind::constant;
+  size_t input = 0;
+  Ref value = {};                   // the constant, or a weak reference to the object
+  std::vector<Ref> keys = {};       // of a dictionary
+  std::vector<Pattern> parts = {};
+};
+
+// A graph, the arguments for which it can be called at once, and how its results are packed.
+struct Way {
+  std::shared_ptr<Graph> graph;
+  Ref structure;  // of the result: a tensor or None in each place
+  Ref pack;       // for another structure: makes the result of a list of tensors; else null
+  Pattern args, kwargs;
+};
+constexpr size_t kMostWays = 4;
+
+struct WaysObject {
+  PyObject_HEAD
+  std::vector<Way>* ways;  // the newest first
+};
+PyTypeObject* ways_type = nullptr;
+std::vector<Way>& ways_in(PyObject* o) { return *reinterpret_cast<WaysObject*>(o)->ways; }
+
 struct FunctionObject {
   PyObject_HEAD
-  std::shared_ptr<Graph>* graph;  // of the last call; null if only Python can call it
-  PyObject* structure;            // of the result: a tensor or None in each place
-  PyObject* counter;
+  PyObject *ways, *counter;
   PyObject *dict, *weak_references;
 };
 FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
 
 bool run_eagerly = false;
+
+// ---- patterns
+
+bool is_constant(PyObject* o) {
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o);
+}
+
+// Finds the patterns of arguments, which consist of `leaves`. Their tensors are in the order of the graph's inputs.
+class Description {
+ public:
+  Description(PyObject* leaves, PyObject* tensors) : leaves_(leaves), tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
+
+  bool describe(PyObject* args, PyObject* kwargs, Way& way) {
+    if (!describe(args, way.args)) return false;
+    positional_ = false;
+    return describe(kwargs, way.kwargs) && std::find(found_.begin(), found_.end(), false) == found_.end();
+  }
+
+ private:
+  bool describe(PyObject* o, Pattern& p);
+  bool describe_dict(PyObject* dict, Pattern& p);
+  bool describe_object(PyObject* o, Pattern& p);
+  // The input for a tensor, or the next one for an array, which stands in the list as the tensor made of it.
+  bool find_input(PyObject* tensor_or_null, size_t& input) {
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (found_[i] || (tensor_or_null && PyList_GET_ITEM(tensors_, Py_ssize_t(i)) != tensor_or_null)) continue;
+      found_[i] = true;
+      input = i;
+      return true;
+    }
+    return false;
+  }
+
+  PyObject *leaves_, *tensors_;
+  std::vector<bool> found_;
+  bool positional_ = true;  // then the order is that of the list; a tensor that is given again by name cannot be told apart
+};
+
+bool Description::describe(PyObject* o, Pattern& p) {
+  if (is_tensor(o)) {
+    p.kind = Pattern::Kind::tensor;
+    const auto times = std::count(PySequence_Fast_ITEMS(tensors_), PySequence_Fast_ITEMS(tensors_) + found_.size(), o);
+    return (positional_ || times == 1) && find_input(o, p.input);
+  }
+  if (is_plain_array(o)) {
+    p.kind = Pattern::Kind::array;
+    return positional_ && find_input(nullptr, p.input);
+  }
+  if (is_constant(o)) {
+    p.value = Ref::share(o);
+    return true;
+  }
+  if (PyDict_CheckExact(o)) return describe_dict(o, p);
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return describe_object(o, p);
+  p.kind = PyList_CheckExact(o) ? Pattern::Kind::list : Pattern::Kind::tuple;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!describe(PySequence_Fast_GET_ITEM(o, i), p.parts.emplace_back())) return false;
+  return true;
+}
+
+// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what they
+// are like.
+bool Description::describe_object(PyObject* o, Pattern& p) {
+  PyObject* const* leaves = PySequence_Fast_ITEMS(leaves_);
+  const bool leaf = std::find(leaves, leaves + PyList_GET_SIZE(leaves_), o) != leaves + PyList_GET_SIZE(leaves_);
+  if (!leaf || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__tf_tracing_type__")) return false;
+  p.kind = Pattern::Kind::object;
+  p.value = checked(PyWeakref_NewRef(o, nullptr));
+  return true;
+}
+
+// The keys in their order, as in the list of tensors.
+bool Description::describe_dict(PyObject* dict, Pattern& p) {
+  p.kind = Pattern::Kind::dict;
+  Ref keys = checked(PyDict_Keys(dict));
+  if (PyList_Sort(keys.get()) < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    if (!is_constant(key)) return false;
+    p.keys.push_back(Ref::share(key));
+    if (!describe(PyDict_GetItem(dict, key), p.parts.emplace_back())) return false;
+  }
+  return true;
+}
+
+bool same_constant(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) return std::memcmp(&reinterpret_cast<PyFloatObject*>(a)->ob_fval, &reinterpret_cast<PyFloatObject*>(b)->ob_fval, sizeof(double)) == 0;
+  const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (same < 0) throw_python_error();
+  return same;
+}
 
 bool covers(const Shape& wanted, const Shape& given) {
   if (!wanted.known_rank()) return true;
@@ -33,77 +156,190 @@ bool covers(const Shape& wanted, const Shape& given) {
   return true;
 }
 
-bool takes(const Graph& graph, PyObject* args) {
-  if (size_t(PyTuple_GET_SIZE(args)) != graph.inputs.size()) return false;
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    PyObject* o = PyTuple_GET_ITEM(args, Py_ssize_t(i));
-    if (!is_tensor(o)) return false;
-    const TensorBody *given = reinterpret_cast<TensorObject*>(o)->body, *wanted = graph.values[graph.inputs[i]].tensor.body();
-    if (given->symbolic || given->dtype != wanted->dtype || !covers(wanted->shape, given->shape)) return false;
+using Inputs = SmallVector<Tensor, 8>;
+const Shape& input_shape(const Graph& graph, size_t input) { return graph.values[graph.inputs[input]].tensor.shape(); }
+bool fits_input(const Graph& graph, size_t input, const Tensor& t, Inputs& in) {
+  const TensorBody *given = t.body(), *wanted = graph.values[graph.inputs[input]].tensor.body();
+  if (given->symbolic || given->dtype != wanted->dtype || !covers(wanted->shape, given->shape)) return false;
+  in[input] = t;
+  return true;
+}
+bool array_fits(const Graph& graph, size_t input, PyObject* array, Inputs& in) {
+  if (!covers(input_shape(graph, input), shape_of_array(array))) return false;
+  Tensor t = to_tensor(array, DType::invalid, DType::invalid, "convert_to_tensor");
+  note_on_tapes_if_any(Event::constant, t);
+  return fits_input(graph, input, t, in);
+}
+
+bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in);
+
+bool all_match(const Graph& graph, const Pattern& p, PyObject* const* items, Py_ssize_t count, Inputs& in) {
+  if (size_t(count) != p.parts.size()) return false;
+  for (size_t i = 0; i < p.parts.size(); ++i)
+    if (!matches(graph, p.parts[i], items[i], in)) return false;
+  return true;
+}
+bool dict_matches(const Graph& graph, const Pattern& p, PyObject* dict, Inputs& in) {
+  if (size_t(PyDict_GET_SIZE(dict)) != p.parts.size()) return false;
+  for (size_t i = 0; i < p.parts.size(); ++i) {
+    PyObject* item = PyDict_GetItemWithError(dict, p.keys[i].get());
+    if (!item && PyErr_Occurred()) throw_python_error();
+    if (!item || !matches(graph, p.parts[i], item, in)) return false;
   }
   return true;
+}
+bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
+  switch (p.kind) {
+    case Pattern::Kind::tensor: return is_tensor(o) && fits_input(graph, p.input, tensor_of(o), in);
+    case Pattern::Kind::array: return is_plain_array(o) && array_fits(graph, p.input, o, in);
+    case Pattern::Kind::object: return PyWeakref_GET_OBJECT(p.value.get()) == o;
+    case Pattern::Kind::constant: return same_constant(p.value.get(), o);
+    case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
+    case Pattern::Kind::list:
+      return PyList_CheckExact(o) && all_match(graph, p, reinterpret_cast<PyListObject*>(o)->ob_item, PyList_GET_SIZE(o), in);
+    case Pattern::Kind::tuple:
+      return PyTuple_CheckExact(o) && all_match(graph, p, reinterpret_cast<PyTupleObject*>(o)->ob_item, PyTuple_GET_SIZE(o), in);
+  }
+  return false;
+}
+
+int visit_pattern(const Pattern& p, visitproc visit, void* arg) {
+  Py_VISIT(p.value.get());
+  for (const Pattern& part : p.parts)
+    if (const int stop = visit_pattern(part, visit, arg)) return stop;
+  return 0;
+}
+
+// ---- ways
+
+const Way* find_way(const std::vector<Way>& ways, PyObject* args, PyObject* kwargs, Inputs& in) {
+  for (const Way& way : ways) {
+    in.resize(way.graph->inputs.size());
+    if (!all_match(*way.graph, way.args, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args), in)) continue;
+    if (kwargs ? dict_matches(*way.graph, way.kwargs, kwargs, in) : way.kwargs.parts.empty()) return &way;
+  }
+  return nullptr;
+}
+
+PyObject* take(const Way& way, const Inputs& in) {
+  // The list of ways may change while the graph runs.
+  std::shared_ptr<Graph> graph = way.graph;
+  Ref structure = Ref::share(way.structure.get()), pack = Ref::share(way.pack.get());
+  std::vector<Tensor> out = call_graph(graph, in);
+  if (pack) {
+    Ref list = checked(PyList_New(Py_ssize_t(out.size())));
+    for (size_t i = 0; i < out.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), checked(wrap(std::move(out[i]))).release());
+    return PyObject_CallOneArg(pack.get(), list.get());
+  }
+  if (out.size() == 1 && is_tensor(structure.get())) return wrap(std::move(out[0]));
+  SmallVector<PyObject*, 8> leaves;
+  flatten(structure.get(), leaves);
+  SmallVector<Ref, 8> values;
+  size_t next = 0;
+  for (PyObject* leaf : leaves) values.push_back(leaf == Py_None ? Ref::share(Py_None) : Ref(wrap(std::move(out[next++]))));
+  return pack_like(structure.get(), values);
+}
+
+PyObject* call_python(PyObject* self, PyObject* args, PyObject* kwargs) {
+  Ref method(PyObject_GetAttrString(self, "_call"));
+  return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
 }
 
 PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   FunctionObject* o = object(self);
-  if (!o->graph || (kwargs && PyDict_GET_SIZE(kwargs)) || run_eagerly || thread_state().stage || !takes(**o->graph, args)) {
-    Ref method(PyObject_GetAttrString(self, "_call"));
-    return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
-  }
+  if (!o->ways || run_eagerly || thread_state().stage) return call_python(self, args, kwargs);
   return guarded([&]() -> PyObject* {
-    std::shared_ptr<Graph> graph = *o->graph;
-    Ref structure = Ref::share(o->structure);
+    Inputs in;
+    const Way* way = find_way(ways_in(o->ways), args, kwargs, in);
+    if (!way) return call_python(self, args, kwargs);
     ++reinterpret_cast<CounterObject*>(o->counter)->calls;
-    SmallVector<Tensor, 8> in;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) in.push_back(tensor_of(PyTuple_GET_ITEM(args, i)));
-    std::vector<Tensor> out = call_graph(graph, in);
-    if (out.size() == 1 && is_tensor(structure.get())) return wrap(std::move(out[0]));
-    SmallVector<PyObject*, 8> leaves;
-    flatten(structure.get(), leaves);
-    SmallVector<Ref, 8> values;
-    size_t next = 0;
-    for (PyObject* leaf : leaves) values.push_back(leaf == Py_None ? Ref::share(Py_None) : Ref(wrap(std::move(out[next++]))));
-    return pack_like(structure.get(), values);
+    return take(*way, in);
   });
 }
 
-// _quicken(graph, structure, counter, only): calls with arguments like the graph's inputs need not pass Python any more. If
-// it is not the only graph of the function, its inputs must have known shapes: another one might fit better.
-PyObject* quicken(PyObject* self, PyObject* args) {
-  PyObject *graph, *structure, *counter;
+// _share(ways, counter): the quick ways of a function, which its other faces have too.
+PyObject* share(PyObject* self, PyObject* args) {
+  PyObject *ways, *counter;
+  if (!PyArg_ParseTuple(args, "O!O!:_share", ways_type, &ways, counter_type, &counter)) return nullptr;
+  Py_XSETREF(object(self)->ways, Py_NewRef(ways));
+  Py_XSETREF(object(self)->counter, Py_NewRef(counter));
+  Py_RETURN_NONE;
+}
+
+// add(args, kwargs, leaves, tensors, graph, structure, pack, only): calls with arguments like these, of which the tensors are
+// the graph's inputs, need not pass Python any more. If it is not the only graph of the function, its inputs must have known
+// shapes: another one might fit better.
+PyObject* add_way(PyObject* self, PyObject* values) {
+  PyObject *args, *kwargs, *leaves, *tensors, *graph, *structure, *pack;
   int only;
-  if (!PyArg_ParseTuple(args, "OOO!p:_quicken", &graph, &structure, counter_type, &counter, &only)) return nullptr;
+  if (!PyArg_ParseTuple(values, "O!O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &leaves, &PyList_Type, &tensors, &graph,
+                        &structure, &pack, &only))
+    return nullptr;
   return guarded([&]() -> PyObject* {
-    FunctionObject* o = object(self);
     const auto& to = checked_graph(graph);
-    SmallVector<PyObject*, 8> leaves;
-    flatten(structure, leaves);
-    size_t tensors = 0;
-    for (PyObject* leaf : leaves) {
-      if (leaf != Py_None && !is_tensor(leaf)) Py_RETURN_NONE;
-      tensors += leaf != Py_None;
+    if (thread_state().stage || !to->captures.empty() || size_t(PyList_GET_SIZE(tensors)) != to->inputs.size()) Py_RETURN_NONE;
+    for (ValueId v : to->inputs)
+      if (!only && to->values[v].tensor.size() < 0) Py_RETURN_NONE;
+    Way way{to, Ref::share(structure), Ref(), {}, {}};
+    if (!Description(leaves, tensors).describe(args, kwargs, way)) Py_RETURN_NONE;
+    SmallVector<PyObject*, 8> results;
+    flatten(structure, results);
+    size_t outputs = 0;
+    bool plain = true;
+    for (PyObject* leaf : results) {
+      plain &= leaf == Py_None || is_tensor(leaf);
+      outputs += leaf != Py_None;
     }
-    bool simple = tensors == to->outputs.size() && to->captures.empty();
-    for (ValueId v : to->inputs) simple &= only || to->values[v].tensor.size() >= 0;
-    if (!simple) Py_RETURN_NONE;
-    delete o->graph;
-    o->graph = new std::shared_ptr<Graph>(to);
-    Py_XSETREF(o->structure, Py_NewRef(structure));
-    Py_XSETREF(o->counter, Py_NewRef(counter));
+    if (!plain || outputs != to->outputs.size()) way.pack = Ref::share(pack);
+    auto& ways = ways_in(self);
+    std::vector<Way> dropped;  // destroyed when the list is in order again
+    if (ways.size() == kMostWays) {
+      dropped.push_back(std::move(ways.back()));
+      ways.pop_back();
+    }
+    ways.insert(ways.begin(), std::move(way));
     Py_RETURN_NONE;
   });
 }
 
+PyObject* ways_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<WaysObject*>(self)->ways = new std::vector<Way>();
+  return self;
+}
+int ways_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  for (const Way& way : ways_in(self)) {
+    Py_VISIT(way.structure.get());
+    Py_VISIT(way.pack.get());
+    if (const int stop = visit_pattern(way.args, visit, arg)) return stop;
+    if (const int stop = visit_pattern(way.kwargs, visit, arg)) return stop;
+  }
+  return 0;
+}
+int ways_clear(PyObject* self) {
+  std::vector<Way> dropped = std::move(ways_in(self));
+  ways_in(self).clear();
+  return 0;
+}
+void ways_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  ways_clear(self);
+  delete reinterpret_cast<WaysObject*>(self)->ways;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(object(self)->structure);
+  Py_VISIT(object(self)->ways);
   Py_VISIT(object(self)->counter);
   Py_VISIT(object(self)->dict);
   return 0;
 }
 int function_clear(PyObject* self) {
-  delete std::exchange(object(self)->graph, nullptr);
-  Py_CLEAR(object(self)->structure);
+  Py_CLEAR(object(self)->ways);
   Py_CLEAR(object(self)->counter);
   Py_CLEAR(object(self)->dict);
   return 0;
@@ -125,7 +361,7 @@ PyObject* set_run_eagerly(PyObject*, PyObject* on) {
 }
 PyObject* get_run_eagerly(PyObject*, PyObject*) { return PyBool_FromLong(run_eagerly); }
 
-PyMethodDef methods[] = {{"_quicken", quicken, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"_share", share, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
@@ -147,6 +383,16 @@ PyType_Slot slots[] = {
 };
 PyType_Spec spec = {"tapeflow._core.FunctionBase", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyMethodDef ways_methods[] = {{"add", add_way, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyType_Slot ways_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(ways_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(ways_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(ways_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(ways_clear)},
+    {Py_tp_methods, ways_methods},
+    {0, nullptr},
+};
+PyType_Spec ways_spec = {"tapeflow._core.QuickWays", sizeof(WaysObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, ways_slots};
 PyMemberDef counter_members[] = {
     {"calls", T_LONGLONG, offsetof(CounterObject, calls), 0, "How often the function was called."},
     {nullptr, 0, 0, 0, nullptr},
@@ -165,6 +411,9 @@ void add_function_type(PyObject* module) {
   Ref counter = checked(PyType_FromSpec(&counter_spec));
   counter_type = reinterpret_cast<PyTypeObject*>(counter.get());
   if (PyModule_AddObjectRef(module, "CallCounter", counter.get()) < 0) throw_python_error();
+  Ref ways = checked(PyType_FromSpec(&ways_spec));
+  ways_type = reinterpret_cast<PyTypeObject*>(ways.get());
+  if (PyModule_AddObjectRef(module, "QuickWays", ways.get()) < 0) throw_python_error();
   Ref type = checked(PyType_FromSpec(&spec));
   if (PyModule_AddObjectRef(module, "FunctionBase", type.get()) < 0) throw_python_error();
   if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();

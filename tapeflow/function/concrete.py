@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tapeflow import _core
@@ -20,7 +22,7 @@ from tapeflow.types.tensor_spec import TensorSpec
 _numbers = itertools.count()
 
 
-class ConcreteFunction:
+class ConcreteFunction(_core.FunctionBase):
     """One traced graph of a function: what it takes, and what it gives."""
 
     def __init__(
@@ -29,14 +31,23 @@ class ConcreteFunction:
         self.graph, self.signature = graph, call
         self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
         self._structure, self._leaves, self._parameters = structure, leaves, signature
+        self._ways = _core.QuickWays()
+        self._share(self._ways, _core.CallCounter())
 
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
-        found = iter(self.graph.call([*tensors, *self.graph.captures]))
-        values = [next(found) if leaf is True else leaf for leaf in self._leaves]
-        return nest.pack_sequence_as(self._structure, values, expand_composites=True)
+        return self.pack(self.graph.call([*tensors, *self.graph.captures]))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def pack(self, tensors: Iterable[Any]) -> Any:
+        """The result, from the flat list of what the graph gives."""
+        found = iter(tensors)
+        return self._packer(next(found) if leaf is True else leaf for leaf in self._leaves)
+
+    @functools.cached_property
+    def _packer(self) -> Callable[[Iterator[Any]], Any]:
+        return nest.packer(self._structure)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         try:
             tensors = self._by_structure(args, kwargs)
         except TypeError as error:
@@ -52,6 +63,8 @@ class ConcreteFunction:
                     f"cannot compute {self.name.decode()} as input #{number}(zero-based) was expected to be a "
                     f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor",
                 )
+        leaves = nest.flatten([args, kwargs])
+        self._ways.add(args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True)
         return self.call_flat(tensors)
 
     def _by_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -33,7 +33,7 @@ class Traces:
         self.history = retracing.History()
         self.face: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
-        self.quick: tuple[Any, ...] | None = None  # how the last call could have gone without Python
+        self.ways = _core.QuickWays()  # how the last calls could have gone without Python
         self._swept_at = 16
 
     def add(self, concrete: ConcreteFunction) -> None:
@@ -70,6 +70,7 @@ class Function(_core.FunctionBase):
         self._traces = Traces()
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
+        self._share(self._traces.ways, self._traces.history)
         functools.update_wrapper(self, python_function, updated=())
 
     input_signature = property(lambda self: self._signature.input_signature)
@@ -80,10 +81,10 @@ class Function(_core.FunctionBase):
             return self.python_function(*args, **kwargs)
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
-        if not kwargs and len(args) == len(call.tensors) and all(isinstance(a, _core.Tensor) for a in args):
-            only = self.input_signature is not None
-            self._traces.quick = (concrete.graph, concrete.structured_outputs, self._traces.history, only)
-            self._quicken(*self._traces.quick)
+        self._traces.ways.add(
+            args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
+            self.input_signature is not None,
+        )  # fmt: skip
         return concrete.call_flat(call.tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -117,8 +118,7 @@ class Function(_core.FunctionBase):
         bound.__dict__.update(self.__dict__)
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
-        if traces.quick is not None:
-            bound._quicken(*traces.quick)
+        bound._share(traces.ways, traces.history)
         return bound
 
     # ---- which graph

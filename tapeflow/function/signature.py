@@ -31,13 +31,13 @@ class CallSignature:
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         arguments = [list(args), kwargs]
-        self._leaves, shape_by_place = _expanded(arguments)
+        self.leaves, shape_by_place = _expanded(arguments)
         self._places, self.tensors, self.tensor_specs = [], [], []
         key: list[Any] = []
         kinds: list[Any] = []
-        for i, leaf in enumerate(self._leaves):
+        for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, np.ndarray | np.generic):
-                leaf = self._leaves[i] = convert_to_tensor(leaf)
+                leaf = self.leaves[i] = convert_to_tensor(leaf)
             if isinstance(leaf, _core.Tensor | TensorSpec):
                 self._places.append(i)
                 self.tensors.append(leaf)
@@ -59,7 +59,7 @@ class CallSignature:
 
     def with_tensors(self, tensors: list[Any]) -> tuple[Any, Any]:
         """The arguments with other tensors in place of these."""
-        leaves = [_stand_in(leaf) for leaf in self._leaves]
+        leaves = [_stand_in(leaf) for leaf in self.leaves]
         for place, tensor in zip(self._places, tensors):
             leaves[place] = tensor
         args, kwargs = nest.pack_sequence_as([list(self.args), self.kwargs], leaves, expand_composites=True)
@@ -109,7 +109,7 @@ class CallSignature:
         args, kwargs = self.described()
         kind.args = tuple(nest.map_structure(_weakly, list(args)))
         kind.kwargs = nest.map_structure(_weakly, kwargs)
-        kind.tensors, kind._leaves = [], []
+        kind.tensors, kind.leaves = [], []
         return kind
 
 
@@ -168,7 +168,7 @@ class _VariableKey:
 def _key_of(leaf: Any) -> Any:
     """What must be equal for two calls to share a graph: a plain value itself, an object weakly."""
     if isinstance(leaf, _PLAIN):
-        return (type(leaf), "nan" if leaf != leaf else leaf)
+        return (type(leaf), "nan" if leaf != leaf else repr(leaf) if leaf == 0 else leaf)  # -0.0 is not 0.0
     if isinstance(leaf, _core.Variable):
         return _VariableKey(leaf)
     if hasattr(type(leaf), "__tf_tracing_type__"):

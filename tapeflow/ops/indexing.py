@@ -106,9 +106,10 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     >>> tf.slice([1, 2, 3, 4], [1], [2])
     [2, 3]
     """
-    x = convert_to_tensor(input_)
+    # A variable goes to the operation as such: the gradients of its slices are added up in place.
+    x = input_ if isinstance(input_, _core.Variable) else convert_to_tensor(input_)
     if is_open(x) or holds_symbolic(begin) or holds_symbolic(size):
-        return _slice_open(x, begin, size)
+        return _slice_open(convert_to_tensor(x), begin, size)
     begin = begin if plain_sizes(begin) else dims_of(begin)
     size = size if plain_sizes(size) else dims_of(size)
     dims = x.shape.as_list()

@@ -241,6 +241,19 @@ def _pack(structure: Any, values: Iterator[Any], expand_composites: bool) -> Any
     return _rebuild(structure, kind, packed)
 
 
+def packer(structure: Any) -> Callable[[Iterator[Any]], Any]:
+    """`pack_sequence_as` for one structure, composites expanded: takes the values from an iterator."""
+    kind = _kind_of(structure, True)
+    if kind == _LEAF:
+        return next
+    if kind == _COMPOSITE:
+        spec = structure._type_spec
+        components, make = packer(spec._to_components(structure)), spec._from_components
+        return lambda values: make(components(values))
+    children = [packer(child) for child in _children_of(structure, kind)]
+    return lambda values: _rebuild(structure, kind, [child(values) for child in children])
+
+
 def _shorten(value: Any, limit: int = 100) -> str:
     text = str(value)
     return text if len(text) <= limit else f"{text[:limit]}..."

@@ -490,3 +490,14 @@ def test_memory_is_given_back():
     for _ in range(10):
         function(*args)
     assert _core.memory_info()["current"] == before
+
+
+def test_many_steps_that_read_a_variable():
+    x = tf.Variable(tf.ones([10]))
+
+    @tf.function
+    def total():
+        y = tf.identity(x)
+        return tf.add_n([y * float(i % 7) for i in range(5000)])
+
+    np.testing.assert_array_equal(total(), np.full(10, sum(i % 7 for i in range(5000)), np.float32))

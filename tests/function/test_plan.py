@@ -299,3 +299,70 @@ def test_sums_of_what_a_group_computes(shape):
     for eager, traced in zip(sums(x), tf.function(sums)(x), strict=True):
         assert eager.shape == traced.shape
         np.testing.assert_allclose(traced, eager, rtol=2e-5, atol=2e-5 * np.sqrt(x.shape.num_elements()))
+
+
+# ---- chains that become one node
+
+
+def gradient_in_both_modes(program, *sources):
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = program(*sources)
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, sources)]
+
+    eager, compiled = gradients(), tf.function(gradients)()
+    for a, b in zip(eager, compiled, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return [g.numpy() for g in compiled]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64"])
+def test_gradients_of_many_slices(dtype):
+    x = tf.Variable(tf.cast(tf.reshape(tf.range(24.0), [2, 3, 4]), dtype))
+
+    def program(x):
+        parts = [x[:, i] for i in range(3)] + [x[::-1, 1], x[:, ::2][:, 0], x[1:, 0]]
+        return tf.add_n([tf.reduce_sum(p * tf.cast(k + 1, dtype)) for k, p in enumerate(parts)])
+
+    (gradient,) = gradient_in_both_modes(program, x)
+    expected = np.array([[1 + 5, 2 + 4, 3], [1 + 5 + 6, 2 + 4, 3]])
+    np.testing.assert_array_equal(gradient.real.astype(np.float64), np.broadcast_to(expected[:, :, None], [2, 3, 4]))
+
+
+def test_slices_beside_dense_terms_and_other_readers():
+    x, y = tf.Variable(tf.reshape(tf.range(6.0), [3, 2])), tf.Variable(2.0)
+
+    def program(x, y):
+        slices = tf.add_n([x[i] * float(i + 1) for i in range(3)])
+        return tf.reduce_sum(slices) * y + tf.reduce_sum(x * x) + tf.reduce_sum(tf.gather(x, [1, 1, 0], axis=1))
+
+    gradient, _ = gradient_in_both_modes(program, x, y)
+    np.testing.assert_array_equal(gradient, [[2 + 0 + 1, 2 + 2 + 2], [4 + 4 + 1, 4 + 6 + 2], [6 + 8 + 1, 6 + 10 + 2]])
+
+
+def test_gradients_of_many_looked_up_rows():
+    table = tf.Variable(tf.zeros([5, 3]))
+    rows = [[0, 1], [1], [4, 4, 4], [2]]
+
+    def program(table):
+        return tf.add_n([tf.reduce_sum(tf.gather(table, r)) * float(k + 1) for k, r in enumerate(rows)])
+
+    (gradient,) = gradient_in_both_modes(program, table)
+    np.testing.assert_array_equal(gradient[:, 0], [1, 3, 4, 0, 9])
+
+
+def test_concatenations_of_concatenations():
+    a, b, c = tf.constant([[1.0], [2.0]]), tf.constant([[3.0], [4.0]]), tf.constant([[5.0], [6.0]])
+
+    @tf.function
+    def program(a, b, c):
+        along = tf.concat([tf.concat([a, b], 1), tf.concat([tf.concat([c, a], 1), b], 1)], 1)
+        across = tf.concat([tf.concat([a, b], 1), tf.concat([b, c], 1)], 0)
+        shared = tf.concat([a, b], 0)
+        return along, across, tf.concat([shared, c], 0), shared
+
+    along, across, long, shared = program(a, b, c)
+    np.testing.assert_array_equal(along, [[1, 3, 5, 1, 3], [2, 4, 6, 2, 4]])
+    np.testing.assert_array_equal(across, [[1, 3], [2, 4], [3, 5], [4, 6]])
+    np.testing.assert_array_equal(long[:, 0], [1, 2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(shared[:, 0], [1, 2, 3, 4])
