@@ -200,8 +200,7 @@ def missing_name(module: ModuleType, name: str) -> AttributeError:
     "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
     """
     message = f"module {module.__name__!r} has no attribute {name!r}"
-    root = _module_by_path.get("")
-    if module is root and not name.startswith("_") and hasattr(find_public(_OLDER[1:]), name):
+    if module is _module_by_path.get("") and not name.startswith("_") and _is_older(name):
         message += (
             f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
             "with `tapeflow run --v1`"
@@ -279,6 +278,13 @@ def _newer_definition(module: ModuleType, name: str) -> Any:
     for part in older_paths.get(path, path).split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _is_older(name: str) -> bool:
+    """Whether TensorFlow 1 had `tf.name`."""
+    older = _OLDER[1:]
+    load_below(older)
+    return name in vars(_module_by_path[older]) or name in older_paths
 
 
 def _describe(definition: object) -> str:

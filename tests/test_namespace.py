@@ -100,3 +100,30 @@ def test_functions_keep_or_show_their_public_name():
     assert tf.nest.flatten.__module__ == "tapeflow.types.nest"
     for function in (tf.get_current_name_scope, tf.nest.flatten):
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_missing_names_of_every_namespace():
+    program = """
+import tapeflow as tf
+for module in (tf, tf.compat.v1, tf.math, tf.compat.v1.train):
+    try:
+        module.no_such_name
+    except AttributeError as error:
+        print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == [
+        f"module 'tapeflow{path}' has no attribute 'no_such_name'" for path in ("", ".compat.v1", ".math", ".compat.v1.train")
+    ]
+
+
+def test_the_first_tensorflow_is_imported_when_it_is_asked_for():
+    program = """
+import sys
+import tapeflow as tf
+assert "tapeflow.v1" not in sys.modules
+assert tf.compat.v1.metrics.accuracy and tf.compat.v1.Session and tf.queue.FIFOQueue and tf.Graph
+assert "Session" in dir(tf.compat.v1)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", "from tapeflow.compat.v1 import *; Session, metrics, placeholder"], check=True)

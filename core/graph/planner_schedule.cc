@@ -148,6 +148,7 @@ bool Planner::join_group(int i) {
 
 Planner::SumTable Planner::sum_table(const Node& n) {
   constexpr int64_t kMostColumns = 1 << 14, kLongTable = 1 << 16;
+  constexpr int64_t kWorthJoining = 1 << 14;  // elements; sums of fewer may rather follow a long chain on another thread
   const Shape shape = spec(n.inputs[0]).shape;
   const Param& axes = n.params[0];
   if (axes.kind == Param::Kind::none) return {shape.elements(), 1};
@@ -160,6 +161,7 @@ Planner::SumTable Planner::sum_table(const Node& n) {
   for (int i = first; i < last; ++i)
     if (!reduced[i] && shape[i] != 1) return {0, 0};
   const SumTable table{shape.elements(first, shape.rank()), shape.elements(last, shape.rank())};
+  if (table.columns > 1 && shape.elements() < kWorthJoining) return {0, 0};
   if (table.columns == 1 || table.length == shape.elements()) return table.columns <= kMostColumns ? table : SumTable{0, 0};
   return table.length <= kLongTable && table.columns <= kMostColumns ? table : SumTable{0, 0};
 }
