@@ -113,7 +113,8 @@ for module in (tf, tf.compat.v1, tf.math, tf.compat.v1.train):
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert found.splitlines() == [
-        f"module 'tapeflow{path}' has no attribute 'no_such_name'" for path in ("", ".compat.v1", ".math", ".compat.v1.train")
+        f"module 'tapeflow{path}' has no attribute 'no_such_name'"
+        for path in ("", ".compat.v1", ".math", ".compat.v1.train")
     ]
 
 
@@ -126,4 +127,6 @@ assert tf.compat.v1.metrics.accuracy and tf.compat.v1.Session and tf.queue.FIFOQ
 assert "Session" in dir(tf.compat.v1)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-    subprocess.run([sys.executable, "-c", "from tapeflow.compat.v1 import *; Session, metrics, placeholder"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "from tapeflow.compat.v1 import *; Session, metrics, placeholder"], check=True
+    )
