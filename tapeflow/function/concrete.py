@@ -30,6 +30,12 @@ class ConcreteFunction:
         self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
         self._structure, self._leaves, self._parameters = structure, leaves, signature
 
+    def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
+        """Makes the function known to a graph: graphs find the functions that they call without it."""
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Makes the gradient known to a graph: it is found where it is needed."""
+
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
         found = iter(self.graph.call([*tensors, *self.graph.captures]))

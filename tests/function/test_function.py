@@ -592,3 +592,21 @@ def test_a_signature_with_open_dimensions_holds_in_every_call():
             total(wrong, tf.ones([1]))
     assert float(total(tf.ones([1, 3]), 2.0)) == 5
     assert total.experimental_get_tracing_count() == 1
+
+
+def test_decorate():
+    @tf.function
+    def double(x):
+        return x * 2.0
+
+    double._decorate(lambda function: lambda x: function(x) + 1.0)
+    assert float(double(tf.constant(3.0))) == 7.0
+    with pytest.raises(ValueError, match="cannot be decorated after they have been traced"):
+        double._decorate(lambda function: function)
+
+
+def test_concrete_functions_are_known_to_graphs():
+    concrete = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([]))
+    concrete.add_to_graph()
+    concrete.add_gradient_functions_to_graph()
+    assert float(concrete(tf.constant(3.0))) == 6.0
