@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -169,6 +170,56 @@ def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
     """
     if condition:
         get_logger().log(level, msg, *args)
+
+
+_count_by_place: Counter[tuple[str, int]] = Counter()
+
+
+def _times_here() -> int:
+    """How often the line of the program that logs came here before."""
+    frame = sys._getframe(2)
+    place = frame.f_code.co_filename, frame.f_lineno
+    _count_by_place[place] += 1
+    return _count_by_place[place] - 1
+
+
+@public("compat.v1.logging.log_every_n")
+def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Logs a message the first time that a line of the program comes here, and every `n` times after that.
+
+    >>> tf.compat.v1.logging.log_every_n(tf.compat.v1.logging.DEBUG, "%d steps", 5, 10)
+    """
+    if _times_here() % n == 0:
+        get_logger().log(level, msg, *args)
+
+
+@public("compat.v1.logging.log_first_n")
+def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Logs a message the first `n` times that a line of the program comes here.
+
+    >>> tf.compat.v1.logging.log_first_n(tf.compat.v1.logging.DEBUG, "%d steps", 1, 10)
+    """
+    if _times_here() < n:
+        get_logger().log(level, msg, *args)
+
+
+@public("compat.v1.logging.vlog")
+def vlog(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at a level, as `log` does.
+
+    >>> tf.compat.v1.logging.vlog(tf.compat.v1.logging.DEBUG, "%d steps", 10)
+    """
+    get_logger().log(level, msg, *args, **kwargs)
+
+
+@public("compat.v1.logging.TaskLevelStatusMessage")
+def task_level_status_message(msg: str) -> None:
+    """Logs a message as an error.
+
+    >>> tf.compat.v1.logging.TaskLevelStatusMessage.__name__
+    'TaskLevelStatusMessage'
+    """
+    get_logger().error(msg)
 
 
 @public("compat.v1.logging.flush")

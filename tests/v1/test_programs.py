@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import tapeflow as tf
+
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "from_tensorflow_1.md").read_text()
 
@@ -53,3 +55,16 @@ def test_flags_and_main(tmp_path):
     )
     assert run(program) == "3 False"
     assert run(program, "--steps=5", "--fast") == "5 True"
+
+
+def test_messages_that_are_logged_some_times(caplog):
+    logging = tf.compat.v1.logging
+    with caplog.at_level("INFO", logger="tensorflow"):
+        for step in range(5):
+            logging.log_every_n(logging.INFO, "every %d", 2, step)
+            logging.log_first_n(logging.INFO, "first %d", 2, step)
+        logging.vlog(logging.INFO, "at once")
+        logging.TaskLevelStatusMessage("stopped")
+    assert [record.getMessage() for record in caplog.records] == [
+        "every 0", "first 0", "first 1", "every 2", "every 4", "at once", "stopped",
+    ]  # fmt: skip
