@@ -302,7 +302,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
         x, y = (primitives.PadV2(v, [size - v.shape[0], 0], cast(1, v.dtype)) for v in (x, y))
         return primitives.SelectV2(primitives.Equal(x, 1), y, x)
     try:
-        dims = np.broadcast_shapes(tuple(np.asarray(x)), tuple(np.asarray(y)))
+        dims = np.broadcast_shapes(np.asarray(x).tolist(), np.asarray(y).tolist())
     except ValueError as error:
         raise InvalidArgumentError(
             None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
