@@ -190,3 +190,10 @@ def test_tensors_in_cycles_are_collected_and_their_wrappers_used_again():
         x.note = 1
     gc.collect()
     assert [float(x[0]) for x in made] == list(range(600))
+
+
+def test_operators_that_classes_of_others_may_take_over():
+    names = tf.Tensor.OVERLOADABLE_OPERATORS
+    assert {"__add__", "__radd__", "__getitem__", "__neg__", "__matmul__", "__eq__"} <= names
+    assert all(callable(getattr(tf.Tensor, name)) for name in names)
+    assert tf.Tensor.__nonzero__(tf.constant(1.0)) is True

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tapeflow import _core
+
 
 class Context:
     """The state of eager execution."""
@@ -20,3 +24,13 @@ def context() -> Context:
 
 def async_wait() -> None:
     """Waits for operations that are still running: none are."""
+
+
+def graph_or_parents_in_xla_context(graph: Any) -> bool:
+    """Whether a graph is built for another compiler: none is."""
+    return False
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Whether an object is a variable: all are kept by a handle."""
+    return isinstance(var, _core.Variable)
