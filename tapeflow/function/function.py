@@ -72,6 +72,8 @@ class Function(_core.FunctionBase):
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
         functools.update_wrapper(self, python_function, updated=())
+        for attribute, value in getattr(python_function, "__dict__", {}).items():
+            self.__dict__.setdefault(attribute, value)  # of a module, say, that is called through this function
 
     input_signature = property(lambda self: self._signature.input_signature)
     function_spec = property(lambda self: self._signature)

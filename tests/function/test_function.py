@@ -610,3 +610,18 @@ def test_concrete_functions_are_known_to_graphs():
     concrete.add_to_graph()
     concrete.add_gradient_functions_to_graph()
     assert float(concrete(tf.constant(3.0))) == 6.0
+
+
+def test_a_module_that_is_called_through_a_function_keeps_its_attributes():
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = tf.Variable(3.0)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    scale = Scale()
+    function = tf.function(scale)
+    assert function.factor is scale.factor and float(function(tf.constant(2.0))) == 6.0
+    assert function.python_function is scale
