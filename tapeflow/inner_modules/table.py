@@ -22,6 +22,7 @@ from tapeflow.inner_modules.batch_size import compute_batch_size
 from tapeflow.inner_modules.choices import case_helper
 from tapeflow.inner_modules.convolution import Convolution
 from tapeflow.inner_modules.loops import for_loop, pfor
+from tapeflow.inner_modules.module_names import remove_undocumented
 from tapeflow.inner_modules.operators import add_operators, make_composite_tensor
 from tapeflow.inner_modules.random_values import parameterized_truncated_normal
 from tapeflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
@@ -141,6 +142,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "Tensor": find_public("__internal__.types.Tensor"),
         "TensorLike": find_public("types.experimental.TensorLike"),
     },
+    "python.util.all_util": {"remove_undocumented": remove_undocumented},
     "python.util.deprecation": {
         name: getattr(deprecation, name)
         for name in [

@@ -2,6 +2,8 @@
 
 import collections
 import logging
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -175,6 +177,14 @@ def test_truncated_normal():
     draw = inner("ops.random_ops").parameterized_truncated_normal
     x = draw([2, 100], means=[0.0, 5.0], stddevs=[1.0, 1.0], minvals=[-1.0, 4.0], maxvals=[1.0, 6.0], seed=3)
     assert np.all((x[0] >= -1) & (x[0] <= 1)) and np.all((x[1] >= 4) & (x[1] <= 6))
+
+
+def test_remove_undocumented(monkeypatch):
+    module = types.ModuleType("house")
+    module.door, module.key, module._lock = 1, 2, 3
+    monkeypatch.setitem(sys.modules, "house", module)
+    inner("util.all_util").remove_undocumented("house", ["door"])
+    assert (hasattr(module, "door"), hasattr(module, "key"), module._lock) == (True, False, 3)
 
 
 class TestDeprecation:
