@@ -860,7 +860,18 @@ PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, 
 
 PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
+// is_followed(tensor or variable): whether an open recorder would hear of what is done to it.
+PyObject* tells_followed(PyObject*, PyObject* object) {
+  return guarded([&] {
+    Tensor t = operand(object);
+    bool followed = false;
+    for (const Recorder* r : thread_state().recorders) followed |= r->follows(t);
+    return PyBool_FromLong(followed);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"is_followed", tells_followed, METH_O, nullptr},
     {"record_traced", record_traced, METH_VARARGS, nullptr},
     {"override_gradient", override_gradient, METH_VARARGS, nullptr},
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},

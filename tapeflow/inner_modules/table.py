@@ -25,6 +25,7 @@ from tapeflow.inner_modules.loops import for_loop, pfor
 from tapeflow.inner_modules.module_names import remove_undocumented
 from tapeflow.inner_modules.operators import add_operators, make_composite_tensor
 from tapeflow.inner_modules.random_values import parameterized_truncated_normal
+from tapeflow.inner_modules.recording import should_record_backprop
 from tapeflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow.inner_modules.syntax_trees import Transformer
 from tapeflow.inner_modules.update_slice import dynamic_update_slice
@@ -65,6 +66,9 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.autograph.pyct.transformer": {"Base": Transformer},
     "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
     "python.data.ops.iterator_ops": {"OwnedIterator": find_public("data.Iterator")},
+    "python.eager.backprop": {"GradientTape": find_public("GradientTape")},
+    "python.eager.tape": {"should_record_backprop": should_record_backprop},
+    "python.eager.record": {"should_record_backprop": should_record_backprop},
     "python.eager.context": {
         "async_wait": execution_context.async_wait,
         "context": execution_context.context,

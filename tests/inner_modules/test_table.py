@@ -113,6 +113,17 @@ def test_case(conditions, wanted):
         case(tf.cond, [1], None, exclusive=False, name=None)
 
 
+def test_should_record():
+    should_record = inner("eager.tape").should_record_backprop
+    x, y, v = tf.constant(1.0), tf.constant(1.0), tf.Variable(1.0)
+    assert not should_record([x, v])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        assert [should_record([value]) for value in (x, y, v, x * 2.0, y * 2.0)] == [True, False, True, True, False]
+        assert should_record([y, x]) and not should_record([]) and not should_record([3.0])
+    assert not should_record([x, v])
+
+
 def test_object_identity():
     identity = inner("util.object_identity")
     a, b = [1], [1]
