@@ -13,7 +13,7 @@ from tapeflow.types.dtypes import int64
 
 def _is_array(part: Any) -> bool:
     """Whether a part of a key is one that only NumPy's rules cover: a list, an array or a tensor with dimensions."""
-    if isinstance(part, list | np.ndarray):
+    if isinstance(part, list | tuple | np.ndarray):
         return True
     if not _core.is_tensor(part):
         return False
@@ -44,7 +44,7 @@ def _with_positions(key: tuple[Any, ...]) -> list[Any]:
         if part is None or part is Ellipsis or isinstance(part, slice):
             parts.append(part)
             continue
-        part = convert_to_tensor(np.asarray(part, np.int64) if isinstance(part, list) and not part else part)
+        part = convert_to_tensor(np.asarray(part, np.int64) if isinstance(part, list | tuple) and not part else part)
         if not part.dtype.is_bool:
             if not part.dtype.is_integer:
                 raise IndexError(f"arrays used as indices must be of integer (or boolean) type; got {part.dtype.name}")
