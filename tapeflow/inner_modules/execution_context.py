@@ -10,6 +10,10 @@ from tapeflow import _core
 class Context:
     """The state of eager execution."""
 
+    def executing_eagerly(self) -> bool:
+        """Whether operations run as they are called."""
+        return not _core.is_tracing()
+
     def clear_kernel_cache(self) -> None:
         """Forgets kernels that were chosen for operations: none are kept."""
 

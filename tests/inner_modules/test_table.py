@@ -113,6 +113,12 @@ def test_case(conditions, wanted):
         case(tf.cond, [1], None, exclusive=False, name=None)
 
 
+def test_context():
+    context = inner("eager.context").context()
+    assert context.executing_eagerly()
+    assert tf.function(lambda: tf.constant(context.executing_eagerly()))().numpy() == False  # noqa: E712
+
+
 def test_should_record():
     should_record = inner("eager.tape").should_record_backprop
     x, y, v = tf.constant(1.0), tf.constant(1.0), tf.Variable(1.0)
