@@ -49,8 +49,17 @@ def require_equal_sizes(a: Any, b: Any) -> None:
         raise ValueError(f"Dimensions {a} and {b} are not compatible")
 
 
+class _KeepsArguments:
+    """Remembers the arguments with which an object was made."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
+
+
 @public("linalg.LinearOperator")
-class LinearOperator(Module, CompositeTensor):
+class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     """A batch of matrices that is known by what it does; subclasses use their structure where it saves work.
 
     A subclass gives `_shape()`, `_matmul(x, adjoint, adjoint_arg)` and, where it knows better, other methods that
@@ -62,11 +71,6 @@ class LinearOperator(Module, CompositeTensor):
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})
     _composite_tensor_fields: tuple[str, ...] = ()
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> LinearOperator:
-        operator = super().__new__(cls)
-        operator._arguments = args, kwargs
-        return operator
 
     def __init__(
         self,
@@ -456,7 +460,7 @@ def _collect_variables(value: Any, found: dict[int, Any]) -> None:
 def _divided_arguments(operator: LinearOperator) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments that are tensors, variables or operators, and the others, without the name."""
     args, kwargs = operator._arguments
-    given = signature(type(operator)).bind(*args, **kwargs)
+    given = signature(operator.__init__).bind(*args, **kwargs)
     given.apply_defaults()
     components, plain = {}, {}
     for name, value in given.arguments.items():

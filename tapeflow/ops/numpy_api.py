@@ -717,13 +717,13 @@ def finfo(dtype: Any) -> np.finfo:
 
 
 @public("experimental.numpy.iinfo")
-def iinfo(type: Any) -> np.iinfo:
+def iinfo(int_type: Any) -> np.iinfo:
     """The limits of a type of integers.
 
     >>> tf.experimental.numpy.iinfo(tf.int8).max
     127
     """
-    return np.iinfo(as_dtype(type).as_numpy_dtype)
+    return np.iinfo(as_dtype(int_type).as_numpy_dtype)
 
 
 _CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "newaxis": None, "ndarray": _core.Tensor}
