@@ -34,6 +34,7 @@ try:
         data,
         distribute,
         function,
+        inner_modules,
         keras_bridge,
         module,
         ops,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.types import nest
-from tapeflow.types.trackable import Trackable
+from tapeflow.types.trackable import NoDependency, Trackable
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -108,14 +108,24 @@ class Module(Trackable):
         with name_scope(name) as path:
             self._name_scope = name_scope(path)
 
+    def _no_dependency(self, value: Any) -> Any:
+        return NoDependency(value)
+
     def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is NoDependency:
+            self.__dict__.setdefault("_unsaved", set()).add(name)
+            object.__setattr__(self, name, value.value)
+            return
         object.__setattr__(self, name, value)
+        if "_unsaved" in self.__dict__:
+            self._unsaved.discard(name)
         restoration = self.__dict__.get("_restoration")
         if restoration is not None:  # a checkpoint holds values for what comes later
             restoration.attribute_set(self, name, value)
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        return dict(vars(self))
+        unsaved = self.__dict__.get("_unsaved", ())
+        return {name: value for name, value in vars(self).items() if name not in unsaved}
 
     @property
     def name(self) -> str:

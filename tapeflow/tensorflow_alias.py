@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from tapeflow.namespace import installed_namespaces, load_below, public
+from tapeflow.tensorflow_places import leave_places, take_places
 
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
@@ -43,8 +44,8 @@ class _AliasFinder:
         if module is None:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: 'tensorflow' means Tapeflow in this program, which has no public "
-                f"module of that name. (Of TensorFlow's inner modules, below tensorflow.python, only those that Keras "
-                f"imports are offered.)",
+                f"module of that name. (Of TensorFlow's inner modules, below tensorflow.python, those are offered that "
+                f"libraries are known to import.)",
                 name=fullname,
             )
         return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
@@ -102,6 +103,9 @@ def _is_ours(module: ModuleType) -> bool:
 def install_as_tensorflow(older: bool = False) -> None:
     """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
 
+    From then on `type(x).__module__` of tensors, variables and datasets begins with `tensorflow`: libraries that serve
+    several frameworks choose theirs by it.
+
     Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError. With `older`
     it has the names of TensorFlow 1, `tf.placeholder` and `tf.Session`, which are those of `tf.compat.v1`.
 
@@ -123,12 +127,14 @@ def install_as_tensorflow(older: bool = False) -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        take_places()
 
 
 def withdraw() -> None:
     """Takes the alias back: later imports of `tensorflow` find TensorFlow again, if it is there."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        leave_places()
     if sys.modules.get(_ALIAS) is _root():
         for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
             del sys.modules[name]

@@ -66,7 +66,7 @@ def test_nothing_happens_unasked():
 
 
 @pytest.mark.parametrize(
-    "name", ["tensorflow.core", "tensorflow.python.framework.ops", "tensorflow.namespace", "tensorflow.no"]
+    "name", ["tensorflow.core", "tensorflow.python.framework.load_library", "tensorflow.namespace", "tensorflow.no"]
 )
 def test_inner_modules_are_not_offered(name):
     done = python(f"""
@@ -108,6 +108,32 @@ def test_refuses_beside_tensorflow():
     assert done.stderr == ""
     assert done.stdout.startswith(
         "install_as_tensorflow: TensorFlow itself is imported already, from /somewhere/tensorflow/__init__.py"
+    )
+
+
+def test_classes_stand_where_tensorflow_has_them():
+    done = python("""
+        import tapeflow as tf
+        values = [tf.constant(1.), tf.Variable(1.), tf.sparse.from_dense([1.]), tf.ragged.constant([[1.]]),
+                  tf.IndexedSlices(tf.constant([1.]), tf.constant([0])), tf.data.Dataset.range(3)]
+        assert not any(type(x).__module__.startswith("tensorflow") for x in values)
+        before = [(type(x).__module__, type(x).__name__, repr(x)) for x in values[:4]]
+        tf.install_as_tensorflow()
+        print(*(type(x).__module__.split(".")[0] for x in values))
+        print(type(values[1]).__module__, type(values[1]).__name__, repr(values[1]) == before[1][2])
+        import pickle
+        print(pickle.loads(pickle.dumps(values[2])).values.numpy(), pickle.loads(pickle.dumps(values[1])).numpy())
+        from tapeflow.tensorflow_alias import withdraw
+        withdraw()
+        assert before == [(type(x).__module__, type(x).__name__, repr(x)) for x in values[:4]]
+    """)
+    assert (done.stdout.splitlines(), done.stderr) == (
+        [
+            "tensorflow tensorflow tensorflow tensorflow tensorflow tensorflow",
+            "tensorflow.python.ops.resource_variable_ops ResourceVariable True",
+            "[1.] 1.0",
+        ],
+        "",
     )
 
 

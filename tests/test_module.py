@@ -224,3 +224,23 @@ def test_threads_have_their_own_scopes():
         thread.start()
         thread.join()
     assert seen == [""]
+
+
+def test_values_that_are_not_saved():
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = tf.Variable(1.0)
+            self.aside = self._no_dependency({"v": tf.Variable(2.0)})
+
+    model = Model()
+    assert isinstance(model.aside, dict) and len(model.trainable_variables) == 2
+    assert "kept" in model._trackable_children() and "aside" not in model._trackable_children()
+    model.aside = [tf.Variable(3.0)]
+    assert "aside" in model._trackable_children()
+
+
+def test_values_that_auto_trackables_do_not_save():
+    thing = tf.__internal__.tracking.AutoTrackable()
+    thing.first, thing.second = tf.Variable(1.0), thing._no_dependency(tf.Variable(2.0))
+    assert float(thing.second) == 2.0 and list(thing._trackable_children()) == ["first"]

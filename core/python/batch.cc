@@ -44,6 +44,22 @@ PyObject* keep_followed(PyObject*, PyObject* args) {
   });
 }
 
+// Follows all numbers that a gradient can be asked for.
+struct FollowsNumbers final : Recorder {
+  void record(const Call&) override {}
+  void read(VariableBody&, const Tensor&) override {}
+  bool follows(const Tensor& t) const override { return (floating | complexes).has(t.dtype()); }
+};
+
+// keep_constants(graph): what is done to known numbers becomes nodes, so that tf.gradients finds the way back to them.
+PyObject* keep_constants(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    static FollowsNumbers recorder;
+    checked_graph(object)->listening.push_back(&recorder);
+    Py_RETURN_NONE;
+  });
+}
+
 // batching_obstacles(graph, batched): the nodes that run once per row, and those that assign what differs by row, each as its
 // number and whether it is an assignment.
 PyObject* batching_obstacles(PyObject*, PyObject* args) {
@@ -66,6 +82,7 @@ PyObject* python_differs_by_row(PyObject*, PyObject* graph) {
 PyMethodDef functions[] = {
     {"differs_by_row", python_differs_by_row, METH_O, "Whether a graph draws random numbers or has effects."},
     {"keep_followed", keep_followed, METH_VARARGS, nullptr},
+    {"keep_constants", keep_constants, METH_O, nullptr},
     {"batching_obstacles", batching_obstacles, METH_VARARGS, nullptr},
     {"call_batched", python_call_batched, METH_VARARGS, "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
     {nullptr, nullptr, 0, nullptr},

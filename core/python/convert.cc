@@ -240,9 +240,13 @@ Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const cha
     Ref plain = checked(PyArray_FromArray(array, target, NPY_ARRAY_CARRAY_RO));
     if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain.get())), t.bytes());
   }
-  if (d == own) return t;
   PauseRecording paused;
-  return cast(t, d);
+  if (wanted == DType::invalid && floating.has(own) && integers.has(preferred)) {
+    Tensor whole = cast(t, preferred);  // whole numbers count as integers beside integers
+    Tensor again = cast(whole, own);
+    if (std::memcmp(again.raw(), t.raw(), t.bytes()) == 0) return whole;
+  }
+  return d == own ? t : cast(t, d);
 }
 
 // ---- lists
@@ -314,6 +318,8 @@ DType dtype_inside(PyObject* o) {
 
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
   DType inside = wanted != DType::invalid ? wanted : dtype_inside(o);
+  if (wanted == DType::invalid && preferred != DType::invalid && inside != DType::invalid && keeps_its_kind(inside, preferred))
+    wanted = inside = preferred;
   SmallVector<Tensor, 8> parts;
   for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
     PyObject* item = sequence_item(o, i);

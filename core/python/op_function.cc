@@ -76,10 +76,13 @@ bool only_prefers(const Op& op) {
   return name == "AddV2" || name == "MatMul";
 }
 
-DType dtype_inside_list(PyObject* list) {
+// The dtype of a tensor or variable, and, if asked for, of other values that have one.
+DType dtype_of(PyObject* o, bool of_arrays) { return of_arrays || is_tensor(o) || is_variable(o) ? known_dtype(o) : DType::invalid; }
+
+DType dtype_inside_list(PyObject* list, bool of_arrays) {
   Ref items = checked(PySequence_Fast(list, "a list of tensors is expected"));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    DType d = known_dtype(PySequence_Fast_GET_ITEM(items.get(), i));
+    DType d = dtype_of(PySequence_Fast_GET_ITEM(items.get(), i), of_arrays);
     if (d != DType::invalid) return d;
   }
   return DType::invalid;
@@ -185,14 +188,16 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         fail(ErrorKind::type, op.public_name(), "() missing required argument '", a.name, "'");
       if (is_tensor_argument) ++tensors;
     }
-    // The dtype that the members of a group share: the first one that is known.
+    // The dtype that the members of a group share: that of the first tensor, else of the first array.
     DType group_dtype[4] = {};
-    for (size_t i = 0; i < count; ++i) {
-      const Argument& a = op.arguments[i];
-      if (a.group < 0 || group_dtype[a.group] != DType::invalid || !slot[i]) continue;
-      if (a.kind == Argument::Kind::tensor) group_dtype[a.group] = known_dtype(slot[i]);
-      if (a.kind == Argument::Kind::tensors && PySequence_Check(slot[i]) && !is_tensor(slot[i])) group_dtype[a.group] = dtype_inside_list(slot[i]);
-    }
+    for (bool of_arrays : {false, true})
+      for (size_t i = 0; i < count; ++i) {
+        const Argument& a = op.arguments[i];
+        if (a.group < 0 || group_dtype[a.group] != DType::invalid || !slot[i]) continue;
+        if (a.kind == Argument::Kind::tensor) group_dtype[a.group] = dtype_of(slot[i], of_arrays);
+        if (a.kind == Argument::Kind::tensors && PySequence_Check(slot[i]) && !is_tensor(slot[i]))
+          group_dtype[a.group] = dtype_inside_list(slot[i], of_arrays);
+      }
     for (size_t i = 0; i < count; ++i) {
       const Argument& a = op.arguments[i];
       DType preferred = a.group >= 0 && group_dtype[a.group] != DType::invalid ? group_dtype[a.group] : a.preferred;

@@ -770,13 +770,12 @@ PyObject* record_operation(PyObject*, PyObject* args) {
     bool has_forward_rule = forward_rule != Py_None;
     Params params{Param(shared(rule)), Param(shared(forward_rule))};
     bool symbolic = false;
-    for (const Tensor& t : in) symbolic |= t.symbolic();
-    if (thread_state().stage && symbolic) {
-      SmallVector<Tensor, 4> both;
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) both.push_back(tensor_of(PyList_GET_ITEM(outputs, i)));
-      for (const Tensor& t : in) both.push_back(t);
+    SmallVector<Tensor, 4> both;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) both.push_back(tensor_of(PyList_GET_ITEM(outputs, i)));
+    for (const Tensor& t : in) both.push_back(t);
+    for (const Tensor& t : both) symbolic |= t.symbolic();
+    if (thread_state().stage && symbolic)
       return wrap_list(run_all(staged_custom_op(), both, {params[0], params[1], Param(int64_t(PyList_GET_SIZE(outputs)))}));
-    }
     Call call(custom_op(has_forward_rule), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
@@ -861,7 +860,18 @@ PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, 
 
 PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
+// is_followed(tensor or variable): whether an open recorder would hear of what is done to it.
+PyObject* tells_followed(PyObject*, PyObject* object) {
+  return guarded([&] {
+    Tensor t = operand(object);
+    bool followed = false;
+    for (const Recorder* r : thread_state().recorders) followed |= r->follows(t);
+    return PyBool_FromLong(followed);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"is_followed", tells_followed, METH_O, nullptr},
     {"record_traced", record_traced, METH_VARARGS, nullptr},
     {"override_gradient", override_gradient, METH_VARARGS, nullptr},
     {"record_operation", record_operation, METH_VARARGS, "Records an operation whose rule is a Python function."},

@@ -207,16 +207,24 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     return custom_gradient if f is None else _CustomGradient(f)
 
 
+_TRACED_DEPTH = 3
+
+
 def trace_rule(rule: Callable[..., Any], results: list[Any], sources: list[Any]) -> tuple[Any, Any, Any] | None:
     """While tracing, the rule as a graph: what it captures, the graph, and which kind of gradient each source gets.
 
     None if nothing is traced, or if the rule cannot be called yet: then it is called when somebody asks for a gradient.
+    The same holds for rules inside rules inside rules: one that calls its own function would never end.
     """
     outer = _core.current_graph()
     if outer is None or not any(_core.is_symbolic(x) for x in (*results, *sources)):
         return None
+    depth = getattr(outer, "rule_depth", 0)
+    if depth >= _TRACED_DEPTH:
+        return None
     graph = _core.Graph(outer)
     graph.name, graph.may_create_variables, graph.created_variables = "gradient", False, []
+    graph.rule_depth = depth + 1
     try:
         with _core.StopRecording(True), graph:
             gradients = rule([graph.add_input(y.dtype, y.shape) for y in results])

@@ -26,6 +26,20 @@ write
 or put both lines into a function with @tf.function."""
 
 
+class TraceAgain(BaseException):
+    """Asks the function that is traced to begin again, with operations on known numbers as nodes of its graph."""
+
+
+def _require_nodes_from(graph: Any, sources: list[Any]) -> None:
+    """Operations on known numbers run while a function is traced, and leave no way back to a source among them."""
+    if all(isinstance(x, _core.Variable) or _core.is_symbolic(x) for x in sources):
+        return
+    while graph is not None and not hasattr(graph, "keeps_constants"):
+        graph = graph.outer
+    if graph is not None and not graph.keeps_constants:
+        raise TraceAgain
+
+
 @public("gradients")
 def gradients(
     ys: Any,
@@ -53,6 +67,7 @@ def gradients(
     unconnected = UnconnectedGradients(unconnected_gradients)
     targets = [_tensor(y) for y in _listed(ys)]
     sources = [_source(x) for x in _listed(xs)]
+    _require_nodes_from(graph, sources)
     weights = [None] * len(targets) if grad_ys is None else list(_listed(grad_ys))
     if len(weights) != len(targets):
         raise ValueError(f"Length mismatch. Passed {len(weights)} grad_ys for {len(targets)} ys")

@@ -60,7 +60,7 @@ def while_loop(
 
 
 def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any) -> list[Any]:
-    values = nest.map_structure(_as_value, values)
+    """Rounds with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end."""
     limit = float("inf") if limit is None else int(limit)
     count = len(values)
     plain = _are_tensors(values)
@@ -78,9 +78,8 @@ def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list
         nest.assert_same_structure(list(values), result, check_types=False)
         if plain and any(x is None for x in nest.flatten(result)):
             raise ValueError("while_loop: Attempt to convert a value (None) with an unsupported type to a Tensor.")
-        values = nest.map_structure(_as_value, result)
-        plain = _are_tensors(values)
-    return list(values)
+        values, plain = result, _are_tensors(result)
+    return nest.map_structure(_as_value, list(values))
 
 
 def _are_tensors(values: Any) -> bool:

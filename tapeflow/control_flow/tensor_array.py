@@ -314,12 +314,13 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
         """The elements at the given positions, as one tensor."""
+        indices = convert_to_tensor(indices)
         if self._waits_for(indices):
             buffer = self._as_buffer()
             if isinstance(buffer, UnevenRows):
                 return _narrowed(buffer.at(indices).stacked(), TensorShape([None]).concatenate(self._element_shape))
             return primitives.GatherV2(_core.list_stack(buffer, self._element_shape), indices, 0, 0)
-        return primitives.Pack(self._elements(convert_to_tensor(indices).numpy()), 0)
+        return primitives.Pack(self._elements(indices.numpy()), 0)
 
     def concat(self, name: str | None = None) -> Any:
         """All elements joined along their first dimension."""
@@ -362,16 +363,16 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Puts the slices of a tensor at the given positions."""
-        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
+        tensor, indices = convert_to_tensor(value, dtype_hint=self._dtype), convert_to_tensor(indices)
         if self._waits_for(indices) or _core.is_symbolic(tensor):
-            places, buffer = convert_to_tensor(indices), self._as_buffer()
+            places, buffer = indices, self._as_buffer()
             if isinstance(buffer, UnevenRows):
                 return self._with_buffer(buffer.scattered(places, tensor, self._dynamic_size))
             array = self.write(primitives.Max(places), primitives.GatherV2(tensor, 0, 0, 0))
             rows = primitives.TensorScatterUpdate(array._as_buffer(), primitives.ExpandDims(places, -1), tensor)
             return array._with_buffer(rows)
         array = self
-        for i, part in zip(convert_to_tensor(indices).numpy(), primitives.Unpack(tensor, -1, 0)):
+        for i, part in zip(indices.numpy(), primitives.Unpack(tensor, -1, 0)):
             array = array.write(i, part)
         return array
 

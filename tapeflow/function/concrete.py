@@ -34,6 +34,12 @@ class ConcreteFunction(_core.FunctionBase):
         self._ways = _core.QuickWays()
         self._share(self._ways, _core.CallCounter())
 
+    def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
+        """Makes the function known to a graph: graphs find the functions that they call without it."""
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Makes the gradient known to a graph: it is found where it is needed."""
+
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
         return self.pack(self.graph.call([*tensors, *self.graph.captures]))

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from tapeflow import _core
+from tapeflow.autodiff.graph_gradients import TraceAgain
 from tapeflow.control_flow.tensor_array import TensorArray
 from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.function import retracing
@@ -72,6 +73,8 @@ class Function(_core.FunctionBase):
         self._bound: dict[int, tuple[Any, Traces]] = {}
         self._share(self._traces.ways, self._traces.history)
         functools.update_wrapper(self, python_function, updated=())
+        for attribute, value in getattr(python_function, "__dict__", {}).items():
+            self.__dict__.setdefault(attribute, value)  # of a module, say, that is called through this function
 
     input_signature = property(lambda self: self._signature.input_signature)
     function_spec = property(lambda self: self._signature)
@@ -86,6 +89,16 @@ class Function(_core.FunctionBase):
             self.input_signature is not None,
         )  # fmt: skip
         return concrete.call_flat(call.tensors)
+
+    def _decorate(self, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Puts a decorator around the Python function, inside this one; only before the first call."""
+        if self._traces.concrete or self._bound:
+            raise ValueError(
+                "Functions cannot be decorated after they have been traced: "
+                f"{self._name} has been called already. Decorate it first."
+            )
+        self.python_function = decorator(self.python_function)
+        self._signature = Signature(self.python_function, self.input_signature)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -169,8 +182,19 @@ class Function(_core.FunctionBase):
         return concrete
 
     def _trace_once(self, call: CallSignature, outer: Any, may_create_variables: bool) -> ConcreteFunction:
+        try:
+            return self._build(call, outer, may_create_variables, False)
+        except TraceAgain:
+            return self._build(call, outer, may_create_variables, True)
+
+    def _build(
+        self, call: CallSignature, outer: Any, may_create_variables: bool, keeps_constants: bool
+    ) -> ConcreteFunction:
         graph = FuncGraph(outer)
         graph.stands_alone = True
+        graph.keeps_constants = keeps_constants
+        if keeps_constants:
+            _core.keep_constants(graph)
         graph.name = self._name
         if outer is None:
             graph.may_create_variables = may_create_variables

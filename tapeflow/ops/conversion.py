@@ -117,14 +117,16 @@ def is_tensor(x: Any) -> bool:
 
 
 @public("get_static_value")
-def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
-    """The elements as a NumPy array, if they are known.
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The elements as a NumPy array, if they are known; what is no tensor is known as it is.
 
     >>> tf.get_static_value(tf.constant([1, 2]))
     array([1, 2], dtype=int32)
     """
     if not _core.is_symbolic(tensor):
-        return tensor.numpy() if isinstance(tensor, _core.Tensor) else None
+        if isinstance(tensor, _core.Tensor):
+            return tensor.numpy()
+        return None if is_tensor(tensor) else tensor
     known = _core.known_elements(tensor) if tensor.dtype.is_integer else None
     if known is None or (None in known and not partial):
         return None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tapeflow import _core, primitives
+from tapeflow.module import Module
 from tapeflow.namespace import public
 from tapeflow.ops.constants import eye
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.ops.linalg import adjoint as adjoint_matrix
+from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import Dimension, TensorShape
+from tapeflow.types.tensor_spec import CompositeTensor, TypeSpec, type_spec_from_value
 
 
 def keep_parameter(value: Any, dtype: Any = None) -> Any:
@@ -45,16 +49,28 @@ def require_equal_sizes(a: Any, b: Any) -> None:
         raise ValueError(f"Dimensions {a} and {b} are not compatible")
 
 
+class _KeepsArguments:
+    """Remembers the arguments with which an object was made."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
+
+
 @public("linalg.LinearOperator")
-class LinearOperator:
+class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     """A batch of matrices that is known by what it does; subclasses use their structure where it saves work.
 
     A subclass gives `_shape()`, `_matmul(x, adjoint, adjoint_arg)` and, where it knows better, other methods that
-    begin with an underscore.
+    begin with an underscore. `_composite_tensor_fields` names those of its arguments that are tensors or operators.
 
     >>> tf.linalg.LinearOperatorDiag([1., 2.]).matvec([3., 3.])
     [3., 6.]
     """
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})
+    _composite_tensor_fields: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -89,6 +105,16 @@ class LinearOperator:
         self._parameters = dict(parameters or {})
 
     # ---- what it is
+
+    @property
+    def _type_spec(self) -> LinearOperatorSpec:
+        return LinearOperatorSpec.from_operator(self)
+
+    def _convert_variables_to_tensors(self) -> LinearOperator:
+        """The same operator of the present values of its variables."""
+        spec = self._type_spec
+        parts = [convert_to_tensor(x) if isinstance(x, _core.Variable) else x for x in spec._to_tensor_list(self)]
+        return spec._from_tensor_list(parts)
 
     @property
     def name(self) -> str:
@@ -431,6 +457,53 @@ def _collect_variables(value: Any, found: dict[int, Any]) -> None:
             _collect_variables(part, found)
 
 
+def _divided_arguments(operator: LinearOperator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments that are tensors, variables or operators, and the others, without the name."""
+    args, kwargs = operator._arguments
+    given = signature(operator.__init__).bind(*args, **kwargs)
+    given.apply_defaults()
+    components, plain = {}, {}
+    for name, value in given.arguments.items():
+        if isinstance(value, LinearOperator) or _core.is_tensor(value) or _holds_operators(value):
+            components[name] = value
+        elif name in operator._composite_tensor_fields and value is not None:
+            components[name] = keep_parameter(value)
+        elif name != "name":
+            plain[name] = value
+    return components, plain
+
+
+def _holds_operators(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(x, LinearOperator) for x in nest.flatten(value))
+
+
+class LinearOperatorSpec(TypeSpec):
+    """The spec of a linear operator: its class, specs of its tensors and operators, and its other arguments."""
+
+    def __init__(self, value_type: type, component_specs: dict[str, Any], plain: dict[str, Any]) -> None:
+        self.value_type = value_type
+        self._component_specs = component_specs
+        self._plain = plain
+
+    @classmethod
+    def from_operator(cls, operator: LinearOperator) -> LinearOperatorSpec:
+        """The spec of an operator that exists; names do not matter."""
+        components, plain = _divided_arguments(operator)
+        return cls(type(operator), nest.map_structure(type_spec_from_value, components), plain)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.value_type, self._component_specs, self._plain
+
+    def _to_components(self, value: Any) -> Any:
+        return _divided_arguments(value)[0]
+
+    def _from_components(self, components: Any) -> Any:
+        return self.value_type(**components, **self._plain)
+
+    def __repr__(self) -> str:
+        return f"{self.value_type.__name__}Spec({self._component_specs!r}, {self._plain!r})"
+
+
 def hints_of(operators: list[LinearOperator]) -> dict[str, bool | None]:
     """What a product or block diagonal of operators inherits: non-singular if all are."""
     return {"is_non_singular": True if all(o.is_non_singular for o in operators) else None}
@@ -443,6 +516,8 @@ class LinearOperatorAdjoint(LinearOperator):
     >>> tf.linalg.LinearOperatorAdjoint(tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]])).to_dense()
     [[1., 3.], [2., 4.]]
     """
+
+    _composite_tensor_fields = ("operator",)
 
     def __init__(
         self,
@@ -508,6 +583,8 @@ class LinearOperatorInversion(LinearOperator):
     >>> tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorDiag([2., 4.])).matvec([2., 2.])
     [1., 0.5]
     """
+
+    _composite_tensor_fields = ("operator",)
 
     def __init__(
         self,
@@ -580,6 +657,8 @@ class LinearOperatorComposition(LinearOperator):
     >>> tf.linalg.LinearOperatorComposition([a, a]).matvec([1., 1.])
     [4., 9.]
     """
+
+    _composite_tensor_fields = ("operators",)
 
     def __init__(
         self,
@@ -686,6 +765,8 @@ class LinearOperatorFullMatrix(LinearOperator):
     [3., 7.]
     """
 
+    _composite_tensor_fields = ("matrix",)
+
     def __init__(
         self,
         matrix: Any,
@@ -741,6 +822,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
     >>> tf.linalg.LinearOperatorLowerTriangular([[1., 9.], [3., 4.]]).to_dense()
     [[1., 0.], [3., 4.]]
     """
+
+    _composite_tensor_fields = ("tril",)
 
     def __init__(
         self,

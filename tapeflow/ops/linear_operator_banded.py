@@ -28,6 +28,8 @@ class LinearOperatorTridiag(LinearOperator):
     [[2., 1.], [3., 4.]]
     """
 
+    _composite_tensor_fields = ("diagonals",)
+
     def __init__(
         self,
         diagonals: Any,
@@ -146,6 +148,8 @@ class LinearOperatorToeplitz(LinearOperator):
     >>> tf.linalg.LinearOperatorToeplitz([1., 2.], [1., 3.]).to_dense()
     [[1., 3.], [2., 1.]]
     """
+
+    _composite_tensor_fields = ("col", "row")
 
     def __init__(
         self,
@@ -373,6 +377,8 @@ class LinearOperatorCirculant(_Circulant):
     [[2., 0.], [0., 2.]]
     """
 
+    _composite_tensor_fields = ("spectrum",)
+
     _depth = 1
 
 
@@ -384,6 +390,8 @@ class LinearOperatorCirculant2D(_Circulant):
     TensorShape([6, 6])
     """
 
+    _composite_tensor_fields = ("spectrum",)
+
     _depth = 2
 
 
@@ -394,5 +402,7 @@ class LinearOperatorCirculant3D(_Circulant):
     >>> tf.linalg.LinearOperatorCirculant3D(tf.ones([2, 2, 2])).shape
     TensorShape([8, 8])
     """
+
+    _composite_tensor_fields = ("spectrum",)
 
     _depth = 3

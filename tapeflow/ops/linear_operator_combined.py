@@ -37,6 +37,8 @@ class LinearOperatorKronecker(LinearOperator):
     [1., 2., 2., 4.]
     """
 
+    _composite_tensor_fields = ("operators",)
+
     def __init__(
         self,
         operators: list[LinearOperator],
@@ -255,6 +257,8 @@ class LinearOperatorBlockDiag(_Blocks):
     [[1., 0.], [0., 1.]]
     """
 
+    _composite_tensor_fields = ("operators",)
+
     def __init__(
         self,
         operators: list[LinearOperator],
@@ -336,6 +340,8 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
     >>> tf.linalg.LinearOperatorBlockLowerTriangular([[a], [a, a]]).to_dense()
     [[1., 0.], [1., 1.]]
     """
+
+    _composite_tensor_fields = ("operators",)
 
     def __init__(
         self,
@@ -433,6 +439,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     >>> tf.linalg.LinearOperatorLowRankUpdate(base, [[1.], [1.]]).to_dense()
     [[2., 1.], [1., 2.]]
     """
+
+    _composite_tensor_fields = ("base_operator", "u", "diag_update", "v")
 
     def __init__(
         self,

@@ -36,6 +36,8 @@ class LinearOperatorDiag(LinearOperator):
     [[1., 0.], [0., 2.]]
     """
 
+    _composite_tensor_fields = ("diag",)
+
     def __init__(
         self,
         diag: Any,
@@ -235,6 +237,8 @@ class LinearOperatorScaledIdentity(_Uniform):
     [[3., 0.], [0., 3.]]
     """
 
+    _composite_tensor_fields = ("multiplier",)
+
     def __init__(
         self,
         num_rows: Any,
@@ -413,6 +417,8 @@ class LinearOperatorPermutation(LinearOperator):
     [3., 1., 2.]
     """
 
+    _composite_tensor_fields = ("perm",)
+
     def __init__(
         self,
         perm: Any,
@@ -480,6 +486,8 @@ class LinearOperatorHouseholder(LinearOperator):
     >>> tf.linalg.LinearOperatorHouseholder([1., 0.]).matvec([3., 4.])
     [-3., 4.]
     """
+
+    _composite_tensor_fields = ("reflection_axis",)
 
     def __init__(
         self,

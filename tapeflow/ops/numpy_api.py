@@ -706,9 +706,29 @@ def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
     return primitives.All(isclose(a, b, rtol, atol, equal_nan))
 
 
+@public("experimental.numpy.finfo")
+def finfo(dtype: Any) -> np.finfo:
+    """The limits of a type of floating-point numbers.
+
+    >>> tf.experimental.numpy.finfo(tf.float32).bits
+    32
+    """
+    return np.finfo(as_dtype(dtype).as_numpy_dtype)
+
+
+@public("experimental.numpy.iinfo")
+def iinfo(int_type: Any) -> np.iinfo:
+    """The limits of a type of integers.
+
+    >>> tf.experimental.numpy.iinfo(tf.int8).max
+    127
+    """
+    return np.iinfo(as_dtype(int_type).as_numpy_dtype)
+
+
 _CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "newaxis": None, "ndarray": _core.Tensor}
 _DTYPES = ["bool_", "complex64", "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64"]
-_DTYPES += ["object_", "uint8", "uint16", "uint32", "uint64", "inexact", "finfo", "iinfo", "issubdtype"]
+_DTYPES += ["object_", "uint8", "uint16", "uint32", "uint64", "inexact", "issubdtype"]
 _DTYPES_BY_OLD_NAME = {
     "int_": "int64",
     "float_": "float64",

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.namespace import public, registered_definitions
+from tapeflow.namespace import find_public, public, registered_definitions
 from tapeflow.ops.conversion import cast
 from tapeflow.ops.numpy_api import clip, reshape, transpose
 from tapeflow.ops.numpy_arrays import around
+from tapeflow.ops.numpy_indexing import needs_numpy_rules, take_like_numpy
 
 # Python's operators, and the function of tf.experimental.numpy that each becomes.
 _OPERATORS = {
@@ -35,6 +36,8 @@ _COMPARISONS = {
 }
 _REDUCTIONS = ("max", "min", "mean")
 
+_changed: set[str] = set()  # what must be wrapped only once
+
 
 def _reshaped(self: Any, *newshape: Any, order: str = "C") -> Any:
     return reshape(self, newshape[0] if len(newshape) == 1 else newshape, order)
@@ -52,6 +55,10 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     return lambda self, other: function(other, self)
 
 
+def _indexed(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, key: take_like_numpy(self, key) if needs_numpy_rules(key) else plain(self, key)
+
+
 @public("experimental.numpy.experimental_enable_numpy_behavior")
 def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str = "legacy") -> None:
     """Gives tensors NumPy's methods and lets operators mix dtypes as NumPy does, from now on in this process.
@@ -66,6 +73,10 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conve
             f"got {prefer_float32} and {dtype_conversion_mode!r}"
         )
     functions: dict[str, Any] = registered_definitions()
+    if "__getitem__" not in _changed:
+        _changed.add("__getitem__")
+        for cls in (_core.Tensor, find_public("Variable")):
+            cls.__getitem__ = _indexed(cls.__getitem__)
     for cls in (_core.Tensor, _core.Variable):
         for name, path in _OPERATORS.items():
             function = functions[f"experimental.numpy.{path}"]

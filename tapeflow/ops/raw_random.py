@@ -58,11 +58,20 @@ def _poisson(shape: Any, rate: Any, seed: int, seed2: int, dtype: Any) -> Any:
     return primitives.PhiloxPoisson(dims, key, counter, PHILOX, dtype, rate)
 
 
+def _for_each_row(parameter: Any, dims: list[int]) -> Any:
+    """A parameter that is a scalar, or a vector with one number for each row of the result."""
+    x = convert_to_tensor(parameter)
+    if x.shape.rank != 1 or len(dims) < 2:
+        return x
+    return primitives.BroadcastTo(primitives.Reshape(x, [-1] + [1] * (len(dims) - 1)), dims)
+
+
 def _bounded_normal(shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int) -> Any:
     dims, means = shape_argument(shape), convert_to_tensor(means)
     name = ("ParameterizedTruncatedNormal", means.dtype.name)
+    parameters = [_for_each_row(x, dims) for x in (means, stdevs, minvals, maxvals)]
     key, counter = _stream(name, seed, seed2, max(prod(dims), 0) * BLOCKS_PER_OUTPUT)
-    return primitives.PhiloxBoundedNormal(dims, key, counter, PHILOX, means, stdevs, minvals, maxvals)
+    return primitives.PhiloxBoundedNormal(dims, key, counter, PHILOX, *parameters)
 
 
 def _shuffle(value: Any, seed: int, seed2: int) -> Any:

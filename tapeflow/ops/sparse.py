@@ -15,15 +15,15 @@ from tapeflow.ops.hashing import combined_fingerprint, fingerprint64, fingerprin
 from tapeflow.ops.indexing import take
 from tapeflow.ops.segments import bin_count_length, count_bins
 from tapeflow.types import nest
-from tapeflow.types.dtypes import float32, int32, int64
+from tapeflow.types.dtypes import as_dtype, float32, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.indexed_slices import IndexedSlices
-from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 def is_sparse(x: Any) -> bool:
     """Whether `x` is a SparseTensor (or the NumPy tuple of one)."""
-    return isinstance(x, SparseTensor) or type(x).__name__ == "SparseTensorValue"
+    return isinstance(x, SparseTensor | SparseTensorValue)
 
 
 def as_sparse(x: Any, who: str) -> SparseTensor:
@@ -887,3 +887,36 @@ def cross_hashed(
     [0]
     """
     return _sparse_rows(crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key)), int64)
+
+
+@public("compat.v1.convert_to_tensor_or_sparse_tensor")
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A sparse tensor as it is, and anything else as a tensor.
+
+    >>> tf.compat.v1.convert_to_tensor_or_sparse_tensor([1., 2.])
+    [1., 2.]
+    """
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor(*value)
+    if not isinstance(value, SparseTensor):
+        return convert_to_tensor(value, dtype)
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
+        raise RuntimeError(f"Sparse dtype mismatch. Requested: {as_dtype(dtype).name},  Actual: {value.dtype.name}")
+    return value
+
+
+@public("compat.v1.convert_to_tensor_or_indexed_slices")
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Indexed slices and sparse tensors as they are, and anything else as a tensor.
+
+    >>> tf.compat.v1.convert_to_tensor_or_indexed_slices([1., 2.])
+    [1., 2.]
+    """
+    if not isinstance(value, IndexedSlices | SparseTensor):
+        return convert_to_tensor(value, dtype)
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            "Tensor conversion requested dtype "
+            f"{as_dtype(dtype).name} for Tensor with dtype {value.dtype.name}: {value!r}"
+        )
+    return value

@@ -383,6 +383,24 @@ def _yield_with_paths(structure: Any, expand_composites: bool, path: Path = ()) 
             yield from _yield_with_paths(child, expand_composites, (*path, step))
 
 
+def yield_items(structure: Any) -> Iterator[tuple[Any, Any]]:
+    """The children of one container with the key, name or index of each, in flattening order.
+
+    >>> list(yield_items({"b": 1, "a": [2]}))
+    [('a', [2]), ('b', 1)]
+    """
+    return _items_of(structure, _kind_of(structure, True))
+
+
+def yield_values(structure: Any) -> Iterator[Any]:
+    """The children of one container, in flattening order.
+
+    >>> list(yield_values({"b": 1, "a": [2]}))
+    [[2], 1]
+    """
+    return (child for _, child in yield_items(structure))
+
+
 @public("__internal__.nest.yield_flat_paths")
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
     """The keys and indices that lead to each value, in flattening order.

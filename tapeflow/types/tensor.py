@@ -153,7 +153,16 @@ def add_array_behaviour(cls: type) -> None:
     cls.__complex__ = _complex
 
 
+_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+_OPERATORS = [
+    *_BINARY,
+    *(f"r{name}" for name in _BINARY),
+    *["neg", "invert", "abs", "getitem", "eq", "ne", "lt", "le", "gt", "ge"],
+]
+
 add_array_behaviour(Tensor)
+Tensor.OVERLOADABLE_OPERATORS = {f"__{name}__" for name in _OPERATORS}
+Tensor.__nonzero__ = Tensor.__bool__
 Tensor.set_shape = _set_shape
 Tensor.name = property(_name)
 Tensor.backing_device = Tensor.device

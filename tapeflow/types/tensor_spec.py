@@ -142,32 +142,17 @@ class TypeSpec:
         return type(self), self._serialize()
 
 
-@public("TensorSpec")
-class TensorSpec(TypeSpec):
-    """The shape, the dtype and perhaps the name of a tensor.
+class BatchableTypeSpec(TypeSpec):
+    """A spec whose values can be stacked: a subclass gives `_batch(batch_size)` and `_unbatch()`."""
 
-    >>> tf.TensorSpec([None, 2], "int32", name="x")
-    TensorSpec(shape=(None, 2), dtype=tf.int32, name='x')
-    """
 
-    value_type = _core.Tensor
+class DenseSpec(TypeSpec):
+    """A spec with one shape and one dtype, and perhaps a name."""
 
     def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
         self._shape = as_shape(shape)
         self._dtype = as_dtype(dtype)
         self._name = name
-
-    @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> Any:
-        """The spec of a tensor that exists."""
-        if not isinstance(tensor, _core.Tensor):
-            raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
-        return cls(tensor.shape, tensor.dtype, name)
-
-    @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> Any:
-        """A spec like another one, perhaps under a new name."""
-        return cls(spec.shape, spec.dtype, name or spec.name)
 
     @property
     def shape(self) -> TensorShape:
@@ -184,12 +169,38 @@ class TensorSpec(TypeSpec):
         """The name of the tensor, or None."""
         return self._name
 
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._shape, self._dtype, self._name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+
+@public("TensorSpec")
+class TensorSpec(DenseSpec, BatchableTypeSpec):
+    """The shape, the dtype and perhaps the name of a tensor.
+
+    >>> tf.TensorSpec([None, 2], "int32", name="x")
+    TensorSpec(shape=(None, 2), dtype=tf.int32, name='x')
+    """
+
+    value_type = _core.Tensor
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> Any:
+        """The spec of a tensor that exists."""
+        if not isinstance(tensor, _core.Tensor):
+            raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> Any:
+        """A spec like another one, perhaps under a new name."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
     @property
     def _component_specs(self) -> Any:
         return self
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return self._shape, self._dtype, self._name
 
     def _to_components(self, value: Any) -> Any:
         return value
@@ -235,9 +246,6 @@ class TensorSpec(TypeSpec):
 
     def __hash__(self) -> int:
         return hash((self._shape, self._dtype))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
 
 
 class BoundedTensorSpec(TensorSpec):
@@ -300,16 +308,20 @@ class NoneTensorSpec(TypeSpec):
         return None
 
 
-class VariableSpec(TypeSpec):
+class VariableSpec(DenseSpec):
     """The shape and the dtype of a `tf.Variable`, and whether it is trained."""
 
     value_type = _core.Variable
 
     def __init__(self, shape: Any, dtype: Any = float32, trainable: bool = True, alias_id: int | None = None) -> None:
-        self.shape = as_shape(shape)
-        self.dtype = as_dtype(dtype)
+        super().__init__(shape, dtype)
         self.trainable = trainable
         self.alias_id = alias_id
+
+    @classmethod
+    def from_value(cls, value: Any) -> VariableSpec:
+        """The spec of a variable that exists."""
+        return cls(value.shape, value.dtype, value.trainable)
 
     @property
     def _component_specs(self) -> Any:
@@ -353,7 +365,7 @@ def _find_spec(value: Any) -> TypeSpec | None:
     if isinstance(value, _core.Tensor):
         return TensorSpec(value.shape, value.dtype)
     if isinstance(value, _core.Variable):
-        return VariableSpec(value.shape, value.dtype, value.trainable)
+        return VariableSpec.from_value(value)
     if value is None:
         return NoneTensorSpec()
     spec = getattr(value, "_type_spec", None)

@@ -12,6 +12,15 @@ _CONTAINERS = frozenset({list, dict, tuple})  # what they hold is found when a c
 _HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
 
 
+class NoDependency:
+    """A value on its way into an attribute that checkpoints shall leave out."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 @public("__internal__.types.Tensor")
 class TensorLike:
     """A base for classes of others whose objects stand for tensors: `tf.is_tensor` is true of them.
@@ -52,6 +61,10 @@ class Trackable:
             restoration.attribute_set(self, name, trackable)
         return trackable
 
+    def _no_dependency(self, value: Any) -> Any:
+        """What to set an attribute to, so that it is `value` but is not saved."""
+        return value
+
     def _lookup_dependency(self, name: str, cached_dependencies: Any = None) -> Any:
         """What this object holds under a name, or None."""
         return self.__dict__.get(_HELD, {}).get(name)
@@ -73,7 +86,14 @@ class AutoTrackable(Trackable):
     ['kernel']
     """
 
+    def _no_dependency(self, value: Any) -> Any:
+        return NoDependency(value)
+
     def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is NoDependency:
+            self.__dict__.get(_HELD, {}).pop(name, None)
+            super().__setattr__(name, value.value)
+            return
         held = isinstance(value, Trackable) or type(value) in _CONTAINERS
         if held and self.__dict__.get("_self_setattr_tracking", True):
             self._track_trackable(value, name, overwrite=True)

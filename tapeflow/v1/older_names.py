@@ -12,8 +12,6 @@ from tapeflow.namespace import find_public, older_paths, public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.effects import effect
 from tapeflow.types.dtypes import as_dtype
-from tapeflow.types.indexed_slices import IndexedSlices
-from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
 
 _MATH = (
     "acos", "acosh", "angle", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "conj",
@@ -200,28 +198,6 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
     count = cast(find_public("size")(t), t.dtype)
     norm = primitives.Sqrt(find_public("reduce_sum")(t * t)) / count
     return find_public("multiply")(t, clip_norm / primitives.Maximum(norm, cast(clip_norm, t.dtype)), name=name)
-
-
-@public("compat.v1.convert_to_tensor_or_indexed_slices")
-def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """The value as a tensor, unless it is an IndexedSlices.
-
-    >>> tf.compat.v1.convert_to_tensor_or_indexed_slices([1, 2])
-    [1, 2]
-    """
-    return value if isinstance(value, IndexedSlices) else convert_to_tensor(value, dtype)
-
-
-@public("compat.v1.convert_to_tensor_or_sparse_tensor")
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """The value as a tensor, unless it is a sparse one.
-
-    >>> tf.compat.v1.convert_to_tensor_or_sparse_tensor([1, 2])
-    [1, 2]
-    """
-    if isinstance(value, SparseTensorValue):
-        return SparseTensor(*value)
-    return value if isinstance(value, SparseTensor) else convert_to_tensor(value, dtype)
 
 
 @public("compat.v1.setdiff1d")

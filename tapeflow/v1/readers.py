@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,10 @@ class _Position:
     """Where a reader stands in one session."""
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
         self.records: Iterator[Record] = iter(())
         self.produced = self.finished = 0
 
@@ -45,17 +50,18 @@ class ReaderBase:
 
     def _next(self, queue: QueueBase, wait: bool = True) -> Record | None:
         position = self._position.now()
-        while True:
-            record = next(position.records, None)
-            if record is not None:
-                position.produced += 1
-                return record
-            if not wait:
-                return None
-            contents = queue._contents.now()
-            (name,) = contents.take(1)[0]
-            position.records = self._records(file_name(name))
-            position.finished += 1
+        with position.lock:  # several threads may read
+            while True:
+                record = next(position.records, None)
+                if record is not None:
+                    position.produced += 1
+                    return record
+                if not wait:
+                    return None
+                contents = queue._contents.now()
+                (name,) = contents.take(1)[0]
+                position.records = self._records(file_name(name))
+                position.finished += 1
 
     def read(self, queue: QueueBase, name: str | None = None) -> Any:
         """The next record: its key and its value. A file is taken out of the queue when one is needed."""
@@ -94,7 +100,7 @@ class ReaderBase:
 
     def reset(self, name: str | None = None) -> Any:
         """Forgets the file it is in."""
-        return host_effect(lambda: self._position.now().__init__(), [])
+        return host_effect(lambda: self._position.now().reset(), [])
 
 
 @public("compat.v1.TextLineReader")

@@ -187,3 +187,46 @@ def test_grad_pass_through_with_variables_and_several_results():
     np.testing.assert_array_equal(gradient(tf.grad_pass_through(lambda x: x * v), X)[0], [1, 1])
     both = gradient(tf.grad_pass_through(lambda a, b: (a * b, a + b)), X, tf.constant([3.0, 4.0]))
     np.testing.assert_array_equal(both, np.ones((2, 2)))
+
+
+def derivative(function):
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return tape.gradient(y, x)
+
+    return slope
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_a_rule_that_calls_its_own_function(order):
+    calls = []
+
+    @tf.custom_gradient
+    def exponential(x):
+        calls.append(1)
+        return tf.exp(x), lambda dy: dy * 0.5 * exponential(x) + dy * 0.5 * exponential(x)
+
+    inside, outside = exponential, tf.function(exponential)
+    for _ in range(order):
+        inside, outside = derivative(inside), derivative(outside)
+    for run in (inside, tf.function(inside), outside):
+        np.testing.assert_allclose(run(tf.constant(1.0)), np.e, rtol=1e-6)
+    assert len(calls) < 200
+
+
+def test_results_that_wait_for_another_value_than_the_arguments():
+    @tf.function
+    def f(start, count):
+        @tf.custom_gradient
+        def repeated(x):
+            y = x
+            for _ in tf.range(count):
+                y = y * 2.0
+            return y, lambda dy: float(dy) * 10.0  # a rule that cannot be traced
+
+        return repeated(start), repeated(tf.constant(3.0))
+
+    x, y = f(tf.constant(1.0), tf.constant(3))
+    assert (float(x), float(y)) == (8.0, 24.0)

@@ -262,3 +262,14 @@ def test_random_numbers_of_rounds_come_in_order():
     three, two = drawn(3), drawn(2)
     np.testing.assert_array_equal(three[:2], two[1:])
     assert len(set(three.tolist())) == 3
+
+
+def test_numbers_of_python_stay_numbers_in_an_eager_loop():
+    seen = []
+
+    def body(i, x):
+        seen.append(type(i))
+        return i + 1, x + i
+
+    i, x = tf.while_loop(lambda i, x: i < 3, body, (0, tf.constant(0, tf.int64)))
+    assert seen == [int, int, int] and isinstance(i, tf.Tensor) and (int(i), int(x), x.dtype) == (3, 3, tf.int64)

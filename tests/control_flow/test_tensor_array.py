@@ -224,3 +224,14 @@ def test_scatter_into_a_growing_array():
     program = lambda: array().scatter([2, 0], [[1.0, 2.0], [3.0, 4.0]]).stack()  # noqa: E731
     for run in (program, tf.function(program)):
         np.testing.assert_array_equal(run(), [[3, 4], [0, 0], [1, 2]])
+
+
+def test_positions_in_a_list_that_are_not_known():
+    @tf.function
+    def f(i):
+        array = tf.TensorArray(tf.float32, size=3).unstack([1.0, 2.0, 3.0])
+        return array.gather([i, 0]), array.scatter([i, 0], [7.0, 8.0]).stack()
+
+    gathered, scattered = f(tf.constant(2))
+    np.testing.assert_array_equal(gathered, [3.0, 1.0])
+    np.testing.assert_array_equal(scattered, [8.0, 2.0, 7.0])

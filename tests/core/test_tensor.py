@@ -190,3 +190,34 @@ def test_tensors_in_cycles_are_collected_and_their_wrappers_used_again():
         x.note = 1
     gc.collect()
     assert [float(x[0]) for x in made] == list(range(600))
+
+
+def test_operators_that_classes_of_others_may_take_over():
+    names = tf.Tensor.OVERLOADABLE_OPERATORS
+    assert {"__add__", "__radd__", "__getitem__", "__neg__", "__matmul__", "__eq__"} <= names
+    assert all(callable(getattr(tf.Tensor, name)) for name in names)
+    assert tf.Tensor.__nonzero__(tf.constant(1.0)) is True
+
+
+def test_numpy_values_take_the_dtype_of_tensors_beside_them():
+    i, f = tf.constant(5), tf.constant(1.5)
+    for found, wanted, dtype in [
+        (i + np.float64(3.0), 8, tf.int32),
+        (np.float32(2.0) * i, 10, tf.int32),
+        (tf.add(i, np.array([3.0, 4.0])), [8, 9], tf.int32),
+        (np.float64(2.0) ** i, 32, tf.int32),
+        (i == np.float64(5.0), True, tf.bool),
+        (tf.where([True, False], np.float64(1.0), f), [1.0, 1.5], tf.float32),
+        (tf.maximum(np.array([1.0, 2.0]), f), [1.5, 2.0], tf.float32),
+        (tf.concat((tf.shape([1, 2]), (np.int64(3),)), 0), [2, 3], tf.int32),
+        (tf.concat((tf.shape([1, 2]), (tf.constant(5, tf.int64),), [7]), 0), [2, 5, 7], tf.int32),
+    ]:
+        assert found.dtype == dtype and found.numpy().tolist() == wanted
+    assert not bool(i == np.float64(5.5))
+
+
+@pytest.mark.parametrize("value", [np.float64(3.5), np.array([1.0, np.nan]), np.float64(1e20), np.complex64(1)])
+def test_numpy_values_that_would_change_are_refused(value):
+    """TensorFlow cuts off what does not fit: 5 + np.float64(3.5) is 8 there."""
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a int32 tensor"):
+        tf.constant(5) + value

@@ -605,3 +605,36 @@ def test_a_signature_with_open_dimensions_holds_in_every_call():
             total(wrong, tf.ones([1]))
     assert float(total(tf.ones([1, 3]), 2.0)) == 5
     assert total.experimental_get_tracing_count() == 1
+
+
+def test_decorate():
+    @tf.function
+    def double(x):
+        return x * 2.0
+
+    double._decorate(lambda function: lambda x: function(x) + 1.0)
+    assert float(double(tf.constant(3.0))) == 7.0
+    with pytest.raises(ValueError, match="cannot be decorated after they have been traced"):
+        double._decorate(lambda function: function)
+
+
+def test_concrete_functions_are_known_to_graphs():
+    concrete = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([]))
+    concrete.add_to_graph()
+    concrete.add_gradient_functions_to_graph()
+    assert float(concrete(tf.constant(3.0))) == 6.0
+
+
+def test_a_module_that_is_called_through_a_function_keeps_its_attributes():
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = tf.Variable(3.0)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    scale = Scale()
+    function = tf.function(scale)
+    assert function.factor is scale.factor and float(function(tf.constant(2.0))) == 6.0
+    assert function.python_function is scale

@@ -174,3 +174,74 @@ def test_conjugate_gradient():
     np.testing.assert_allclose(state.x, np.linalg.solve(operator.to_dense(), rhs), atol=1e-8)
     with pytest.raises(ValueError, match="self-adjoint, positive definite"):
         tf.linalg.experimental.conjugate_gradient(matrix(1, 5, 5), rhs)
+
+
+# ------------------------------------------------------------------------------------------- operators made of tensors
+
+MATRIX = [[2.0, 0.0], [1.0, 3.0]]
+
+
+def composites():
+    diagonal = tf.linalg.LinearOperatorDiag([1.0, 2.0], is_positive_definite=True)
+    full = tf.linalg.LinearOperatorFullMatrix(MATRIX)
+    return {
+        "diag": diagonal,
+        "full": full,
+        "tril": tf.linalg.LinearOperatorLowerTriangular(MATRIX),
+        "identity": tf.linalg.LinearOperatorIdentity(2, batch_shape=[3]),
+        "scaled": tf.linalg.LinearOperatorScaledIdentity(2, tf.constant(3.0)),
+        "zeros": tf.linalg.LinearOperatorZeros(2),
+        "adjoint": tf.linalg.LinearOperatorAdjoint(full),
+        "inverse": tf.linalg.LinearOperatorInversion(diagonal),
+        "product": tf.linalg.LinearOperatorComposition([full, diagonal]),
+        "kronecker": tf.linalg.LinearOperatorKronecker([full, diagonal]),
+        "blocks": tf.linalg.LinearOperatorBlockDiag([full, diagonal]),
+        "low_rank": tf.linalg.LinearOperatorLowRankUpdate(diagonal, [[1.0], [2.0]], diag_update=[3.0]),
+        "circulant": tf.linalg.LinearOperatorCirculant([1.0, 2.0, 3.0]),
+        "toeplitz": tf.linalg.LinearOperatorToeplitz([1.0, 2.0], [1.0, 3.0]),
+        "tridiagonal": tf.linalg.LinearOperatorTridiag([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], "compact"),
+        "permutation": tf.linalg.LinearOperatorPermutation([1, 0]),
+        "householder": tf.linalg.LinearOperatorHouseholder([0.6, 0.8]),
+    }
+
+
+@pytest.mark.parametrize("name", composites())
+def test_taken_apart_and_put_together(name):
+    operator = composites()[name]
+    parts = tf.nest.flatten(operator, expand_composites=True)
+    assert all(isinstance(part, tf.Tensor) for part in parts)
+    again = tf.nest.pack_sequence_as(operator, parts, expand_composites=True)
+    assert type(again) is type(operator)
+    np.testing.assert_array_equal(again.to_dense(), operator.to_dense())
+    assert again._type_spec == operator._type_spec
+    assert (again.is_positive_definite, again.is_self_adjoint) == (
+        operator.is_positive_definite,
+        operator.is_self_adjoint,
+    )
+
+
+def test_an_operator_as_an_argument_of_a_function():
+    traces = []
+
+    @tf.function
+    def apply(operator, x):
+        traces.append(1)
+        return operator.matvec(x), operator
+
+    first, again = apply(tf.linalg.LinearOperatorDiag([1.0, 2.0]), [1.0, 1.0])
+    second, _ = apply(tf.linalg.LinearOperatorDiag([3.0, 4.0]), [1.0, 1.0])
+    assert (first.numpy().tolist(), second.numpy().tolist(), len(traces)) == ([1.0, 2.0], [3.0, 4.0], 1)
+    assert isinstance(again, tf.linalg.LinearOperatorDiag)
+
+
+def test_modules_find_the_variables_of_operators():
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = tf.linalg.LinearOperatorDiag(tf.Variable([1.0, 2.0], name="diag"))
+            self.both = [tf.linalg.LinearOperatorBlockDiag([self.scale, tf.linalg.LinearOperatorIdentity(2)])]
+
+    model = Model()
+    assert [v.name for v in model.trainable_variables] == ["diag:0"]
+    assert model.scale.variables == model.trainable_variables
+    assert model.scale in model.submodules

@@ -180,6 +180,39 @@ v = tf.Variable(2.0)
 with tf.GradientTape() as tape:
     y = v * 3 + v ** 2
 assert tape.gradient(y, v).numpy() == 7.0
+import random
+import numpy as np
+random.seed(0)
+values = np.arange(120.0).reshape(2, 3, 4, 5)
+parts = [0, -1, slice(None), slice(1, None), None, ..., [0, 1], [], (1, 1)]
+parts += [np.array([[0, 1], [1, 0]]), np.array([-1, 0])]
+checked = 0
+for _ in range(300):
+    key = tuple(random.choice(parts) for _ in range(random.randint(1, 5)))
+    try:
+        wanted = values[key]
+    except IndexError:
+        wanted = None
+    try:
+        found = tf.constant(values)[key]
+    except (IndexError, ValueError, tf.errors.InvalidArgumentError):
+        assert wanted is None, key
+        continue
+    assert wanted is not None and found.shape == wanted.shape and (found.numpy() == wanted).all(), key
+    checked += 1
+assert checked > 50
+v = tf.Variable(values)
+assert (v[v > 100.0].numpy() == values[values > 100]).all() and v[[1, 0]][:, [2]].shape == [2, 1, 4, 5]
+with tf.GradientTape() as tape:
+    y = tf.reduce_sum(v[[0, 0, 1], tf.constant([1, 1, -1])])
+assert tape.gradient(y, v)[0, 1, 0, 0].numpy() == 2.0
+try:
+    v[[0.5]]
+except IndexError as error:
+    assert "must be of integer" in str(error)
+taken = tf.function(lambda x, mask: (x[[1, 0]], x[mask]))
+rows, chosen = taken(tf.constant(values), tf.constant(values > 100))
+assert (rows.numpy() == values[[1, 0]]).all() and (chosen.numpy() == values[values > 100]).all()
 """
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
 
@@ -212,3 +245,9 @@ def test_empty_lists_and_names_of_arguments():
     assert tnp.real(val=[1 + 2j]).numpy() == [1]
     assert tnp.copy(a=[1]).numpy() == tnp.ravel(a=[[1]]).numpy() == [1]
     assert tnp.outer(a=[True, False], b=[True]).numpy().tolist() == [[True], [False]]
+
+
+def test_limits_of_types():
+    for dtype in (tf.float32, np.float32, "float32", tf.complex64):
+        assert tnp.finfo(dtype).eps == np.finfo(np.float32).eps
+    assert tnp.iinfo(tf.int16).max == tnp.iinfo(np.int16).max == 32767

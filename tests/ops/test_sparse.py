@@ -165,3 +165,16 @@ def test_sparse_tensors_through_functions_that_keep_zeros():
     assert tf.abs(x).values.numpy() == [4]
     assert tf.sqrt(tf.square(x)).values.numpy() == [4]
     assert str(x).startswith("SparseTensor(indices=tf.Tensor([[1]], shape=(1, 1), dtype=int64), values=tf.Tensor([-4.]")
+
+
+def test_tensors_or_others():
+    sparse, slices = tf.sparse.from_dense([1.0, 0.0]), tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]))
+    older = tf.compat.v1
+    assert older.convert_to_tensor_or_sparse_tensor(sparse) is sparse
+    assert older.convert_to_tensor_or_sparse_tensor([1, 2], tf.int64).dtype == tf.int64
+    assert older.convert_to_tensor_or_indexed_slices(slices) is slices
+    assert older.convert_to_tensor_or_indexed_slices(sparse, tf.float32) is sparse
+    with pytest.raises(RuntimeError, match="Sparse dtype mismatch"):
+        older.convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
+    with pytest.raises(ValueError, match="Tensor conversion requested dtype int32 for Tensor with dtype float32"):
+        older.convert_to_tensor_or_indexed_slices(slices, tf.int32)

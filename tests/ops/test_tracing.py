@@ -318,3 +318,15 @@ def test_an_indexed_slices_of_symbolic_shape_is_densified():
     expected, found, static = traced(dense, (X, [3, 4]), (N, []))
     same(expected, found, random=False)
     assert static == [[None, 4]]
+
+
+def test_what_is_no_tensor_is_known():
+    assert tf.get_static_value(3) == 3 and tf.get_static_value([]) == [] and tf.get_static_value(None) is None
+    assert tf.get_static_value(tf.TensorShape([2])) == tf.TensorShape([2])
+    assert tf.get_static_value(tf.Variable(1.0)) is None
+
+
+def test_broadcast_of_the_shapes_of_scalars():
+    empty = tf.constant([], tf.int32)
+    assert tf.broadcast_dynamic_shape(empty, empty).numpy().tolist() == []
+    assert tf.broadcast_dynamic_shape(empty, [2]).numpy().tolist() == [2]

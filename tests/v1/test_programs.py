@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import tapeflow as tf
+
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "from_tensorflow_1.md").read_text()
 
@@ -71,3 +73,16 @@ def test_a_program_of_the_first_tensorflow_runs_as_it_stands(tmp_path):
     program.write_text("import tensorflow as tf\ntf.placeholder(tf.float32)\n")
     done = subprocess.run([sys.executable, "-m", "tapeflow", "run", str(program)], capture_output=True, text=True)
     assert "`tapeflow run --v1`" in done.stderr
+
+
+def test_messages_that_are_logged_some_times(caplog):
+    logging = tf.compat.v1.logging
+    with caplog.at_level("INFO", logger="tensorflow"):
+        for step in range(5):
+            logging.log_every_n(logging.INFO, "every %d", 2, step)
+            logging.log_first_n(logging.INFO, "first %d", 2, step)
+        logging.vlog(logging.INFO, "at once")
+        logging.TaskLevelStatusMessage("stopped")
+    assert [record.getMessage() for record in caplog.records] == [
+        "every 0", "first 0", "first 1", "every 2", "every 4", "at once", "stopped",
+    ]  # fmt: skip

@@ -1,0 +1,9 @@
+"""Inner modules of TensorFlow (`tensorflow.python...`) that libraries import, each with the names that they use.
+
+A name is here only if it does what it does in TensorFlow; all other inner modules and names stay absent. Nothing below
+this folder is imported before a program imports an inner module.
+"""
+
+from tapeflow.tensorflow_alias import offer_inner_modules
+
+offer_inner_modules("tapeflow.inner_modules.table")

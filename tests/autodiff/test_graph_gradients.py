@@ -1,0 +1,93 @@
+"""`tf.gradients` by values that are known while a function is traced; tests/v1 has the rest."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+def test_source_that_is_a_constant():
+    @tf.function
+    def slope():
+        x = tf.constant([1.0, 2.0])
+        return tf.gradients(x * x * 3.0, x)[0]
+
+    np.testing.assert_array_equal(slope(), [6.0, 12.0])
+
+
+def test_source_from_outside():
+    x = tf.constant([1.0, 2.0])
+
+    @tf.function
+    def slope(scale):
+        y = tf.reduce_sum(x * x)
+        return tf.gradients(y * scale, [x])[0]
+
+    np.testing.assert_array_equal(slope(tf.constant(2.0)), [4.0, 8.0])
+
+
+def test_inside_a_loop():
+    @tf.function
+    def total(scale):
+        x = tf.constant([1.0, 2.0])
+
+        def step(i, sum):
+            return i + 1, sum + tf.gradients(x * x * scale, [x])[0]
+
+        return tf.while_loop(lambda i, sum: i < 3, step, [0, tf.zeros([2])])[1]
+
+    np.testing.assert_array_equal(total(tf.constant(2.0)), [12.0, 24.0])
+
+
+def test_there_is_no_path():
+    @tf.function
+    def slopes(v):
+        x, y = tf.constant(1.0), tf.constant(2.0)
+        return [g is None for g in tf.gradients(y * v, [x, y])], tf.gradients(y * v, x, unconnected_gradients="zero")
+
+    missing, zero = slopes(tf.constant(3.0))
+    assert [bool(m) for m in missing] == [True, False] and float(zero[0]) == 0.0
+
+
+def test_second_order_and_a_tape_outside():
+    @tf.function
+    def slope(v):
+        x = tf.constant(2.0)
+        (first,) = tf.gradients(x**3 * v, x)
+        return first, tf.gradients(first, x)[0]
+
+    v = tf.Variable(5.0)
+    with tf.GradientTape(persistent=True) as tape:
+        first, second = slope(v)
+    assert (float(first), float(second)) == (60.0, 60.0)
+    assert (float(tape.gradient(first, v)), float(tape.gradient(second, v))) == (12.0, 12.0)
+
+
+def test_traced_again_once():
+    traces = []
+
+    @tf.function
+    def slope(v):
+        traces.append(1)
+        x = tf.constant(2.0)
+        return tf.gradients(x * v, x)[0]
+
+    assert [float(slope(tf.constant(3.0))), float(slope(tf.constant(4.0)))] == [3.0, 4.0]
+    assert len(traces) == 2
+
+
+def test_what_the_program_catches():
+    @tf.function
+    def slope():
+        x = tf.constant(2.0)
+        try:
+            return tf.gradients(x * x, x)[0]
+        except Exception:  # the wish to trace again is no error
+            return x
+
+    assert float(slope()) == 4.0
+
+
+def test_eager():
+    with pytest.raises(RuntimeError, match=r"tf\.gradients is not supported when eager execution is enabled"):
+        tf.gradients(tf.constant(1.0), tf.constant(1.0))
