@@ -245,6 +245,16 @@ def vlog(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
     get_logger().log(level, msg, *args, **kwargs)
 
 
+@public("compat.v1.logging.TaskLevelStatusMessage")
+def task_level_status_message(msg: str) -> None:
+    """Logs a message as an error.
+
+    >>> tf.compat.v1.logging.TaskLevelStatusMessage.__name__
+    'TaskLevelStatusMessage'
+    """
+    get_logger().error(msg)
+
+
 @public("compat.v1.logging.flush")
 def flush() -> None:
     """Writes what was logged.
