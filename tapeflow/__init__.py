@@ -45,6 +45,7 @@ try:
         v1_names,
         variables,
     )
+    from tapeflow.v1 import operation as _operation  # tensors of any graph have one
 
     namespace.install(sys.modules[__name__], primitives.definitions + ops.raw.definitions())
 finally:

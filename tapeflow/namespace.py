@@ -55,7 +55,7 @@ _package_by_prefix: dict[str, str] = {}
 def definitions_later(prefix: str, package: str) -> None:
     """Names a package that defines names below `prefix`: it is imported when one that is not there yet is asked for.
 
-    >>> definitions_later("compat.v1", "tapeflow.v1")
+    >>> definitions_later("compat.v1", "tapeflow.v1.names")
     """
     _package_by_prefix[prefix] = package
 
@@ -67,6 +67,25 @@ def load_below(path: str) -> bool:
         importlib.import_module(_package_by_prefix.pop(prefix))
         _install_own_definitions(_module_by_path)
     return bool(waiting)
+
+
+def with_later_attributes(prefix: str, *names: str) -> Callable[[type], type]:
+    """Decorates a class to which the package that waits for `prefix` adds attributes: it is imported for them.
+
+    >>> @with_later_attributes("compat.v1", "as_graph_def")
+    ... class Graph: ...
+    """
+
+    def decorate(cls: type) -> type:
+        def answer(self: Any, name: str) -> Any:
+            if name in names and load_below(prefix):
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+        cls.__getattr__ = answer
+        return cls
+
+    return decorate
 
 
 _loader_by_path: dict[str, str] = {}

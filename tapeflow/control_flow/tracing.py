@@ -8,10 +8,14 @@ from typing import Any
 
 from tapeflow import _core
 from tapeflow.autodiff.gradient_registry import NodeOverrides
+from tapeflow.namespace import with_later_attributes
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types.errors import InvalidArgumentError
 
 
+@with_later_attributes(
+    "compat.v1", "as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"
+)
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""
 
@@ -26,6 +30,7 @@ class FuncGraph(_core.Graph):
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
         self._overrides: NodeOverrides | None = None
 
+    building_function = True
     variables = property(lambda self: tuple(self.variables_used))
     trainable_variables = property(lambda self: tuple(v for v in self.variables_used if v.trainable))
 

@@ -243,6 +243,5 @@ FuncGraph.get_operations = _operations
 FuncGraph.get_operation_by_name = _operation_by_name
 FuncGraph.get_tensor_by_name = _tensor_by_name
 FuncGraph.name_nodes_now = _name_all
-FuncGraph.building_function = True
 Operation.node_def = property(_definition)
 VariableOperation.node_def = property(lambda self: NodeDef(name=self.name, op=self.type))

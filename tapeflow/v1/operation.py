@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.namespace import public
+from tapeflow.namespace import public, with_later_attributes
 from tapeflow.types.tensor import Tensor
 
 _TYPE_BY_NAME = {"GetItem": "StridedSlice"}
 
 
 @public("Operation", "compat.v1.Operation")
+@with_later_attributes("compat.v1", "node_def")
 class Operation:
     """One node of a graph: its name, its type, the tensors it takes and those it gives.
 
