@@ -72,6 +72,8 @@ const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[gra
 
 }  // namespace
 
+void (*between_rounds)() = nullptr;
+
 struct Loop::Lists {
   std::vector<std::optional<RowBuffer>> at;  // per variable
 };
@@ -191,6 +193,7 @@ std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in, bool reads_follo
     }
     std::vector<Tensor> next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
     std::move(next.begin(), next.end(), state.begin());
+    if (between_rounds) between_rounds();
   }
   state.resize(variables_);
   return state;
@@ -221,6 +224,7 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
     }
     run_round(history ? *history->halves->forward : *round_.graph, given, changes < kMostChanges, out);
     given.clear();
+    if (between_rounds) between_rounds();
     if (history) {
       const Halves& halves = *history->halves;
       ++history->rounds;

@@ -5,6 +5,9 @@
 
 namespace tapeflow {
 
+// Called between rounds, by the thread that called the loop: what it throws ends the loop. Null: nothing can.
+extern void (*between_rounds)();
+
 // A graph that takes only those inputs of another one that it uses.
 struct Trimmed {
   std::shared_ptr<Graph> graph;

@@ -9,6 +9,7 @@
 #include "graph/differentiate.h"
 #include "graph/graph_gradients.h"
 #include "graph/list_ops.h"
+#include "graph/loop.h"
 #include "graph/run.h"
 #include "op/escape.h"
 #include "ops/ops.h"
@@ -736,6 +737,9 @@ std::string describe_in_python(const Tensor& t) {
 }
 
 void add_graph_types(PyObject* module) {
+  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop
+    if (PyErr_CheckSignals() < 0) throw_python_error();
+  };
   describe_escaped = describe_in_python;
   first_seen_in = [](const TensorBody& body) { return static_cast<const TensorObject*>(body.wrapper)->trace; };
   Ref type = checked(PyType_FromSpec(&graph_spec));

@@ -1,5 +1,8 @@
 """Loops over the rows of a tensor, whose places the loop computes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -68,3 +71,34 @@ def test_a_block_whose_begin_a_loop_computes():
         return total
 
     np.testing.assert_array_equal(program(), X[0:2] + X[1:3] + X[2:4])
+
+
+@pytest.mark.parametrize("call", ["endless(x)", "tape_around(x)"])
+def test_a_signal_ends_an_endless_loop(call):
+    program = f"""
+import signal
+import tapeflow as tf
+
+@tf.function
+def endless(x):
+    return tf.while_loop(lambda x: tf.reduce_sum(x) > 0.0, lambda x: [x + 1.0], [x])[0]
+
+def tape_around(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = endless(x)
+    return tape.gradient(y, x)
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+x = tf.ones([2])
+try:
+    {call}
+except KeyboardInterrupt:
+    print("stopped", endless(-x).numpy())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "stopped [-1. -1.]\n", done.stderr
