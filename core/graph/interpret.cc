@@ -211,13 +211,8 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
       in.push_back(at[v]);
     }
     Params params = node.params;
-    if (params.has_tensor()) {
-      params = Params::sized(node.params.size());
-      for (int p = 0; p < int(params.size()); ++p) {
-        const Param& given = node.params[p];
-        params.mutable_at(p) = given.kind == Param::Kind::tensor ? resolved_param(given, at[given.tensor().body()->symbol().value]) : given;
-      }
-    }
+    if (params.has_tensor())
+      params = resolved_params(node.params, [&](int p) { return at[node.params[p].tensor().body()->symbol().value]; });
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
     if (is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);

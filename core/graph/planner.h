@@ -55,8 +55,8 @@ class Planner {
   void join_chains();
   bool adds_alike(const Node&);
   Node* maker_for_one(ValueId v, std::span<const int> uses);
-  void join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined);
-  void join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined);
+  bool join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined);
+  bool join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined);
   void lie(ValueId v, ValueId in, size_t offset);
   bool show(const Node&);
   bool merge(const Node&, size_t i, std::multimap<size_t, size_t>& equal_nodes);

@@ -68,19 +68,20 @@ void Planner::join_chains() {
   for (ValueId v : graph().outputs) ++uses[meant(v)];
   for (auto& [variable, v] : stores_) ++uses[meant(v)];
   std::vector<bool> joined(graph().nodes.size(), false);
+  bool changed = false;
   for (auto i = nodes_.rbegin(); i != nodes_.rend(); ++i) {
     if (joined[size_t(*i)]) continue;
     Node& last = graph().nodes[size_t(*i)];
     if (adds_alike(last))
-      join_spreads(last, uses, joined);
+      changed |= join_spreads(last, uses, joined);
     else if (std::string_view(last.op->name) == "ConcatV2")
-      join_pieces(last, uses, joined);
+      changed |= join_pieces(last, uses, joined);
   }
-  drop_unused();
+  if (changed) drop_unused();
 }
 
 // ((a + b) + c) + ... where most terms are spread out.
-void Planner::join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
+bool Planner::join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
   std::vector<ValueId> terms;  // last first
   for (Node* n = &last; n;) {
     terms.push_back(n->inputs[1]);
@@ -95,7 +96,7 @@ void Planner::join_spreads(Node& last, std::span<const int> uses, std::vector<bo
     return maker && maker->op->add_to ? maker : nullptr;
   };
   const auto spread = std::ranges::count_if(terms, [&](ValueId v) { return spread_of(v) != nullptr; });
-  if (spread < 2 || size_t(2 * spread) < terms.size()) return;
+  if (spread < 2 || size_t(2 * spread) < terms.size()) return false;
   auto sum = std::make_shared<SpreadTerms>();
   last.inputs.clear();
   for (ValueId v : terms | std::views::reverse) {
@@ -105,10 +106,11 @@ void Planner::join_spreads(Node& last, std::span<const int> uses, std::vector<bo
   }
   last.op = &spread_sum_op;
   last.params = {Param(std::static_pointer_cast<void>(sum))};
+  return true;
 }
 
 // A concatenation of concatenations along one axis.
-void Planner::join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
+bool Planner::join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
   std::vector<ValueId> waiting(last.inputs.begin(), last.inputs.end()), pieces;  // `pieces`: last first
   while (!waiting.empty()) {
     const ValueId v = waiting.back();
@@ -121,9 +123,10 @@ void Planner::join_pieces(Node& last, std::span<const int> uses, std::vector<boo
     joined[size_t(inner - graph().nodes.data())] = true;
     waiting.insert(waiting.end(), inner->inputs.begin(), inner->inputs.end());
   }
-  if (pieces.size() == last.inputs.size()) return;
+  if (pieces.size() == last.inputs.size()) return false;
   last.inputs.clear();
   for (ValueId v : pieces | std::views::reverse) last.inputs.push_back(v);
+  return true;
 }
 
 }  // namespace tapeflow

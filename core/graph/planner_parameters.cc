@@ -23,11 +23,8 @@ const Op& open_call_op = define_inner(Op{
         [](Call& call) {
           const auto& open = *static_cast<const OpenCall*>(call.params[0].object.get());
           const size_t inputs = call.in.size() - open.open;
-          Params params = Params::sized(open.params.size());
-          for (size_t p = 0, next = inputs; p < open.params.size(); ++p) {
-            const Param& given = open.params[int(p)];
-            params.mutable_at(int(p)) = given.kind == Param::Kind::tensor ? resolved_param(given, call.in[next++]) : given;
-          }
+          size_t next = inputs;
+          Params params = resolved_params(open.params, [&](int) { return call.in[next++]; });
           call.out = run_all(*open.op, call.in.subspan(0, inputs), params);
         },
     .makes_outputs = true,

@@ -26,5 +26,12 @@ Needs find_needs(const Graph&, std::span<const ValueId> wanted, bool effects, st
 
 // A parameter that was a tensor while tracing: its elements, if they are there now; otherwise the tensor that it is now.
 Param resolved_param(const Param&, Tensor now);
+// All parameters, with `at(p)` for a tensor in place p.
+template <class At> Params resolved_params(const Params& params, At at) {
+  Params result = Params::sized(params.size());
+  for (int p = 0; p < int(params.size()); ++p)
+    result.mutable_at(p) = params[p].kind == Param::Kind::tensor ? resolved_param(params[p], at(p)) : params[p];
+  return result;
+}
 
 }  // namespace tapeflow

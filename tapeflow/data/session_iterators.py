@@ -11,15 +11,14 @@ from tapeflow import _core
 from tapeflow.data.dataset import Dataset
 from tapeflow.data.iterator import Cursor, Iterator
 from tapeflow.data.pipe import Pipe, Run
+from tapeflow.data.sources import spec_of_types
 from tapeflow.data.structure import common_spec, map_leaves
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import group
 from tapeflow.ops.conversion import convert_to_tensor
-from tapeflow.types import nest
-from tapeflow.types.dtypes import as_dtype, bool_
+from tapeflow.types.dtypes import bool_
 from tapeflow.types.errors import FailedPreconditionError, NotFoundError
-from tapeflow.types.tensor_shape import TensorShape, as_shape
-from tapeflow.types.tensor_spec import TensorSpec
+from tapeflow.types.tensor_shape import TensorShape
 
 _numbers = itertools.count()
 _iterator_by_handle: WeakValueDictionary[bytes, SessionIterator] = WeakValueDictionary()
@@ -106,23 +105,14 @@ class SessionIterator(Iterator):
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> SessionIterator:
         """An iterator that gives the elements of the iterator whose handle the tensor is."""
-        return _HandledIterator(convert_to_tensor(string_handle, "string"), _spec_of(output_types, output_shapes))
+        return _HandledIterator(convert_to_tensor(string_handle, "string"), spec_of_types(output_types, output_shapes))
 
     @staticmethod
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> SessionIterator:
         """An iterator over elements of this kind, for any dataset that `make_initializer` is given."""
-        return SessionIterator(None, _spec_of(output_types, output_shapes), one_shot=False)
-
-
-def _spec_of(output_types: Any, output_shapes: Any) -> Any:
-    types = map_leaves(as_dtype, output_types)
-    if output_shapes is None:
-        return map_leaves(lambda dtype: TensorSpec(None, dtype), types)
-    shapes = nest.flatten_up_to(types, output_shapes, check_types=False)
-    specs = [TensorSpec(as_shape(shape), dtype) for dtype, shape in zip(nest.flatten(types), shapes)]
-    return nest.pack_sequence_as(types, specs)
+        return SessionIterator(None, spec_of_types(output_types, output_shapes), one_shot=False)
 
 
 class _HandledIterator(SessionIterator):

@@ -236,6 +236,11 @@ def generator_signature(output_types: Any, output_shapes: Any, output_signature:
             "To specify the output signature you need to provide either the `output_signature` argument or the "
             "`output_types` argument."
         )
+    return spec_of_types(output_types, output_shapes)
+
+
+def spec_of_types(output_types: Any, output_shapes: Any) -> Any:
+    """The specification of elements with these dtypes and shapes; no shapes are any shapes."""
     types = map_leaves(as_dtype, output_types)
     if output_shapes is None:
         return map_leaves(lambda dtype: TensorSpec(None, dtype), types)
