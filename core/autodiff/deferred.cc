@@ -20,7 +20,7 @@ struct Plan {
 const Plan& plan_of(const Params& params) { return *static_cast<const Plan*>(params[0].object.get()); }
 
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
-std::vector<Tensor> run_rule(const Params& all, std::span<const Tensor> in) {
+Tensors run_rule(const Params& all, std::span<const Tensor> in) {
   const Plan& plan = plan_of(all);
   Params params = all.without_first();
   SmallVector<Tensor, 4> dy;
@@ -30,7 +30,7 @@ std::vector<Tensor> run_rule(const Params& all, std::span<const Tensor> in) {
                       {},       nullptr, dy, plan.wanted, {}, {}};
   context.result.resize(size_t(plan.inputs));
   plan.op->vjp(context);
-  std::vector<Tensor> result;
+  Tensors result;
   for (int i = 0; i < plan.inputs; ++i) {
     if (!plan.wanted[size_t(i)]) continue;
     const Tensor& dx = context.result[size_t(i)];
@@ -64,7 +64,7 @@ const Op& deferred_op = define_inner(Op{
 
 }  // namespace
 
-void differentiate_run(RuleContext& c, FunctionRef<std::vector<Tensor>(std::span<const Tensor>)> run, int first) {
+void differentiate_run(RuleContext& c, FunctionRef<Tensors(std::span<const Tensor>)> run, int first) {
   Tape tape(false, false);
   SmallVector<ValueIndex, 8> sources, targets;
   SmallVector<Spec, 4> specs;
@@ -76,7 +76,7 @@ void differentiate_run(RuleContext& c, FunctionRef<std::vector<Tensor>(std::span
     if (c.wants(i)) tape.watch(x);
     sources.push_back(c.wants(i) ? tape.find(x) : kNotFollowed);
   }
-  std::vector<Tensor> result = run(in);
+  Tensors result = run(in);
   tape.stop();
   for (size_t j = 0; j < result.size(); ++j) {
     if (!c.has_dy(int(j))) continue;
@@ -84,7 +84,7 @@ void differentiate_run(RuleContext& c, FunctionRef<std::vector<Tensor>(std::span
     specs.push_back({result[j].dtype(), result[j].shape()});
     dy.push_back(c.dy(int(j)));
   }
-  std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
+  BlockVector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
   for (int i = first; i < c.inputs(); ++i) {
     const Cotangent& dx = flow[size_t(i - first)];
     if (dx) c.set(i, densified(dx, c.shape(i)));

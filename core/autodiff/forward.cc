@@ -43,7 +43,7 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
   }
   tape.stop();
   SmallVector<Tensor, 4> y_dot;
-  std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
+  BlockVector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources);
   for (size_t i = 0; i < flow.size(); ++i)
     y_dot.push_back(flow[i] ? densified(flow[i], call.out[i].shape()) : Tensor());
   return y_dot;
@@ -67,7 +67,7 @@ struct TangentPlan {
 };
 const TangentPlan& plan_of(const Params& params) { return *static_cast<const TangentPlan*>(params[0].object.get()); }
 
-std::vector<Tensor> run_tangents(const Params& params, std::span<const Tensor> in) {
+Tensors run_tangents(const Params& params, std::span<const Tensor> in) {
   const TangentPlan& plan = plan_of(params);
   Params own = params.without_first();
   SmallVector<Tensor, 4> x_dot;
@@ -76,7 +76,7 @@ std::vector<Tensor> run_tangents(const Params& params, std::span<const Tensor> i
   Call call(*plan.op, in.subspan(0, plan.inputs), own);
   for (const Tensor& y : in.subspan(plan.inputs, plan.outputs)) call.out.push_back(y);
   SmallVector<Tensor, 4> y_dot = tangents_of(call, x_dot);
-  std::vector<Tensor> result;
+  Tensors result;
   for (size_t j = 0; j < plan.outputs; ++j)
     if (differentiable.has(call.out[j].dtype())) result.push_back(y_dot[j] ? y_dot[j] : zeros_like(call.out[j]));
   return result;

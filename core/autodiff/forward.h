@@ -34,7 +34,7 @@ class ForwardAccumulator final : public Recorder, public Watcher {
   bool forward() const override { return true; }
 
  private:
-  std::vector<Tensor> tangents_;  // by value index
+  BlockVector<Tensor> tangents_;  // by value index
   int64_t rows_ = -1;
   bool recording_ = false;
 };

@@ -47,24 +47,7 @@ struct Record {
 namespace {
 constexpr uint8_t kUseful = 1, kSource = 2;  // what the walk back knows of a value
 
-constexpr size_t kChunkBytes = 1 << 15;
-constexpr size_t kFreeChunks = 64;
-std::vector<char*> free_chunks;
-
-// Vectors of the last tape that ended, so that the next one need not grow its own. Not larger than kSpareLimit.
-constexpr size_t kSpareLimit = 1 << 12;
-struct Spare {
-  std::vector<Record*> records;
-  std::vector<VariableBody*> watched;
-  std::vector<uint8_t> useful;
-  std::vector<Cotangent> flow;
-} spare;
-template <class T> std::vector<T> take(std::vector<T>& from) { return std::exchange(from, {}); }
-template <class T> void give_back(std::vector<T>& to, std::vector<T>& used) {
-  if (used.capacity() > kSpareLimit || used.capacity() <= to.capacity()) return;
-  used.clear();
-  to.swap(used);
-}
+constexpr size_t kChunkBytes = 1 << 15, kFirstRecords = 64;
 }  // namespace
 
 // Hears what is computed after a tape was closed, for a number of operations: only so that it can be said. It stays last
@@ -107,14 +90,12 @@ struct AfterClose final : Recorder {
 constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
 
 Tape::Tape(bool persistent, bool watch_accessed_variables, bool explains)
-    : Watcher(Kind::tape), records_(take(spare.records)), watched_(take(spare.watched)), persistent_(persistent),
+    : Watcher(Kind::tape), persistent_(persistent),
       watch_accessed_variables_(watch_accessed_variables), explains_(explains) {}
 
 Tape::~Tape() {
   stop();
   clear();
-  give_back(spare.records, records_);
-  give_back(spare.watched, watched_);
 }
 
 void Tape::start() {
@@ -156,15 +137,8 @@ void Tape::stop() {
 void Tape::clear() {
   for (Record* r : records_) r->destroy();
   records_.clear();
-  for (char* chunk : chunks_) {
-    if (free_chunks.size() < kFreeChunks)
-      free_chunks.push_back(chunk);
-    else
-      std::free(chunk);
-  }
+  for (auto [chunk, bytes] : chunks_) give_block(chunk, bytes);
   chunks_.clear();
-  for (char* chunk : oversized_) std::free(chunk);
-  oversized_.clear();
   room_ = room_end_ = nullptr;
   for (VariableBody* v : watched_) v->drop();
   watched_.clear();
@@ -185,24 +159,18 @@ void Tape::reset() {
 }
 
 char* Tape::more_room(size_t bytes) {
-  if (bytes > kChunkBytes) {
-    // Rare (operations with thousands of inputs): memory of its own.
-    char* chunk = static_cast<char*>(std::malloc(bytes));
-    if (!chunk) throw std::bad_alloc();
-    oversized_.push_back(chunk);
-    return chunk;
+  if (records_.empty()) records_.reserve(kFirstRecords);
+  const size_t size = std::max(bytes, kChunkBytes);
+  auto& chunk = chunks_.emplace_back(nullptr, size);
+  try {
+    chunk.first = static_cast<char*>(take_block(size));
+  } catch (...) {
+    chunks_.pop_back();
+    throw;
   }
-  char* chunk;
-  if (free_chunks.empty()) {
-    chunk = static_cast<char*>(std::malloc(kChunkBytes));
-    if (!chunk) throw std::bad_alloc();
-  } else {
-    chunk = free_chunks.back();
-    free_chunks.pop_back();
-  }
-  chunks_.push_back(chunk);
-  room_end_ = chunk + kChunkBytes;
-  return room_ = chunk;
+  if (bytes > kChunkBytes) return chunk.first;  // rare (operations with thousands of inputs): a chunk of its own
+  room_end_ = chunk.first + kChunkBytes;
+  return room_ = chunk.first;
 }
 
 void Tape::watch(const Tensor& t) {
@@ -421,7 +389,7 @@ class Hidden {
 };
 }  // namespace
 
-std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
+BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                       std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                       bool keep) {
   keep |= persistent_;
@@ -430,8 +398,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   // Which values lie on a path from a source.
   const ValueIndex values = next_value_;
   const size_t count = records_.size();
-  std::vector<uint8_t> useful = take(spare.useful);
-  useful.assign(values, 0);
+  BlockVector<uint8_t> useful(values, 0);
   for (ValueIndex s : sources)
     if (s != kNotFollowed) useful[s] = kUseful | kSource;
   for (Record* r : records_)
@@ -442,8 +409,7 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
       break;
     }
 
-  std::vector<Cotangent> flow = take(spare.flow);
-  flow.resize(values);
+  BlockVector<Cotangent> flow(values);
   for (size_t t = 0; t < targets.size(); ++t) {
     if (targets[t] == kNotFollowed || !useful[targets[t]]) continue;
     const Spec& spec = target_specs[t];
@@ -460,13 +426,12 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
     if (!keep) r.release_kept();
   }
 
-  std::vector<Cotangent> result;
+  BlockVector<Cotangent> result;
+  result.reserve(sources.size());
   for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
   // Whoever asked wants the values: what still waits is computed here, in one pass where it belongs together.
   for (const Cotangent& c : result)
     if (c && !c.values.symbolic()) c.values.raw();
-  give_back(spare.useful, useful);
-  give_back(spare.flow, flow);
   // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
   bool complete = std::all_of(result.begin(), result.end(), [](const Cotangent& c) { return bool(c); });
   if (!keep && complete) use_up();
@@ -476,14 +441,14 @@ std::vector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
 
 void Tape::use_up() {
   used_up_ = true;
-  std::vector<VariableBody*> watched;
+  BlockVector<VariableBody*> watched;
   watched.swap(watched_);
   clear();
   forget(false);
   watched_.swap(watched);
 }
 
-void Tape::run_rule(Record& r, std::vector<Cotangent>& flow, const std::vector<uint8_t>& useful) {
+void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<uint8_t>& useful) {
   bool reached = false;
   for (int j = 0; j < r.outputs; ++j) reached |= bool(flow[r.first_output + ValueIndex(j)]);
   if (!reached || r.op->gradient == Gradient::none) return;

@@ -4,7 +4,6 @@
 // indices. So the walk back needs no look-ups: cotangents lie in an array by index, and records are already in order.
 // A record keeps the shapes of its inputs and those tensors that the rule of its op names, nothing else.
 #pragma once
-#include <vector>
 
 #include "autodiff/cotangent.h"
 #include "autodiff/trace.h"
@@ -33,7 +32,7 @@ class Tape final : public Recorder, public Watcher {
   void watch(const Tensor&);
   void watch(VariableBody&);
   void reset();
-  const std::vector<VariableBody*>& watched_variables() const { return watched_; }
+  std::span<VariableBody* const> watched_variables() const { return watched_; }
 
   // The index of a followed value, or kNotFollowed.
   ValueIndex find(const Tensor& t) const { return followed(Watcher::find(t)); }
@@ -65,7 +64,7 @@ class Tape final : public Recorder, public Watcher {
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
   // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.
-  std::vector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
+  BlockVector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                   std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                   bool keep = false);
   // Lets go of all records; only the list of watched variables stays.
@@ -90,13 +89,12 @@ class Tape final : public Recorder, public Watcher {
   ValueIndex known(VariableBody&);
   void clear();
   char* more_room(size_t bytes);  // for the next record, where `room_` is too small
-  void run_rule(Record&, std::vector<Cotangent>& cotangents, const std::vector<uint8_t>& useful);
+  void run_rule(Record&, BlockVector<Cotangent>& cotangents, const BlockVector<uint8_t>& useful);
 
-  std::vector<Record*> records_;
-  std::vector<char*> chunks_;  // memory of the records
-  std::vector<char*> oversized_;
+  BlockVector<Record*> records_;
+  BlockVector<std::pair<char*, size_t>> chunks_;  // memory of the records
   char *room_ = nullptr, *room_end_ = nullptr;  // what is left of the last chunk
-  std::vector<VariableBody*> watched_;
+  BlockVector<VariableBody*> watched_;
   ValueIndex next_value_ = 0;
   bool persistent_, watch_accessed_variables_, explains_, recording_ = false, paused_ = false, used_up_ = false;
   bool forgot_by_reset_ = false;

@@ -2,9 +2,9 @@
 // from there, assignments. Only read when somebody asks why a gradient is None. Of a long program the end is remembered.
 #pragma once
 #include <span>
-#include <vector>
 
 #include "autodiff/watcher.h"
+#include "base/blocks.h"
 
 namespace tapeflow {
 
@@ -131,9 +131,9 @@ class Trace {
 
  private:
   struct Part {
-    std::vector<Note> notes;
-    std::vector<ValueIndex> inputs;
-    std::vector<Leaf> leaves;
+    BlockVector<Note> notes;
+    BlockVector<ValueIndex> inputs;
+    BlockVector<Leaf> leaves;
     void clear();
   };
   void make_room();

@@ -9,7 +9,7 @@ namespace tapeflow {
 namespace {
 
 constexpr size_t kLine = 64;
-constexpr size_t kMostKept = size_t(4) << 20;
+constexpr size_t kMostKept = size_t(64) << 20;
 
 void* allocate_lines(size_t bytes) {
   void* memory = std::aligned_alloc(kLine, bytes);

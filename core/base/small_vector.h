@@ -1,9 +1,12 @@
-// A vector that keeps its first N elements inside itself.
+// A vector that keeps its first N elements inside itself, and more in a block of its thread.
 #pragma once
 #include <cstddef>
 #include <initializer_list>
 #include <new>
+#include <span>
 #include <utility>
+
+#include "base/blocks.h"
 
 namespace tapeflow {
 
@@ -13,14 +16,13 @@ template <class T, size_t N> class SmallVector {
   SmallVector(std::initializer_list<T> items) {
     for (const T& item : items) push_back(item);
   }
-  SmallVector(const SmallVector& other) {
-    for (const T& item : other) push_back(item);
-  }
+  explicit SmallVector(std::span<const T> items) { append(items); }
+  SmallVector(const SmallVector& other) { append(other); }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
     if (this != &other) {
       clear();
-      for (const T& item : other) push_back(item);
+      append(other);
     }
     return *this;
   }
@@ -33,7 +35,7 @@ template <class T, size_t N> class SmallVector {
   }
   ~SmallVector() {
     clear();
-    if (items_ != inner()) ::operator delete(items_);
+    if (items_ != inner()) give_block(items_, capacity_ * sizeof(T));
   }
 
   void push_back(T item) {
@@ -52,6 +54,10 @@ template <class T, size_t N> class SmallVector {
     for (size_t i = before; i > n; --i) items[i - 1].~T();
     for (size_t i = before; i < n; ++i) new (items + i) T();
   }
+  void append(std::span<const T> items) {
+    if (size_ + items.size() > capacity_) [[unlikely]] reserve(size_ + items.size());
+    for (const T& item : items) new (items_ + size_++) T(item);
+  }
   void clear() { resize(0); }
 
   size_t size() const { return size_; }
@@ -59,6 +65,7 @@ template <class T, size_t N> class SmallVector {
   T& operator[](size_t i) { return items_[i]; }
   const T& operator[](size_t i) const { return items_[i]; }
   T& back() { return items_[size_ - 1]; }
+  const T& back() const { return items_[size_ - 1]; }
   T* begin() { return items_; }
   T* end() { return items_ + size_; }
   const T* begin() const { return items_; }
@@ -75,12 +82,12 @@ template <class T, size_t N> class SmallVector {
  private:
   T* inner() { return reinterpret_cast<T*>(storage_); }
   void reserve(size_t n) {
-    T* bigger = static_cast<T*>(::operator new(n * sizeof(T)));
+    T* bigger = static_cast<T*>(take_block(n * sizeof(T)));
     for (size_t i = 0; i < size_; ++i) {
       new (bigger + i) T(std::move(items_[i]));
       items_[i].~T();
     }
-    if (items_ != inner()) ::operator delete(items_);
+    if (items_ != inner()) give_block(items_, capacity_ * sizeof(T));
     items_ = bigger;
     capacity_ = n;
   }

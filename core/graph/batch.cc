@@ -25,8 +25,8 @@ Tensor for_all_rows(const Tensor& t, int64_t rows) {
   return broadcast_to(reshape(t, one), all);
 }
 
-std::vector<Tensor> rows_of(const BatchedValues& values, int64_t rows) {
-  std::vector<Tensor> result;
+Tensors rows_of(const BatchedValues& values, int64_t rows) {
+  Tensors result;
   for (size_t i = 0; i < values.tensors.size(); ++i)
     result.push_back(values.batched[i] ? values.tensors[i] : for_all_rows(values.tensors[i], rows));
   return result;
@@ -92,7 +92,8 @@ bool shows_inputs(const Op& op) {
 class BatchedRun {
  public:
   BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows)
-      : graph_(graph), rows_(rows), at_(graph.values.size()), batched_(graph.values.size()) {
+      : graph_(graph), rows_(rows), batched_(graph.values.size()) {
+    at_.resize(graph.values.size());
     for (size_t i = 0; i < graph.values.size(); ++i)
       if (graph.values[i].node == Value::kConstant) at_[i] = graph.values[i].tensor;
     for (size_t i = 0; i < inputs.tensors.size(); ++i) {
@@ -234,7 +235,7 @@ class BatchedRun {
   const Graph& graph_;
   int64_t rows_;
   Needs needs_;
-  std::vector<Tensor> at_;
+  Tensors at_;
   std::vector<uint8_t> batched_;
 };
 

@@ -8,7 +8,7 @@ namespace tapeflow {
 
 // Values of a run for many rows, and which of them have the rows in front.
 struct BatchedValues {
-  std::vector<Tensor> tensors;
+  Tensors tensors;
   std::vector<bool> batched;
 };
 
@@ -19,7 +19,7 @@ BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t row
 Tensor for_all_rows(const Tensor&, int64_t rows);
 
 // The outputs of such a run, all with the rows in front.
-std::vector<Tensor> rows_of(const BatchedValues&, int64_t rows);
+Tensors rows_of(const BatchedValues&, int64_t rows);
 
 // The same as one operation, which counts the rows when it runs. Inputs that are `sliced` have the rows in front, or 1, if they are
 // the same for all. The graph may not draw random numbers or have effects.

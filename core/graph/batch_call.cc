@@ -31,10 +31,10 @@ int64_t count_rows(const CallPlan& plan, std::span<const Tensor> in) {
   return rows;
 }
 
-std::vector<Tensor> run_plan(const Params& params, std::span<const Tensor> in) {
+Tensors run_plan(const Params& params, std::span<const Tensor> in) {
   const CallPlan& plan = plan_of(params);
   int64_t rows = count_rows(plan, in);
-  std::vector<Tensor> result;
+  Tensors result;
   if (rows == 0) {
     for (ValueId v : plan.graph->outputs) {
       const Tensor& t = plan.graph->values[v].tensor;

@@ -33,7 +33,7 @@ SmallVector<Tensor, 4> find_rows_of_tangents(const Call& call, std::span<const T
   SmallVector<Tensor, 4> result;
   if (traced) {
     for (const Tensor& t : graph.captures) given.tensors.push_back(t), given.batched.push_back(false);
-    std::vector<Tensor> found = rows_of(run_batched(graph, given, rows), rows);
+    Tensors found = rows_of(run_batched(graph, given, rows), rows);
     size_t next = 0;
     for (bool yes : flows) result.push_back(yes ? found[next++] : Tensor());
     return result;

@@ -42,7 +42,7 @@ template <class At> Params params_with(const RowPlan& plan, const Params& own, A
 }
 
 // Once for every row; the results stacked.
-std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows) {
+Tensors run_each_row(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows) {
   std::vector<Tensors> parts;
   for (size_t i = 0; i < in.size(); ++i) parts.push_back(plan.batched[i] ? unstack(in[i], 0) : Tensors());
   auto part = [&](size_t i, int64_t row) -> const Tensor& { return plan.batched[i] ? parts[i][size_t(row)] : in[i]; };
@@ -58,12 +58,12 @@ std::vector<Tensor> run_each_row(const RowPlan& plan, const Params& own, std::sp
       results[j].push_back(t);
     }
   }
-  std::vector<Tensor> stacked;
+  Tensors stacked;
   for (size_t j = 0; j < results.size(); ++j) stacked.push_back(stack(results[j], 0));
   return stacked;
 }
 
-bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows, std::vector<Tensor>& result) {
+bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> in, int64_t rows, Tensors& result) {
   Graph graph(static_cast<Graph*>(thread_state().stage), is_recording());
   graph.names_nodes = false;
   BatchedValues given;
@@ -93,7 +93,7 @@ bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> 
 }
 
 // A branch by row: each branch runs for the rows that take it, and the results come back into the order of the rows.
-std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::span<const Tensor> in) {
+Tensors run_branches(const RowPlan& plan, const Params& own, std::span<const Tensor> in) {
   std::vector<std::shared_ptr<Graph>> branches = graphs_of(Node{plan.op, own, {}, 0, 0, {}, {}});
   Ints chosen = read_ints(in[0].dtype() == DType::boolean ? cast(in[0], DType::int32) : in[0]);
   std::vector<Ints> rows_by_branch(branches.size());
@@ -115,7 +115,7 @@ std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::sp
       given.tensors.push_back(some ? gather(in[i], int_tensor(rows), 0, 0) : in[i]);
       given.batched.push_back(plan.batched[i]);
     }
-    std::vector<Tensor> out = rows_of(run_batched(*branches[b], given, count), count);
+    Tensors out = rows_of(run_batched(*branches[b], given, count), count);
     for (size_t j = 0; j < parts.size(); ++j) {
       const Tensor& t = out[plan.used[j]];
       Shape one = t.shape().slice(1, t.rank());
@@ -125,13 +125,13 @@ std::vector<Tensor> run_branches(const RowPlan& plan, const Params& own, std::sp
     }
     for (int64_t row : rows) places[size_t(row)] = done++;
   }
-  std::vector<Tensor> result;
+  Tensors result;
   for (auto& p : parts) result.push_back(p.size() == 1 ? p[0] : gather(concat(p, 0), int_tensor(places), 0, 0));
   return result;
 }
 
 // By the rule of the operation; false if there is none for this call.
-bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor> in, std::vector<Tensor>& result) {
+bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor> in, Tensors& result) {
   const bool *first = plan.batched.begin(), *params_from = first + plan.inputs, *end = plan.batched.end();
   bool any = std::count(first, params_from, true) > 0, params_alike = std::count(params_from, end, true) == 0;
   BatchRule rule = any && params_alike ? find_batch_rule(*plan.op) : nullptr;
@@ -144,10 +144,10 @@ bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor>
   return true;
 }
 
-std::vector<Tensor> run_rows(const Params& params, std::span<const Tensor> in) {
+Tensors run_rows(const Params& params, std::span<const Tensor> in) {
   const RowPlan& plan = plan_of(params);
   Params own = params.without_first();
-  std::vector<Tensor> result;
+  Tensors result;
   if (run_by_rule(plan, own, in, result)) return result;
   bool any = std::count(plan.batched.begin(), plan.batched.end(), true) > 0;
   if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
@@ -203,7 +203,7 @@ bool expand_row_plan(Call& call) {
   if (&call.op != &batched_op && &call.op != &batched_effect_op && &call.op != &batched_custom_op) return false;
   const RowPlan& plan = plan_of(call.params);
   Params own = call.params.without_first();
-  std::vector<Tensor> result;
+  Tensors result;
   bool waited = plan.places.empty() && is_program(*plan.op) && !is_control_op(*plan.op);
   if (!run_by_rule(plan, own, call.in, result) && !(waited && trace_rows(plan, own, call.in, plan.rows, result))) return false;
   for (Tensor& t : result) call.out.push_back(std::move(t));

@@ -7,10 +7,10 @@ namespace tapeflow {
 struct BranchHistory {
   Sources sources;
   std::shared_ptr<Halves> halves;
-  std::vector<Tensor> residuals;
-  std::vector<Tensor> variables;  // their values before the run, for one that is repeated
+  Tensors residuals;
+  Tensors variables;  // their values before the run, for one that is repeated
 };
-std::vector<Tensor> run_branch(const std::shared_ptr<Graph>&, std::span<const Tensor> in, BranchHistory&);
-std::vector<Tensor> walk_back(const BranchHistory&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y);
+Tensors run_branch(const std::shared_ptr<Graph>&, std::span<const Tensor> in, BranchHistory&);
+Tensors walk_back(const BranchHistory&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y);
 
 }  // namespace tapeflow

@@ -25,16 +25,16 @@ struct Control {
 const Control& control_in(const Params& params) { return *static_cast<const Control*>(params[0].object.get()); }
 
 // The results of a run. An input may be among them: it is not the same value to a tape.
-void give(Call& call, std::vector<Tensor> results) {
+void give(Call& call, Tensors&& results) {
   for (Tensor& t : results) call.out.push_back(t.body()->references == 1 ? std::move(t) : t.view(t.shape()));
 }
 
 // ---- histories travel as tensors without elements
 
 template <class History> Tensor carry(History history) {
-  auto* carried = new History(std::move(history));
+  auto* carried = new_in_block<History>(std::move(history));
   Tensor t = Tensor::allocate(DType::variant, Shape());
-  t.body()->buffer = wrap_foreign_memory(carried, size_of(DType::variant), carried, [](void* p) { delete static_cast<History*>(p); });
+  t.body()->buffer = wrap_foreign_memory(carried, size_of(DType::variant), carried, [](void* p) { delete_in_block(static_cast<History*>(p)); });
   t.body()->data = carried;
   return t;
 }
@@ -78,7 +78,7 @@ template <class History, class Run> void differentiate_again(RuleContext& c, con
   const Control& control = control_in(c.params);
   if (!history && !control.touched.empty())
     fail(ErrorKind::unimplemented, "control flow: a derivative of higher order would run a graph again without knowing which values its variables had");
-  Replay replay(control.touched, history ? history->variables : std::vector<Tensor>());
+  Replay replay(control.touched, history ? history->variables : Tensors());
   differentiate_run(c, [&](std::span<const Tensor> in) {
     for (size_t v = 0; v < control.variables.size(); ++v) replay.follow(variable_in(control.variables[v]), in[inputs + v]);
     return run_graphs(in.subspan(0, inputs), !control.variables.empty());

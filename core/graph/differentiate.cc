@@ -20,8 +20,9 @@ std::vector<VariableBody*> variables_read(const Graph& graph) {
   return result;
 }
 
-std::vector<uint8_t> dependents(const Graph& graph, std::span<const ValueId> sources) {
-  std::vector<uint8_t> depends(graph.values.size(), 0);
+SmallVector<uint8_t, 64> dependents(const Graph& graph, std::span<const ValueId> sources) {
+  SmallVector<uint8_t, 64> depends;
+  depends.resize(graph.values.size());
   for (ValueId v : sources) depends[v] = 1;
   for (const Node& node : graph.nodes) {
     bool any = false;
@@ -40,7 +41,7 @@ std::shared_ptr<Graph> excerpt(const Graph& from, std::span<const ValueId> given
   return graph;
 }
 
-std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> constants, std::span<const uint8_t> followed) {
+std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor> constants, std::span<const uint8_t> followed) {
   auto halves = std::make_shared<Halves>();
   halves->variables = variables_read(graph);
   halves->followed.assign(followed.begin(), followed.end());
@@ -51,7 +52,7 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
   {
     EnterStage stage(&joint);
     PauseRecording unheard;
-    std::vector<Tensor> in;
+    Tensors in;
     for (ValueId v : graph.inputs) in.push_back(joint.add_input({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()}));
     std::vector<ValueId> given = graph.inputs;
     for (const Tensor& t : constants) {
@@ -71,7 +72,7 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
       if (followed[inputs + k]) tape.watch(*halves->variables[k]);
       sources.push_back(tape.find(*halves->variables[k]));
     }
-    std::vector<Tensor> out = interpret(graph, {given, in, graph.outputs, true},
+    Tensors out = interpret(graph, {given, in, graph.outputs, true},
                                         [&](ValueId v, const Tensor& t) { if (graph.values[v].tensor.symbolic()) joint.import(graph.values[v].tensor, t); });
     tape.stop();
     for (const Tensor& t : out) results.push_back(joint.id_of(t));
@@ -85,7 +86,7 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
       dy.push_back(joint.add_input(specs.back()));
       cotangents.push_back(joint.inputs.back());
     }
-    std::vector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
+    BlockVector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
     for (size_t i = 0; i < flow.size(); ++i) {
       if (!flow[i]) continue;
       halves->reached.push_back(int(i));
@@ -94,9 +95,10 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::vector<Tensor> co
       if (flow[i].indices) wanted.push_back(joint.id_of(flow[i].indices));
     }
   }
-  halves->constants = std::move(constants);
+  halves->constants = Tensors(constants);
   // The cut: what the backward half takes from the forward half.
-  std::vector<uint8_t> backward = dependents(joint, cotangents), crosses(joint.values.size(), 0);
+  const SmallVector<uint8_t, 64> backward = dependents(joint, cotangents);
+  std::vector<uint8_t> crosses(joint.values.size(), 0);
   auto cross = [&](ValueId v) { crosses[v] |= !backward[v] && joint.values[v].node != Value::kConstant; };
   for (const Node& node : joint.nodes) {
     if (!node.outputs || !backward[node.first_output]) continue;
@@ -132,7 +134,7 @@ struct CallPlan {
 
 // What is kept with a graph.
 struct Derivatives {
-  std::vector<Tensor> constants;         // that may be followed
+  Tensors constants;         // that may be followed
   std::vector<VariableBody*> variables;  // that are read
   bool repeatable = true;                // running the graph again gives the same and does nothing else
   std::vector<std::shared_ptr<Halves>> halves;
@@ -156,7 +158,7 @@ Derivatives& derivatives_of(Graph& graph) {
   return *d;
 }
 
-std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::vector<Tensor> constants, std::span<const uint8_t> followed,
+std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::span<const Tensor> constants, std::span<const uint8_t> followed,
                                     size_t order) {
   Derivatives& d = derivatives_of(*graph);
   for (const auto& plan : d.calls)
@@ -164,7 +166,7 @@ std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::ve
         same_tensors(plan->levels[0]->constants, constants))
       return plan;
   auto plan = std::make_shared<CallPlan>();
-  plan->levels.push_back(halves_of(*graph, std::move(constants), followed));
+  plan->levels.push_back(halves_of(*graph, constants, followed));
   while (plan->levels.size() < order) {
     // The constants are inputs of the forward half.
     Graph& forward = *plan->levels.back()->forward;
@@ -212,7 +214,7 @@ void differentiate_again(RuleContext& c, const CallPlan& plan) {
       from.push_back(graph.inputs.size() + at);
     }
   differentiate_run(c, [&](std::span<const Tensor> in) {
-    std::vector<Tensor> tensors;
+    Tensors tensors;
     for (size_t i : from) tensors.push_back(in[i]);
     return interpret(graph, {given, tensors, graph.outputs, false}, [](ValueId, const Tensor&) {});
   });
@@ -255,7 +257,7 @@ Op call_entry(Keep keep) {
             for (size_t j = plan.outputs(level); j < plan.outputs(level + 1); ++j) in.push_back(c.y(int(j)));
             for (int j : halves.flowing) in.push_back(c.dy(j));
             std::shared_ptr<Graph> backward = backward_part(halves, {wanted.begin(), wanted.size()});
-            std::vector<Tensor> dx = call_graph(backward, in);
+            Tensors dx = call_graph(backward, in);
             for (size_t k = 0, next = 0; k < wanted.size(); ++k) {
               if (!wanted[k]) continue;
               Tensor& values = dx[next++];
@@ -272,10 +274,12 @@ const Op& repeated_call_op = define_inner(call_entry(keep_everything));  // may 
 
 }  // namespace
 
-std::shared_ptr<Halves> halves_of(Graph& graph, std::vector<Tensor> constants, std::span<const uint8_t> followed) {
+const std::vector<VariableBody*>& known_variables_read(Graph& graph) { return derivatives_of(graph).variables; }
+
+std::shared_ptr<Halves> halves_of(Graph& graph, std::span<const Tensor> constants, std::span<const uint8_t> followed) {
   for (const auto& h : derivatives_of(graph).halves)
     if (std::ranges::equal(h->followed, followed) && same_tensors(h->constants, constants)) return h;
-  std::shared_ptr<Halves> halves = differentiate(graph, std::move(constants), followed);
+  std::shared_ptr<Halves> halves = differentiate(graph, constants, followed);
   keep(derivatives_of(graph).halves, halves);
   return halves;
 }
@@ -291,7 +295,7 @@ std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::spa
   for (const auto& g : d.specialised)
     if (fits(*g)) return g;
   auto special = std::make_shared<Graph>();
-  std::vector<Tensor> in;
+  Tensors in;
   for (const Tensor& t : inputs) in.push_back(special->add_input({t.dtype(), t.shape()}));
   EnterStage stage(special.get());
   PauseRecording unheard;
@@ -300,7 +304,7 @@ std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::spa
   return special;
 }
 
-std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
+Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
   ThreadState& state = thread_state();
   if (state.stage) {
     std::vector<VariableBody*>& changing = static_cast<Graph*>(state.stage)->changing;
@@ -314,7 +318,7 @@ std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<co
   if (listening.empty()) return run_graph(*graph, inputs);
   Derivatives& d = derivatives_of(*graph);
   SmallVector<Tensor, 8> in;
-  std::vector<Tensor> constants;
+  Tensors constants;
   auto anyone_follows = [&](const Tensor& t) { return std::any_of(listening.begin(), listening.end(), [&](const Recorder* r) { return r->follows(t); }); };
   for (const Tensor& t : inputs) in.push_back(t);
   for (const Tensor& t : d.constants)
@@ -336,13 +340,14 @@ std::vector<Tensor> call_graph(const std::shared_ptr<Graph>& graph, std::span<co
     if (i < inputs.size() || i >= inputs.size() + constants.size()) followed.push_back(anyone_follows(in[i]));
   std::shared_ptr<CallPlan> plan;
   if (order > 0) {
-    plan = call_plan(graph, std::move(constants), {followed.begin(), followed.size()}, order);
+    plan = call_plan(graph, constants, {followed.begin(), followed.size()}, order);
   } else {
     plan = std::make_shared<CallPlan>();
     plan->graph = graph;
   }
   Tensors out = run_all(asked_again ? repeated_call_op : call_op, in, {Param(std::static_pointer_cast<void>(plan))});
-  return {out.begin(), out.begin() + std::ptrdiff_t(graph->outputs.size())};
+  out.resize(graph->outputs.size());
+  return out;
 }
 
 }  // namespace tapeflow

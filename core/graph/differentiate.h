@@ -7,7 +7,7 @@ namespace tapeflow {
 // A graph cut in two: the forward half also gives, after the graph's outputs, what the backward half needs (residuals).
 // What a gradient may be asked for, the sources, are the graph's inputs, then `constants`, then `variables`.
 struct Halves {
-  std::vector<Tensor> constants;       // of the graph, that were followed: inputs of the forward half after the others
+  Tensors constants;       // of the graph, that were followed: inputs of the forward half after the others
   std::vector<VariableBody*> variables;  // that the graph reads
   std::vector<uint8_t> followed;       // per source
   std::shared_ptr<Graph> forward, backward;
@@ -21,16 +21,17 @@ struct Halves {
 };
 
 // The halves of a graph, kept with it. `followed` is per input and then per variable read.
-std::shared_ptr<Halves> halves_of(Graph&, std::vector<Tensor> constants, std::span<const uint8_t> followed);
+std::shared_ptr<Halves> halves_of(Graph&, std::span<const Tensor> constants, std::span<const uint8_t> followed);
 // Variables with a gradient that a graph reads itself.
 std::vector<VariableBody*> variables_read(const Graph&);
+const std::vector<VariableBody*>& known_variables_read(Graph&);  // kept with the graph, which does not change any more
 // The values that depend on any of `sources`.
-std::vector<uint8_t> dependents(const Graph&, std::span<const ValueId> sources);
+SmallVector<uint8_t, 64> dependents(const Graph&, std::span<const ValueId> sources);
 // The same graph for inputs of these shapes, kept with it; the graph itself if it knows them.
 std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);
 
 // Runs a graph: into the stage, if there is one; as a recorded operation whose gradients are graphs of their own, if a
 // tape follows an input or a variable; straight ahead otherwise. Gives the graph's outputs.
-std::vector<Tensor> call_graph(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);
+Tensors call_graph(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);
 
 }  // namespace tapeflow

@@ -159,7 +159,7 @@ std::optional<Param> settled_param(const Graph&, const Param&);
 
 // Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear
 // of every node. Gives the outputs.
-std::vector<Tensor> interpret(const Graph&, std::span<const Tensor> inputs);
+Tensors interpret(const Graph&, std::span<const Tensor> inputs);
 
 // The same for any values of the graph, from any values that are given. `see` hears of every value.
 struct Excerpt {
@@ -169,7 +169,7 @@ struct Excerpt {
   bool effects;                  // all of them
   std::span<const int> nodes = {};  // these run whether or not somebody needs their outputs
 };
-std::vector<Tensor> interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
+Tensors interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
 // Builds an empty graph from part of another one: `given` become its inputs, `wanted` its outputs.
 void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
                    std::span<const int> nodes = {});

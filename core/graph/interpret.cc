@@ -146,13 +146,16 @@ static void override_rule(const Graph::Override& override_, const Node& node, st
   call.out = run_all(*override_.op, all, override_.params);
 }
 
-std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs) {
+Tensors interpret(const Graph& graph, std::span<const Tensor> inputs) {
   return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
 }
 
 Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes, std::span<const Tensor> at) {
   size_t count = graph.nodes.size();
-  Needs needs{std::vector<uint8_t>(count, 0), std::vector<int>(graph.values.size(), -1)};
+  Needs needs;
+  needs.nodes.resize(count);
+  needs.last_use.resize(graph.values.size());
+  std::ranges::fill(needs.last_use, -1);
   auto use = [&](ValueId v, size_t by) {
     if (needs.last_use[v] < 0) needs.last_use[v] = int(by);
     if (!at[v] && graph.values[v].node >= 0) needs.nodes[size_t(graph.values[v].node)] = 1;
@@ -176,9 +179,10 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
   return needs;
 }
 
-std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(ValueId, const Tensor&)> see) {
+Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(ValueId, const Tensor&)> see) {
   size_t count = graph.nodes.size();
-  std::vector<Tensor> at(graph.values.size());
+  Tensors at;
+  at.resize(graph.values.size());
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (graph.values[i].node == Value::kConstant) at[i] = graph.values[i].tensor;
   for (size_t i = 0; i < excerpt.given.size(); ++i) at[excerpt.given[i]] = excerpt.tensors[i];
@@ -228,7 +232,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
       at[node.first_output + k] = std::move(call.out[k]);
     }
   }
-  std::vector<Tensor> results;
+  Tensors results;
   for (ValueId v : excerpt.wanted) {
     if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: a result is an input that is not given");
     results.push_back(at[v]);
@@ -238,7 +242,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Excerpt& excerpt, Functi
 
 void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
                    std::span<const int> nodes) {
-  std::vector<Tensor> in;
+  Tensors in;
   for (ValueId v : given) in.push_back(part.add_input({from.values[v].tensor.dtype(), from.values[v].tensor.shape()}));
   EnterStage stage(&part);
   PauseRecording unheard;

@@ -33,7 +33,7 @@ bool trace_walk(Tape& tape, const JacobianRequest& request, bool everything, Wal
   Spec spec{request.like.dtype(), request.like.shape()};
   Tensor dy = walk.graph->add_input(spec);
   try {
-    std::vector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+    BlockVector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
     for (size_t s = 0; s < flow.size(); ++s) {
       walk.reached.push_back(bool(flow[s]));
       if (flow[s]) walk.graph->outputs.push_back(walk.graph->id_of(densified(flow[s], request.source_shapes[s])));
@@ -96,7 +96,7 @@ Tensor shaped(const Tensor& stacked, const Shape& target, bool by_example) {
   return reshape(rows, shape);
 }
 
-std::vector<Tensor> run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example, int64_t wanted_chunk) {
+Tensors run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example, int64_t wanted_chunk) {
   Rows rows = rows_of_target(like.shape(), by_example);
   int64_t chunk = chunk_of(graph, like, captures, wanted_chunk, rows.count);
   std::vector<SmallVector<Tensor, 8>> parts(graph.outputs.size());
@@ -104,10 +104,10 @@ std::vector<Tensor> run_walk(const Graph& graph, const Tensor& like, std::span<c
     int64_t count = std::min(chunk, rows.count - first);
     BatchedValues in{{unit_cotangents(like.dtype(), like.shape(), rows, first, count)}, {true}};
     for (const Tensor& t : captures) in.tensors.push_back(t), in.batched.push_back(false);
-    std::vector<Tensor> found = rows_of(run_batched(graph, in, count), count);
+    Tensors found = rows_of(run_batched(graph, in, count), count);
     for (size_t k = 0; k < found.size(); ++k) parts[k].push_back(found[k]);
   }
-  std::vector<Tensor> result;
+  Tensors result;
   for (auto& p : parts) result.push_back(shaped(p.size() == 1 ? p[0] : concat(p, 0), like.shape(), by_example));
   return result;
 }
@@ -128,11 +128,11 @@ Shape joined_shape(const Shape& target, const Shape& source, bool by_example) {
   return shape;
 }
 
-std::vector<Tensor> run_plan(const Params& params, std::span<const Tensor> in) {
+Tensors run_plan(const Params& params, std::span<const Tensor> in) {
   const RowsPlan& plan = plan_of(params);
   const Tensor& like = in[0];
   if (rows_of_target(like.shape(), plan.by_example).count > 0) return run_walk(*plan.graph, like, in.subspan(1), plan.by_example, plan.chunk);
-  std::vector<Tensor> result;
+  Tensors result;
   for (ValueId v : plan.graph->outputs) {
     const Tensor& t = plan.graph->values[v].tensor;
     Shape source = t.shape();
@@ -165,35 +165,35 @@ const Op& rows_op = define_inner(Op{
     .rule_needs_values = true,
 });
 
-std::vector<Tensor> spread_over(const SmallVector<bool, 8>& reached, std::vector<Tensor> found) {
-  std::vector<Tensor> result;
+Tensors spread_over(const SmallVector<bool, 8>& reached, Tensors found) {
+  Tensors result;
   size_t next = 0;
   for (bool yes : reached) result.push_back(yes ? std::move(found[next++]) : Tensor());
   return result;
 }
 
-std::vector<Tensor> walk_for_every_row(Tape& tape, const JacobianRequest& request) {
+Tensors walk_for_every_row(Tape& tape, const JacobianRequest& request) {
   const Tensor& like = request.like;
   Spec spec{like.dtype(), like.shape()};
   Rows rows = rows_of_target(like.shape(), request.by_example);
   std::vector<SmallVector<Tensor, 8>> parts(request.sources.size());
   for (int64_t r = 0; r < rows.count; ++r) {
     Tensor dy = unit_cotangents(spec.dtype, spec.shape, rows, r, 1).view(spec.shape);
-    std::vector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+    BlockVector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
     for (size_t s = 0; s < flow.size(); ++s)
       if (flow[s]) parts[s].push_back(densified(flow[s], request.source_shapes[s]));
   }
-  std::vector<Tensor> result;
+  Tensors result;
   for (auto& p : parts) result.push_back(p.empty() ? Tensor() : shaped(stack(p, 0), spec.shape, request.by_example));
   return result;
 }
 
 // No rows, but whether there is a path decides between nothing and an empty result.
-std::vector<Tensor> empty_jacobian(Tape& tape, const JacobianRequest& request) {
+Tensors empty_jacobian(Tape& tape, const JacobianRequest& request) {
   Spec spec{request.like.dtype(), request.like.shape()};
   Tensor dy = zeros(spec.dtype, spec.shape);
-  std::vector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
-  std::vector<Tensor> result;
+  BlockVector<Cotangent> flow = tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+  Tensors result;
   for (size_t s = 0; s < flow.size(); ++s)
     result.push_back(flow[s] ? zeros(spec.dtype, joined_shape(spec.shape, request.source_shapes[s], request.by_example)) : Tensor());
   return result;
@@ -210,7 +210,7 @@ bool expand_jacobian(Call& call) {
   return true;
 }
 
-std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
+Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
   bool staged = thread_state().stage, known = request.like.size() >= 0;
   Rows rows = known ? rows_of_target(request.like.shape(), request.by_example) : Rows{1, -1};
   if (known && rows.count == 0) return empty_jacobian(tape, request);
@@ -227,7 +227,7 @@ std::vector<Tensor> find_jacobian(Tape& tape, const JacobianRequest& request) {
   for (const Tensor& t : graph.captures) in.push_back(t);
   auto plan = std::make_shared<RowsPlan>(walk.graph, request.by_example, request.chunk);
   Tensors out = run_all(rows_op, in, {Param(std::static_pointer_cast<void>(plan))});
-  return spread_over(walk.reached, {out.begin(), out.end()});
+  return spread_over(walk.reached, std::move(out));
 }
 
 }  // namespace tapeflow

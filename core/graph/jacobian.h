@@ -16,7 +16,7 @@ constexpr int64_t kChunkBytes = 4 << 20;
 
 // For each source the derivatives of all elements of the target, in the shape of the target followed by that of the source
 // (by example: of which the first dimension is left out); empty where there is no path.
-std::vector<Tensor> find_jacobian(Tape&, const JacobianRequest&);
+Tensors find_jacobian(Tape&, const JacobianRequest&);
 
 // If a call is a Jacobian that waited for the shape of its target, which is known now, and one chunk is enough, puts its operations
 // in its place: sets call.out.

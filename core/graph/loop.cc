@@ -49,7 +49,7 @@ class Sum {
 
  private:
   Cotangent dense_;
-  std::vector<Tensor> values_, indices_;
+  Tensors values_, indices_;
 };
 
 // While it lives, a round of a loop is differentiated.
@@ -60,7 +60,7 @@ struct DifferentiateRound {
 };
 
 constexpr int kMostChanges = 4;
-void run_round(const Graph& graph, std::span<const Tensor> arguments, bool planned, std::vector<Tensor>& outputs) {
+void run_round(const Graph& graph, std::span<const Tensor> arguments, bool planned, Tensors& outputs) {
   if (planned) return run_graph(graph, arguments, outputs);
   EnterStage nowhere(nullptr);
   PauseRecording unheard;
@@ -75,7 +75,7 @@ const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[gra
 void (*between_rounds)() = nullptr;
 
 struct Loop::Lists {
-  std::vector<std::optional<RowBuffer>> at;  // per variable
+  SmallVector<std::optional<RowBuffer>, 4> at;  // per variable
 };
 
 Loop::Loop(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, int64_t variables, int64_t limit)
@@ -118,18 +118,18 @@ void Loop::find_writes() {
 }
 
 // The inputs that a gradient has to follow: loop variables also if one of the others gets into them in some round.
-std::vector<uint8_t> Loop::spread(const Sources& sources) const {
+SmallVector<uint8_t, 16> Loop::spread(const Sources& sources) const {
   const Graph& round = *round_.graph;
-  std::vector<uint8_t> followed = sources.inputs;
+  SmallVector<uint8_t, 16> followed = sources.inputs;
   for (bool more = true; more;) {
     more = false;
-    std::vector<ValueId> from;
+    SmallVector<ValueId, 16> from;
     for (size_t i = 0; i < round_.inputs.size(); ++i)
       if (followed[size_t(round_.inputs[i])]) from.push_back(round.inputs[i]);
     for (const Node& n : round.nodes)
       if (n.op == &read_variable_op() && std::ranges::find(sources.variables, &variable_in(n.params[0])) != sources.variables.end())
         from.push_back(n.first_output);
-    std::vector<uint8_t> depends = dependents(round, from);
+    const SmallVector<uint8_t, 64> depends = dependents(round, from);
     for (size_t k = 0; k < variables_; ++k) {
       if (followed[k] || !differentiable_variable(k)) continue;
       bool reached = writes_[k].empty() && depends[round.outputs[first_output_[k]]];
@@ -140,7 +140,7 @@ std::vector<uint8_t> Loop::spread(const Sources& sources) const {
   return followed;
 }
 
-void Loop::find_arguments(const Trimmed& part, std::span<const Tensor> state, const Lists& lists, std::vector<Tensor>& arguments) const {
+void Loop::find_arguments(const Trimmed& part, std::span<const Tensor> state, const Lists& lists, Tensors& arguments) const {
   arguments.clear();
   for (int i : part.inputs) arguments.push_back(size_t(i) < variables_ && lists.at[size_t(i)] ? lists.at[size_t(i)]->list() : state[size_t(i)]);
 }
@@ -174,8 +174,8 @@ bool item_as_rows(RuleContext& c) {
   return true;
 }
 
-std::vector<size_t> Loop::unreached_variables(const Halves& halves) const {
-  std::vector<size_t> result;
+SmallVector<size_t, 4> Loop::unreached_variables(const Halves& halves) const {
+  SmallVector<size_t, 4> result;
   for (size_t k = 0; k < variables_; ++k) {
     if (!writes_[k].empty() || std::ranges::find(halves.flowing, int(first_output_[k])) == halves.flowing.end()) continue;
     auto reaches = [&](int source) { return size_t(source) < round_.inputs.size() && round_.inputs[size_t(source)] == int(k); };
@@ -184,14 +184,14 @@ std::vector<size_t> Loop::unreached_variables(const Halves& halves) const {
   return result;
 }
 
-std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
-  std::vector<Tensor> state(in.begin(), in.begin() + std::ptrdiff_t(body_->inputs.size()));
+Tensors Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
+  Tensors state(in.subspan(0, body_->inputs.size()));
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     {
       PauseRecording unheard;
       if (!is_true(call_graph(condition_, state)[0])) break;
     }
-    std::vector<Tensor> next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
+    Tensors next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
     std::move(next.begin(), next.end(), state.begin());
     if (between_rounds) between_rounds();
   }
@@ -199,9 +199,10 @@ std::vector<Tensor> Loop::run_heard(std::span<const Tensor> in, bool reads_follo
   return state;
 }
 
-std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) const {
-  std::vector<Tensor> state(in.begin(), in.begin() + std::ptrdiff_t(body_->inputs.size()));
-  Lists lists{std::vector<std::optional<RowBuffer>>(variables_)};
+Tensors Loop::run(std::span<const Tensor> in, History* history) const {
+  Tensors state(in.subspan(0, body_->inputs.size()));
+  Lists lists;
+  lists.at.resize(variables_);
   for (size_t k = 0; k < variables_; ++k) {
     if (!writes_[k].empty())
       lists.at[k].emplace(in[k]);
@@ -209,10 +210,10 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
       state[k] = copy_of(in[k]);
   }
   Foreign foreign(in);
-  std::vector<size_t> unreached;
+  SmallVector<size_t, 4> unreached;
   // A plan is made for certain shapes: it does not pay if they go on changing.
   int changes = lists_grow_ ? kMostChanges : 0;
-  std::vector<Tensor> given, out;
+  Tensors given, out;
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     find_arguments(holds_, state, lists, given);
     run_round(*holds_.graph, given, changes < kMostChanges, out);
@@ -258,8 +259,10 @@ std::vector<Tensor> Loop::run(std::span<const Tensor> in, History* history) cons
 class Loop::Walk {
  public:
   Walk(const Loop& loop, const History& history, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y)
-      : loop_(loop), history_(history), halves_(*history.halves), in_(in), y_(y), flow_(dy.begin(), dy.end()), lists_(loop.variables_),
-        sums_(in.size()), variable_sums_(history.sources.variables.size()), unreached_(loop.unreached_variables(halves_)) {
+      : loop_(loop), history_(history), halves_(*history.halves), in_(in), y_(y), flow_(dy), unreached_(loop.unreached_variables(halves_)) {
+    lists_.resize(loop.variables_);
+    sums_.resize(in.size());
+    variable_sums_.resize(history.sources.variables.size());
     for (size_t k = 0; k < loop.variables_; ++k) {
       writes_ += loop.writes_[k].size();
       if (loop.writes_[k].empty() || !loop.differentiable_variable(k)) continue;
@@ -285,8 +288,8 @@ class Loop::Walk {
     }
   }
 
-  std::vector<Tensor> results() {
-    std::vector<Tensor> result;
+  Tensors results() {
+    Tensors result;
     for (size_t i = 0; i < in_.size(); ++i) {
       if (i >= loop_.variables_) result.push_back(sums_[i].total(in_[i].shape()));
       else result.push_back(lists_[i] ? first_rows(lists_[i]->list(), in_[i]) : flow_[i]);
@@ -297,7 +300,8 @@ class Loop::Walk {
 
  private:
   void take_rows(int64_t round) {
-    rows_.assign(halves_.outputs, Tensor());
+    rows_.clear();
+    rows_.resize(halves_.outputs);
     size_t at = size_t(round + 1) * writes_;
     for (size_t k = loop_.variables_; k-- > 0;)
       for (size_t w = loop_.writes_[k].size(); w-- > 0;) {
@@ -346,19 +350,19 @@ class Loop::Walk {
   const History& history_;
   const Halves& halves_;
   std::span<const Tensor> in_, y_;
-  std::vector<Tensor> flow_;                     // per loop variable that is no list of its own
-  std::vector<std::optional<RowBuffer>> lists_;  // per loop variable
-  std::vector<Sum> sums_, variable_sums_;
-  std::vector<Tensor> arguments_, dx_;           // of the graph of a round
-  std::vector<Tensor> rows_;                     // per output of that graph: the cotangent of a row that the round wrote
-  std::vector<size_t> unreached_;
+  Tensors flow_;                     // per loop variable that is no list of its own
+  SmallVector<std::optional<RowBuffer>, 4> lists_;  // per loop variable
+  SmallVector<Sum, 2> sums_, variable_sums_;
+  Tensors arguments_, dx_;           // of the graph of a round
+  Tensors rows_;                     // per output of that graph: the cotangent of a row that the round wrote
+  SmallVector<size_t, 4> unreached_;
   size_t writes_ = 0;                            // in a round
 };
 
-std::vector<Tensor> Loop::walk_back(const History& history, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const {
+Tensors Loop::walk_back(const History& history, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const {
   in = in.subspan(0, body_->inputs.size());
   if (history.rounds == 0) {
-    std::vector<Tensor> result(dy.begin(), dy.end());
+    Tensors result(dy);
     result.resize(in.size() + history.sources.variables.size());
     return result;
   }

@@ -30,27 +30,27 @@ class Loop {
     std::shared_ptr<Halves> halves;
     int64_t rounds = 0;
     bool shapes_change = false;      // from round to round: no plans are made
-    std::vector<Tensor> residuals;   // an empty handle stands for an input that is the same in every round
-    std::vector<int64_t> positions;  // where lists were written
-    std::vector<Tensor> variables;   // their values before the run, for one that is repeated
-    std::vector<Shape> unreached;    // shapes of variables that have a cotangent which goes no further
+    Tensors residuals;   // an empty handle stands for an input that is the same in every round
+    SmallVector<int64_t, 4> positions;  // where lists were written
+    Tensors variables;   // their values before the run, for one that is repeated
+    SmallVector<Shape, 1> unreached;    // shapes of variables that have a cotangent which goes no further
   };
   // The last values of the loop variables; no recorder hears of the rounds. A history has its sources set.
-  std::vector<Tensor> run(std::span<const Tensor> in, History* = nullptr) const;
+  Tensors run(std::span<const Tensor> in, History* = nullptr) const;
   // The same; recorders hear of every round, and of readings of variables that they follow (Replay).
-  std::vector<Tensor> run_heard(std::span<const Tensor> in, bool reads_followed) const;
+  Tensors run_heard(std::span<const Tensor> in, bool reads_followed) const;
   // The cotangents of the inputs and then of the variables among the sources, from those of the loop variables' last
   // values, which are `y`. Empty handles where nothing flows.
-  std::vector<Tensor> walk_back(const History&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const;
+  Tensors walk_back(const History&, std::span<const Tensor> in, std::span<const Tensor> dy, std::span<const Tensor> y) const;
 
  private:
   struct Lists;
   class Walk;
   void find_writes();
-  std::vector<uint8_t> spread(const Sources&) const;
-  void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, std::vector<Tensor>& arguments) const;
+  SmallVector<uint8_t, 16> spread(const Sources&) const;
+  void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, Tensors& arguments) const;
   std::shared_ptr<Halves> halves_for(const Sources&, std::span<const Tensor> arguments) const;
-  std::vector<size_t> unreached_variables(const Halves&) const;
+  SmallVector<size_t, 4> unreached_variables(const Halves&) const;
   bool differentiable_variable(size_t k) const { return differentiable.has(body_->values[body_->inputs[k]].tensor.dtype()); }
 
   std::shared_ptr<Graph> condition_, body_;

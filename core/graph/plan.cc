@@ -55,7 +55,7 @@ void Plan::run_steps() {
   while (s < steps_.size()) run_step(steps_[s++]);
 }
 
-bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
+bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
   if (running_) return false;
   for (const VariableUse& u : variables_)
     if (!u.variable->value || !(u.variable->value.shape() == u.spec.shape)) return false;
@@ -117,7 +117,6 @@ bool Plan::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
       s.variable->value = std::move(s.fresh);
     }
   }
-  outputs.reserve(results_.size());
   for (Result& r : results_) {
     switch (r.kind) {
       case Result::Kind::computed: outputs.push_back(std::move(r.tensor)); break;

@@ -19,7 +19,7 @@ class Plan {
 
   bool fits(std::span<const Tensor> inputs) const;
   // False, and nothing done, if it is running already or a variable has another shape than before.
-  bool run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
+  bool run(std::span<const Tensor> inputs, Tensors& outputs);
 
   std::vector<NodesAtOnce> sections() const;
 

@@ -8,15 +8,15 @@ namespace tapeflow {
 
 // What a gradient is asked for: some of the inputs, and variables that the graph reads itself.
 struct Sources {
-  std::vector<uint8_t> inputs;  // per input
-  std::vector<VariableBody*> variables;
+  SmallVector<uint8_t, 16> inputs;  // per input
+  SmallVector<VariableBody*, 4> variables;
 };
 
 // Which sources of the halves of `graph` are to be followed. It takes some inputs of the operation, by number.
-inline std::vector<uint8_t> followed_sources(const Graph& graph, std::span<const int> inputs, std::span<const uint8_t> followed, const Sources& sources) {
-  std::vector<uint8_t> result;
+inline SmallVector<uint8_t, 16> followed_sources(Graph& graph, std::span<const int> inputs, std::span<const uint8_t> followed, const Sources& sources) {
+  SmallVector<uint8_t, 16> result;
   for (int i : inputs) result.push_back(followed[size_t(i)]);
-  for (VariableBody* v : variables_read(graph)) result.push_back(std::ranges::find(sources.variables, v) != sources.variables.end());
+  for (VariableBody* v : known_variables_read(graph)) result.push_back(std::ranges::find(sources.variables, v) != sources.variables.end());
   return result;
 }
 
@@ -35,7 +35,7 @@ class Foreign {
   }
 
  private:
-  std::vector<Buffer*> buffers_;
+  SmallVector<Buffer*, 8> buffers_;
 };
 
 }  // namespace tapeflow

@@ -47,8 +47,8 @@ std::vector<VariableBody*> variables_touched(std::span<const std::shared_ptr<Gra
   return found;
 }
 
-std::vector<Tensor> values_of(std::span<VariableBody* const> variables) {
-  std::vector<Tensor> values;
+Tensors values_of(std::span<VariableBody* const> variables) {
+  Tensors values;
   for (const VariableBody* v : variables) values.push_back(v->value);
   return values;
 }

@@ -7,7 +7,7 @@ namespace tapeflow {
 
 // The variables that the graphs, and those inside them, read or assign to.
 std::vector<VariableBody*> variables_touched(std::span<const std::shared_ptr<Graph>>);
-std::vector<Tensor> values_of(std::span<VariableBody* const>);
+Tensors values_of(std::span<VariableBody* const>);
 
 class Replay {
  public:
@@ -23,7 +23,7 @@ class Replay {
 
  private:
   std::vector<VariableBody*> variables_;
-  std::vector<Tensor> now_;
+  Tensors now_;
   std::vector<std::pair<VariableBody*, Tensor>> sources_;
   Replay* outer_;
   bool was_replaying_;

@@ -39,7 +39,7 @@ Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
 }  // namespace
 
 std::vector<NodesAtOnce> sections_of(const Graph& graph) {
-  std::vector<Tensor> inputs;
+  Tensors inputs;
   for (ValueId v : graph.inputs) inputs.push_back(graph.values[v].tensor);
   auto* plans = static_cast<Plans*>(graph.plans.get());
   const Plan* plan = nullptr;
@@ -50,7 +50,7 @@ std::vector<NodesAtOnce> sections_of(const Graph& graph) {
   return plan ? plan->sections() : std::vector<NodesAtOnce>();
 }
 
-void run_graph(const Graph& graph, std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
+void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outputs) {
   EnterStage nowhere(nullptr);
   PauseRecording unheard;
   outputs.clear();
@@ -71,8 +71,8 @@ void run_graph(const Graph& graph, std::span<const Tensor> inputs, std::vector<T
   outputs = interpret(graph, inputs);
 }
 
-std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs) {
-  std::vector<Tensor> outputs;
+Tensors run_graph(const Graph& graph, std::span<const Tensor> inputs) {
+  Tensors outputs;
   run_graph(graph, inputs, outputs);
   return outputs;
 }

@@ -4,8 +4,8 @@
 
 namespace tapeflow {
 
-std::vector<Tensor> run_graph(const Graph&, std::span<const Tensor> inputs);
-void run_graph(const Graph&, std::span<const Tensor> inputs, std::vector<Tensor>& outputs);  // into a list whose memory is used again
+Tensors run_graph(const Graph&, std::span<const Tensor> inputs);
+void run_graph(const Graph&, std::span<const Tensor> inputs, Tensors& outputs);  // into a list whose memory is used again
 
 // A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second one
 // may follow the first.
@@ -18,8 +18,8 @@ std::vector<NodesAtOnce> sections_of(const Graph&);
 
 // What a walk over the nodes has to know: which of them run, and which one uses a value last.
 struct Needs {
-  std::vector<uint8_t> nodes;
-  std::vector<int> last_use;
+  SmallVector<uint8_t, 64> nodes;
+  SmallVector<int, 64> last_use;
 };
 // `at` has the values that are given; `nodes` run in any case, and so do all that have an effect, if `effects`.
 Needs find_needs(const Graph&, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes, std::span<const Tensor> at);

@@ -18,13 +18,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <new>
+#include <optional>
+#include <utility>
 
 #include "base/instruction_set.h"
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "base/small_vector.h"
 #include "kernels/gemm.h"
 
@@ -38,28 +38,6 @@ const ConvKernels<T>& kernels() {
   if (instruction_set() == InstructionSet::avx2) return avx2::conv_kernels<T>();
 #endif
   return baseline::conv_kernels<T>();
-}
-
-// Memory that a thread keeps from call to call, since fresh pages cost more than many convolutions. One buffer per use.
-enum class Use { filter, sums, source, right, read, write, products };
-
-template <class T>
-T* scratch(Use use, int64_t count) {
-  struct Buffer {
-    std::unique_ptr<void, decltype(&std::free)> memory{nullptr, &std::free};
-    size_t bytes = 0;
-  };
-  thread_local std::array<Buffer, 7> buffers;
-  Buffer& buffer = buffers[static_cast<size_t>(use)];
-  const size_t bytes = (static_cast<size_t>(count) * sizeof(T) + 4095) / 4096 * 4096;
-  if (bytes > buffer.bytes) {
-    buffer.memory.reset();
-    buffer.bytes = 0;
-    buffer.memory.reset(std::aligned_alloc(4096, bytes));
-    if (!buffer.memory) throw std::bad_alloc();
-    buffer.bytes = bytes;
-  }
-  return static_cast<T*>(buffer.memory.get());
 }
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -205,6 +183,7 @@ template <class T>
 struct Source {
   const T* origin;
   int64_t image, plane, row, pixel;
+  std::optional<Scratch<T>> copy = {};
 };
 
 // Copies `count` cells of `width` numbers, a constant so that the copy takes few instructions.
@@ -279,21 +258,21 @@ Source<T> surround(const Axes& axes, const Block& block, const T* data, int64_t 
   if (inside && layout.repeat == 1 && layout.width == channels)
     return {from + low[0] * plane + low[1] * row + low[2] * channels, image, plane, row, channels};
 
-  const Source<T> copy{nullptr, product(reach) * layout.width, reach[1] * reach[2] * layout.width,
-                       reach[2] * layout.width, layout.width};
-  const int64_t part_step = block.images * copy.image;
-  T* to = scratch<T>(Use::source, layout.groups * layout.parts * part_step);
-  const T* origin = to;
+  const int64_t copy_row_step = reach[2] * layout.width, copy_plane = reach[1] * copy_row_step, copy_image = reach[0] * copy_plane;
+  const int64_t part_step = block.images * copy_image;
+  Scratch<T> copy(layout.groups * layout.parts * part_step);
+  T* to = copy.data();
   const int64_t begin = std::clamp<int64_t>(-low[2], 0, reach[2]);
   const int64_t end = std::clamp<int64_t>(axes[2].source - low[2], begin, reach[2]);
   for (int64_t n = 0; n < block.images; ++n, from += image)
     for (int64_t i = low[0]; i < low[0] + reach[0]; ++i)
-      for (int64_t j = low[1]; j < low[1] + reach[1]; ++j, to += copy.row) {
+      for (int64_t j = low[1]; j < low[1] + reach[1]; ++j, to += copy_row_step) {
         const bool exists = i >= 0 && i < axes[0].source && j >= 0 && j < axes[1].source && begin < end;
         const T* cells = exists ? from + i * plane + j * row + (low[2] + begin) * channels : data;
         copy_row(cells, channels, layout, to, part_step, begin, exists ? end - begin : 0, reach[2]);
       }
-  return {origin, copy.image, copy.plane, copy.row, copy.pixel};
+  const T* origin = copy.data();
+  return {origin, copy_image, copy_plane, copy_row_step, layout.width, std::move(copy)};
 }
 
 // Offsets of the taps from the first one, in the order of the filter; `last` false leaves the innermost dimension out.
@@ -324,15 +303,15 @@ void for_each_tile(int64_t count, int64_t most, Body&& body) {
 // Addresses of a block's points: where each reads (with the first taps) and where each writes.
 template <class T>
 struct Points {
-  const T** read;
-  T** write;
+  Scratch<const T*> read;
+  Scratch<T*> write;
   int64_t count;
 };
 
 template <class T>
 Points<T> points_of(const Axes& axes, const Block& block, const Source<T>& source, T* target, int64_t target_pixel) {
   const int64_t count = block.points();
-  Points<T> points{scratch<const T*>(Use::read, count), scratch<T*>(Use::write, count), count};
+  Points<T> points{Scratch<const T*>(count), Scratch<T*>(count), count};
   auto cell = [&](int d, int64_t i) { return axes[d].target_start + (block.first[d] + i) * axes[d].target_step; };
   int64_t at = 0;
   for (int64_t n = 0; n < block.images; ++n)
@@ -361,13 +340,13 @@ struct FilterView {
 // Panels of `width` columns, ordered group, panel, tap, depth, column; the last panel of a group is filled up with
 // zeros.
 template <class T>
-T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& filter, int64_t width) {
+Scratch<T> pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& filter, int64_t width) {
   Offsets taps;
   for (int64_t i : axes[0].tap)
     for (int64_t j : axes[1].tap)
       for (int64_t k : axes[2].tap) taps.push_back((i * g.filter[1] + j) * g.filter[2] + k);
   const int64_t panels = ceil_divide(filter.columns, width), tap_total = static_cast<int64_t>(taps.size());
-  T* packed = scratch<T>(Use::filter, filter.groups * panels * tap_total * filter.depth * width + width);
+  Scratch<T> packed(filter.groups * panels * tap_total * filter.depth * width + width);
   const int64_t grain = std::max<int64_t>(1, 32768 / (filter.depth * width + 1));
   parallel_for(filter.groups * panels * tap_total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
@@ -376,7 +355,7 @@ T* pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView<T>& fil
       const T* from =
           filter.data + tap * filter.tap_step + group * filter.group_step + panel * width * filter.column_step;
       const int64_t columns = std::min(width, filter.columns - panel * width);
-      T* to = packed + item * filter.depth * width;
+      T* to = packed.data() + item * filter.depth * width;
       // Short runs of k, so that each cache line of a filter whose columns lie apart is read once.
       for (int64_t low = 0; low < filter.depth; low += 16) {
         const int64_t high = std::min(low + 16, filter.depth);
@@ -420,7 +399,8 @@ bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
   const int64_t channels = filter.groups * filter.depth, target_pixel = filter.groups * filter.columns;
   const int64_t width = filter.columns > kernel.lanes ? 2 * kernel.lanes : kernel.lanes;
   const int64_t panels = ceil_divide(filter.columns, width), depth = tap_count(axes) * filter.depth;
-  const T* packed = pack_panels(axes, g, filter, width);
+  const Scratch<T> packed_filter = pack_panels(axes, g, filter, width);
+  const T* packed = packed_filter.data();
 
   const auto& last = axes[2].offset;
   const bool contiguous =
@@ -456,8 +436,8 @@ bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const F
       tile.c_offset = group * filter.columns + p % panels * width;
       const auto& run = tile.columns > kernel.lanes ? kernel.two_vectors : kernel.one_vector;
       for_each_tile(points.count, kernel.rows, [&](int64_t first, int64_t rows) {
-        tile.a = points.read + first;
-        tile.c = points.write + first;
+        tile.a = points.read.data() + first;
+        tile.c = points.write.data() + first;
         run[rows - 1](tile);
       });
     }
@@ -491,7 +471,8 @@ void scatter_backward(const ConvGeometry& g, const T* dy, const T* filter, T* dx
   const int64_t taps = g.filter[0] * g.filter[1] * g.filter[2], channels = g.in_channels, columns = taps * channels;
   const int64_t width = columns > kernel.lanes ? 2 * kernel.lanes : kernel.lanes, panels = ceil_divide(columns, width);
   const int64_t depth = g.out_channels, pitch = panels * width;
-  T* packed = scratch<T>(Use::filter, panels * depth * width);
+  const Scratch<T> packed_filter(panels * depth * width);
+  T* packed = packed_filter.data();
   for (int64_t p = 0; p < panels; ++p)
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t n = 0; n < width; ++n) {
@@ -526,9 +507,12 @@ void scatter_backward(const ConvGeometry& g, const T* dy, const T* filter, T* dx
   const int64_t bands = std::clamp<int64_t>(4 * thread_count() / g.batch, 1, ceil_divide(g.in[1], 8));
   const int64_t grain = grain_of(out_cells(g) * depth * columns, g.batch * bands);
   parallel_for(g.batch * bands, grain, [&](int64_t begin, int64_t end) {
-    T* products = scratch<T>(Use::products, g.out[2] * pitch);
-    const T** read = scratch<const T*>(Use::read, g.out[2]);
-    T** write = scratch<T*>(Use::write, g.out[2]);
+    const Scratch<T> rows_of_products(g.out[2] * pitch);
+    T* products = rows_of_products.data();
+    const Scratch<const T*> reads(g.out[2]);
+    const Scratch<T*> writes(g.out[2]);
+    const T** read = reads.data();
+    T** write = writes.data();
     for (int64_t k = 0; k < g.out[2]; ++k) write[k] = products + k * pitch;
     const int64_t zero = 0;
     ConvTile<T> tile{};
@@ -582,6 +566,7 @@ template <class T>
 struct Right {
   const T* data;
   int64_t pixel, panel;
+  std::optional<Scratch<T>> copy = {};
 };
 
 // dy itself where its rows touch and reading `beyond` numbers more than a cell has does not leave it; else a copy.
@@ -601,8 +586,8 @@ Right<T> right_of(const ConvGeometry& g, const Block& block, const T* dy, int64_
 
   const int64_t panels = pack ? ceil_divide(columns, width) : 1, pixel = pack ? width : channels;
   const int64_t groups = pack ? channels / columns : 1;
-  T* copy = scratch<T>(Use::right, groups * panels * cells * pixel + beyond);
-  T* to = copy;
+  Scratch<T> copy(groups * panels * cells * pixel + beyond);
+  T* to = copy.data();
   for (int64_t group = 0; group < groups; ++group)
     for (int64_t p = 0; p < panels; ++p) {
       const int64_t used = pack ? std::min(width, columns - p * width) : channels;
@@ -615,7 +600,8 @@ Right<T> right_of(const ConvGeometry& g, const Block& block, const T* dy, int64_
           }
     }
   std::fill_n(to, beyond, T(0));
-  return {copy, pixel, pack ? cells * width : width};
+  const T* data = copy.data();
+  return {data, pixel, pack ? cells * width : width, std::move(copy)};
 }
 
 // Offsets between the source rows that the rows of a block's points meet.
@@ -644,7 +630,9 @@ int64_t most_slices(int64_t size) {
 template <class T, class Add>
 void sum_over_blocks(const Blocks& blocks, int64_t multiplications, int64_t size, int64_t slices, int64_t shares,
                      T* result, Add&& add) {
-  T* sums = slices == 1 ? result : scratch<T>(Use::sums, slices * size);
+  std::optional<Scratch<T>> apart;
+  if (slices > 1) apart.emplace(slices * size);
+  T* sums = apart ? apart->data() : result;
   parallel_for(slices * shares, grain_of(multiplications, slices * shares), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t slice = item / shares;
@@ -757,8 +745,10 @@ void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy,
             right_of(g, block, dy, columns, width, ceil_divide(columns, kernel.lanes) * kernel.lanes - columns, pack);
         const Offsets offsets = row_offsets(axes, block, inside);
         const Offsets taps = tap_offsets(axes, inside, true);
-        const T** read = scratch<const T*>(Use::read, rows_total);
-        T** write = scratch<T*>(Use::write, rows_total);
+        const Scratch<const T*> reads(rows_total);
+        const Scratch<T*> writes(rows_total);
+        const T** read = reads.data();
+        T** write = writes.data();
         ConvTile<T> tile{};
         tile.offset = offsets.data();
         tile.outer = static_cast<int64_t>(offsets.size());
@@ -811,7 +801,8 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = source_channels * repeat, pixel = ceil_divide(channels, kernel.lanes) * kernel.lanes;
   const int64_t taps = tap_count(axes);
-  T* packed = scratch<T>(Use::filter, taps * pixel + 1);
+  const Scratch<T> packed_filter(taps * pixel + 1);
+  T* packed = packed_filter.data();
   T* to = packed;
   for (int64_t i : axes[0].tap)
     for (int64_t j : axes[1].tap)
@@ -832,7 +823,8 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
       Offsets offsets;
       if (taps > 0) offsets = tap_offsets(axes, inside, true);
       const Points<T> points = points_of(axes, block, inside, target, channels / fold);
-      T* unfolded = fold > 1 ? scratch<T>(Use::products, kernel.rows * pixel) : nullptr;
+      const Scratch<T> products(fold > 1 ? kernel.rows * pixel : 0);
+      T* unfolded = products.data();
       std::array<T*, ConvKernels<T>::most_rows> unfolded_rows;
       for (int64_t r = 0; fold > 1 && r < kernel.rows; ++r)
         unfolded_rows[static_cast<size_t>(r)] = unfolded + r * pixel;
@@ -844,7 +836,7 @@ void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source
       tile.inner = 1;
       tile.b_step = pixel;
       for_each_tile(points.count, kernel.rows, [&](int64_t first, int64_t rows) {
-        tile.c = fold > 1 ? unfolded_rows.data() : points.write + first;
+        tile.c = fold > 1 ? unfolded_rows.data() : points.write.data() + first;
         for (int64_t c = 0; c < channels; c += kernel.lanes) {
           for (int64_t r = 0; r < rows; ++r) read[static_cast<size_t>(r)] = points.read[first + r] + c;
           tile.b = packed + c;

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <vector>
+
+#include "base/blocks.h"
 
 namespace tapeflow {
 
@@ -42,7 +43,7 @@ inline Dual log_add(Dual a, Dual b) {
 }
 
 // Makes logits (times x classes) into log probabilities, in place.
-template <class Number> void log_normalize(std::vector<Number>& y, int64_t times, int64_t classes) {
+template <class Number> void log_normalize(BlockVector<Number>& y, int64_t times, int64_t classes) {
   for (int64_t t = 0; t < times; ++t) {
     Number* row = y.data() + t * classes;
     Number sum(kLogZero);
@@ -56,8 +57,8 @@ template <class Number> void log_normalize(std::vector<Number>& y, int64_t times
 // different labels. Without `merge_repeated`, each time step of a label stands for itself: no step stays at a label, and
 // equal labels follow one another like different ones. Where no path fits, the loss is infinite and the derivative 0.
 template <class Number>
-Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::vector<int64_t>& labels, int64_t blank,
-            bool merge_repeated, std::vector<Number>& derivative) {
+Number loss(BlockVector<Number> y, int64_t times, int64_t classes, const BlockVector<int64_t>& labels, int64_t blank,
+            bool merge_repeated, BlockVector<Number>& derivative) {
   derivative.assign(size_t(times * classes), Number(0));
   if (times == 0) return Number(labels.empty() ? 0 : -kLogZero);
   log_normalize(y, times, classes);
@@ -66,7 +67,7 @@ Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::ve
   auto stays = [&](int64_t s) { return merge_repeated || s % 2 == 0; };
   auto skips = [&](int64_t s) { return s % 2 == 1 && s >= 2 && (!merge_repeated || symbol(s) != symbol(s - 2)); };
   auto emit = [&](int64_t t, int64_t s) { return y[size_t(t * classes + symbol(s))]; };
-  std::vector<Number> forward(size_t(times * states), Number(kLogZero));
+  BlockVector<Number> forward(size_t(times * states), Number(kLogZero));
   auto at = [&](int64_t t, int64_t s) -> Number& { return forward[size_t(t * states + s)]; };
   for (int64_t s = 0; s < std::min<int64_t>(2, states); ++s) at(0, s) = emit(0, s);
   for (int64_t t = 1; t < times; ++t)
@@ -81,7 +82,7 @@ Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::ve
   if (!(value_of(total) > kLogZero)) return Number(value_of(total) == kLogZero ? -kLogZero : value_of(total));
   // backward[s]: log probability of everything after time t, from state s.
   const size_t count = size_t(states), symbols = size_t(classes);
-  std::vector<Number> backward(count, Number(kLogZero)), later(count), share(symbols);
+  BlockVector<Number> backward(count, Number(kLogZero)), later(count), share(symbols);
   for (int64_t s = std::max<int64_t>(0, states - 2); s < states; ++s) backward[size_t(s)] = Number(0);
   for (int64_t t = times - 1; t >= 0; --t) {
     std::fill(share.begin(), share.end(), Number(kLogZero));
@@ -107,30 +108,30 @@ Number loss(std::vector<Number> y, int64_t times, int64_t classes, const std::ve
 }
 
 struct Path {
-  std::vector<int64_t> labels;
+  BlockVector<int64_t> labels;
   double log_probability;
 };
 
 // The `top` best label sequences by prefix beam search with `width` prefixes. `y` holds logits (times x classes); the
 // blank is the last class.
-inline std::vector<Path> beam_search(std::vector<double> y, int64_t times, int64_t classes, int64_t width, int64_t top) {
+inline BlockVector<Path> beam_search(BlockVector<double> y, int64_t times, int64_t classes, int64_t width, int64_t top) {
   struct Prefix {
     Prefix* parent;
     int64_t label;
     double blank = kLogZero, labelled = kLogZero, old_blank = kLogZero, old_labelled = kLogZero;
     bool alive = false;
-    std::vector<Prefix*> children = {};
+    BlockVector<Prefix*> children = {};
     double total() const { return log_add(blank, labelled); }
     double old_total() const { return log_add(old_blank, old_labelled); }
     double before(int64_t next) const { return next == label ? old_blank : old_total(); }
   };
   log_normalize(y, times, classes);
-  std::vector<std::unique_ptr<Prefix>> all;
+  BlockVector<std::unique_ptr<Prefix>> all;
   auto make = [&](Prefix* parent, int64_t label) {
     all.push_back(std::make_unique<Prefix>(Prefix{parent, label}));
     return all.back().get();
   };
-  std::vector<Prefix*> beam{make(nullptr, -1)}, candidates;
+  BlockVector<Prefix*> beam{make(nullptr, -1)}, candidates;
   beam[0]->blank = 0;
   beam[0]->alive = true;
   auto better = [](const Prefix* a, const Prefix* b) { return a->total() > b->total(); };
@@ -169,7 +170,7 @@ inline std::vector<Path> beam_search(std::vector<double> y, int64_t times, int64
     for (Prefix* p : beam) p->alive = true;
   }
   std::sort(beam.begin(), beam.end(), better);
-  std::vector<Path> paths;
+  BlockVector<Path> paths;
   for (size_t i = 0; i < std::min(size_t(top), beam.size()); ++i) {
     Path path{{}, beam[i]->total()};
     for (const Prefix* p = beam[i]; p->parent; p = p->parent) path.labels.push_back(p->label);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocks.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -55,8 +56,8 @@ void transpose_into(int64_t rows, int64_t columns, const T* from, T* to) {
         for (int64_t j = j0; j < std::min(columns, j0 + block); ++j) to[j * rows + i] = from[i * columns + j];
 }
 template <class T>
-std::vector<T> transposed(int64_t rows, int64_t columns, const T* from) {
-  std::vector<T> to(size_t(rows * columns));
+BlockVector<T> transposed(int64_t rows, int64_t columns, const T* from) {
+  BlockVector<T> to(size_t(rows * columns));
   transpose_into(rows, columns, from, to.data());
   return to;
 }
@@ -183,15 +184,15 @@ void invert(int64_t n, T* factors, const int* pivots) {
   }
   const int order = int(n), length = int(n * 32);
   int info = 0;
-  std::vector<T> work(size_t(n * 32));
+  BlockVector<T> work(size_t(n * 32));
   call(getri, &order, factors, &order, pivots, work.data(), &length, &info);
 }
 
 template <class T>
 bool factor_lu_rows(int64_t n, T* a, int* permutation) {
   if (n == 0) return true;
-  std::vector<T> copy = transposed(n, n, a);
-  std::vector<int> pivots(static_cast<size_t>(n));
+  BlockVector<T> copy = transposed(n, n, a);
+  BlockVector<int> pivots(static_cast<size_t>(n));
   const bool regular = factor_lu(n, copy.data(), pivots.data());
   transpose_into(n, n, copy.data(), a);
   for (int64_t i = 0; i < n; ++i) permutation[i] = int(i);
@@ -212,7 +213,7 @@ void factor_qr(int64_t m, int64_t n, int64_t k, const T* a, T* q, T* r) {
   const int64_t least = std::min(m, n);
   const int rows = int(m), columns = int(n), wanted = int(k), reflections = int(least);
   const int length = int(32 * std::max<int64_t>(1, std::max(n, k)));
-  std::vector<T> copy(size_t(m * std::max(n, k))), tau(size_t(std::max<int64_t>(1, least))), work(static_cast<size_t>(length));
+  BlockVector<T> copy(size_t(m * std::max(n, k))), tau(size_t(std::max<int64_t>(1, least))), work(static_cast<size_t>(length));
   transpose_into(m, n, a, copy.data());
   int info = 0;
   if (least > 0) call(geqrf, &rows, &columns, copy.data(), &rows, tau.data(), work.data(), &length, &info);
@@ -237,11 +238,11 @@ bool factor_svd(int64_t m, int64_t n, bool full, const T* a, RealOf<T>* s, T* u,
     return true;
   }
   const int64_t u_columns = full ? m : least, v_columns = full ? n : least;
-  std::vector<T> copy(a, a + m * n), left(u ? size_t(n * v_columns) : 1);
+  BlockVector<T> copy(a, a + m * n), left(u ? size_t(n * v_columns) : 1);
   T none;
   const int rows = int(n), columns = int(m), left_stride = int(n), right_stride = u ? int(u_columns) : 1;
-  std::vector<int> integers(size_t(8 * least));
-  std::vector<Real> reals(is_complex<T> ? size_t(least * std::max(5 * least + 7, 2 * most + 2 * least + 1) + 7 * least) : 1);
+  BlockVector<int> integers(size_t(8 * least));
+  BlockVector<Real> reals(is_complex<T> ? size_t(least * std::max(5 * least + 7, 2 * most + 2 * least + 1) + 7 * least) : 1);
   int info = 0, length = -1;
   T best(0);
   auto run = [&](T* work) {
@@ -256,7 +257,7 @@ bool factor_svd(int64_t m, int64_t n, bool full, const T* a, RealOf<T>* s, T* u,
   };
   run(&best);
   length = int(std::real(best) * Real(1.001)) + 16;
-  std::vector<T> work(static_cast<size_t>(length));
+  BlockVector<T> work(static_cast<size_t>(length));
   run(work.data());
   if (info != 0) return false;
   if (u) {
@@ -272,7 +273,7 @@ bool factor_eigen_hermitian(int64_t n, const T* a, RealOf<T>* e, T* v) {
   static void* const evd = routine<T>(is_complex<T> ? "heevd" : "syevd");
   using Real = RealOf<T>;
   if (n == 0) return true;
-  std::vector<T> copy(a, a + n * n);
+  BlockVector<T> copy(a, a + n * n);
   const int order = int(n);
   int info = 0, length = -1, real_length = -1, integer_length = -1, integer_best = 0;
   T best(0);
@@ -289,9 +290,9 @@ bool factor_eigen_hermitian(int64_t n, const T* a, RealOf<T>* e, T* v) {
   length = int(std::real(best) * Real(1.001)) + 16;
   real_length = int(real_best * Real(1.001)) + 16;
   integer_length = integer_best;
-  std::vector<T> work(static_cast<size_t>(length));
-  std::vector<Real> reals(static_cast<size_t>(real_length));
-  std::vector<int> integers(size_t(integer_length + 1));
+  BlockVector<T> work(static_cast<size_t>(length));
+  BlockVector<Real> reals(static_cast<size_t>(real_length));
+  BlockVector<int> integers(size_t(integer_length + 1));
   run(work.data(), reals.data(), integers.data());
   if (info != 0) return false;
   if (v) {
@@ -306,8 +307,8 @@ bool factor_eigen(int64_t n, const T* a, ComplexOf<T>* e, ComplexOf<T>* v) {
   static void* const geev = routine<T>("geev");
   using Real = RealOf<T>;
   if (n == 0) return true;
-  std::vector<T> copy = transposed(n, n, a), vectors(v ? size_t(n * n) : 1), unused(1);
-  std::vector<Real> reals(size_t(2 * n));
+  BlockVector<T> copy = transposed(n, n, a), vectors(v ? size_t(n * n) : 1), unused(1);
+  BlockVector<Real> reals(size_t(2 * n));
   const int order = int(n), stride = v ? order : 1, single = 1;
   int info = 0, length = -1;
   T best(0);
@@ -322,7 +323,7 @@ bool factor_eigen(int64_t n, const T* a, ComplexOf<T>* e, ComplexOf<T>* v) {
   };
   run(&best);
   length = int(std::real(best) * Real(1.001)) + 16;
-  std::vector<T> work(static_cast<size_t>(length));
+  BlockVector<T> work(static_cast<size_t>(length));
   run(work.data());
   if (info != 0) return false;
   if constexpr (is_complex<T>) {
@@ -366,28 +367,28 @@ void exponential(int64_t n, T* a) {
   // Coefficients of the numerator over the first one.
   Real c[14] = {1};
   for (int i = 1; i <= 13; ++i) c[i] = c[i - 1] * Real(14 - i) / (Real(i) * Real(27 - i));
-  auto product = [&](const std::vector<T>& x, const std::vector<T>& y) {
-    std::vector<T> z(size);
+  auto product = [&](const BlockVector<T>& x, const BlockVector<T>& y) {
+    BlockVector<T> z(size);
     gemm<T>(false, false, n, n, n, x.data(), n, y.data(), n, z.data(), n, false);
     return z;
   };
-  const std::vector<T> a1(a, a + size), a2 = product(a1, a1), a4 = product(a2, a2), a6 = product(a4, a2);
+  const BlockVector<T> a1(a, a + size), a2 = product(a1, a1), a4 = product(a2, a2), a6 = product(a4, a2);
   auto combine = [&](Real k6, Real k4, Real k2, Real k0) {
-    std::vector<T> z(size);
+    BlockVector<T> z(size);
     for (size_t i = 0; i < size; ++i) z[i] = k6 * a6[i] + k4 * a4[i] + k2 * a2[i];
     for (int64_t i = 0; i < n; ++i) z[size_t(i * n + i)] += k0;
     return z;
   };
-  auto sum = [&](std::vector<T> x, const std::vector<T>& y) {
+  auto sum = [&](BlockVector<T> x, const BlockVector<T>& y) {
     for (size_t i = 0; i < size; ++i) x[i] += y[i];
     return x;
   };
-  const std::vector<T> odd =
+  const BlockVector<T> odd =
       product(a1, sum(product(a6, combine(c[13], c[11], c[9], 0)), combine(c[7], c[5], c[3], c[1])));
-  std::vector<T> even = sum(product(a6, combine(c[12], c[10], c[8], 0)), combine(c[6], c[4], c[2], c[0]));
-  std::vector<T> result = sum(even, odd);
+  BlockVector<T> even = sum(product(a6, combine(c[12], c[10], c[8], 0)), combine(c[6], c[4], c[2], c[0]));
+  BlockVector<T> result = sum(even, odd);
   for (size_t i = 0; i < size; ++i) even[i] -= odd[i];
-  std::vector<int> pivots(static_cast<size_t>(n));
+  BlockVector<int> pivots(static_cast<size_t>(n));
   factor_lu(n, even.data(), pivots.data());
   solve_lu(false, n, n, even.data(), pivots.data(), result.data());
   for (int i = 0; i < squarings; ++i) result = product(result, result);
@@ -401,15 +402,15 @@ using Complex = std::complex<double>;
 // A = Q T Q^H with T upper triangular; all three column-major (A comes row-major).
 struct Schur {
   int64_t n;
-  std::vector<Complex> t, q;
+  BlockVector<Complex> t, q;
   bool found = false;
 
   Schur(int64_t order, const Complex* a) : n(order), t(transposed(order, order, a)), q(size_t(order * order)) {
     static void* const gees = routine<Complex>("gees");
     const int size = int(n);
     int info = 0, length = -1, sorted = 0;
-    std::vector<Complex> values(static_cast<size_t>(n));
-    std::vector<double> reals(static_cast<size_t>(n));
+    BlockVector<Complex> values(static_cast<size_t>(n));
+    BlockVector<double> reals(static_cast<size_t>(n));
     Complex best(0);
     const void* no_choice = nullptr;
     auto run = [&](Complex* work) {
@@ -418,15 +419,15 @@ struct Schur {
     };
     run(&best);
     length = int(best.real()) + 16;
-    std::vector<Complex> work(static_cast<size_t>(length));
+    BlockVector<Complex> work(static_cast<size_t>(length));
     run(work.data());
     found = info == 0;
   }
 
   // a (row-major) = Q f Q^H for a column-major f.
-  void put_back(const std::vector<Complex>& f, Complex* a) const {
-    const std::vector<Complex> rows = transposed(n, n, f.data()), left = transposed(n, n, q.data());
-    std::vector<Complex> half(size_t(n * n)), right(q);
+  void put_back(const BlockVector<Complex>& f, Complex* a) const {
+    const BlockVector<Complex> rows = transposed(n, n, f.data()), left = transposed(n, n, q.data());
+    BlockVector<Complex> half(size_t(n * n)), right(q);
     for (Complex& x : right) x = std::conj(x);  // column-major conj(Q) is row-major Q^H
     gemm<Complex>(false, false, n, n, n, left.data(), n, rows.data(), n, half.data(), n, false);
     gemm<Complex>(false, false, n, n, n, half.data(), n, right.data(), n, a, n, false);
@@ -434,8 +435,8 @@ struct Schur {
 };
 
 // The upper triangular square root of an upper triangular matrix, column by column (Björck and Hammarling).
-std::vector<Complex> triangular_square_root(int64_t n, const std::vector<Complex>& t) {
-  std::vector<Complex> r(size_t(n * n));
+BlockVector<Complex> triangular_square_root(int64_t n, const BlockVector<Complex>& t) {
+  BlockVector<Complex> r(size_t(n * n));
   for (int64_t j = 0; j < n; ++j) {
     r[size_t(j * n + j)] = std::sqrt(t[size_t(j * n + j)]);
     for (int64_t i = j - 1; i >= 0; --i) {
@@ -467,7 +468,7 @@ bool logarithm(int64_t n, Complex* a) {
                               0.70292257568869854,  0.87076559279969723, 0.97455395617137924};
   constexpr double weight[7] = {0.064742483084434851, 0.13985269574463833, 0.19091502525255946, 0.20897959183673469,
                                 0.19091502525255946,  0.13985269574463833, 0.064742483084434851};
-  std::vector<Complex> t = schur.t;
+  BlockVector<Complex> t = schur.t;
   int roots = 0;
   for (; roots < 100; ++roots) {
     double norm = 0;
@@ -480,9 +481,9 @@ bool logarithm(int64_t n, Complex* a) {
     t = triangular_square_root(n, t);
   }
   for (int64_t i = 0; i < n; ++i) t[size_t(i * n + i)] -= 1.;
-  std::vector<Complex> sum(size_t(n * n));
+  BlockVector<Complex> sum(size_t(n * n));
   for (int p = 0; p < 7; ++p) {
-    std::vector<Complex> left(size_t(n * n)), right(t);
+    BlockVector<Complex> left(size_t(n * n)), right(t);
     for (size_t i = 0; i < left.size(); ++i) left[i] = node[p] * t[i];
     for (int64_t i = 0; i < n; ++i) left[size_t(i * n + i)] += 1.;
     triangular("L", "U", "N", "N", int(n), int(n), left.data(), right.data());
@@ -498,7 +499,7 @@ bool logarithm(int64_t n, Complex* a) {
 // Gaussian elimination. With row exchanges the factor has a second diagonal above.
 template <class T>
 bool solve_tridiagonal(bool pivoting, int64_t n, int64_t k, const T* upper, const T* middle, const T* lower, T* b) {
-  std::vector<T> u(upper, upper + n), d(middle, middle + n), second(static_cast<size_t>(n));
+  BlockVector<T> u(upper, upper + n), d(middle, middle + n), second(static_cast<size_t>(n));
   for (int64_t i = 0; i + 1 < n; ++i) {
     const size_t at = size_t(i);
     T below = lower[i + 1];

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocks.h"
 #include "base/parallel.h"
 #include "kernels/vector.h"
 
@@ -322,7 +323,7 @@ template <class T> int64_t lanes_for(const Plan<T>& plan, int64_t available) {
 
 // The working arrays of one thread.
 template <class T> struct Workspace {
-  std::vector<T> memory;
+  BlockVector<T> memory;
   T *xr, *xi, *yr, *yi, *scratch;
   Workspace(const Plan<T>& plan, int64_t lanes) : memory(size_t((4 * plan.n + plan.scratch()) * lanes)) {
     int64_t size = plan.n * lanes;

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "base/blocks.h"
 #include "base/dtype.h"
 
 namespace tapeflow {
@@ -71,7 +71,7 @@ template <class T> uint64_t directed_key(T x, bool descending) {
 
 // Room for the items of a line, kept from one line to the next.
 template <class Item> struct SortSpace {
-  std::vector<Item> items, other;
+  BlockVector<Item> items, other;
 };
 
 // A counting sort by digits of the key, lowest first; digits that are equal everywhere are skipped. The items come in the
@@ -117,7 +117,7 @@ template <class T> bool any_before(const T* x, T limit, bool descending) {
 // The first k of the order of x[0..n), k < n, for few: they are kept in order, and stretches without a better one are
 // passed over.
 constexpr int64_t kFew = 32;
-template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
+template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
   items.clear();
   for (int64_t i = 0; i < k; ++i) items.push_back({directed_key(x[i], descending), i});
   std::sort(items.begin(), items.end());
@@ -137,7 +137,7 @@ template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, b
 
 // The same for many: candidates better than the worst of the best k so far are collected, and thinned out when there are
 // many.
-template <class Item, class T> void pick_many(const T* x, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
+template <class Item, class T> void pick_many(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
   const size_t room = size_t(2 * k);
   uint64_t worst = 0;
   bool thinned = false;

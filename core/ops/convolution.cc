@@ -1,5 +1,6 @@
 // Convolutions and pools over channels-last data with one to three spatial dimensions. The public functions in Python
 // bring other layouts and argument forms to these.
+#include "base/blocks.h"
 #include "kernels/convolve.h"
 
 #include "base/subnormals.h"
@@ -365,9 +366,9 @@ std::vector<Argument> places_arguments(std::vector<Argument> first) {
   return first;
 }
 // The positions inside their images.
-std::vector<int64_t> places_in_image(const Tensor& argmax, int64_t image, const Params& p) {
+BlockVector<int64_t> places_in_image(const Tensor& argmax, int64_t image, const Params& p) {
   if (argmax.dtype() != DType::int64) return places_in_image(cast(argmax, DType::int64), image, p);
-  std::vector<int64_t> places(argmax.data<int64_t>(), argmax.data<int64_t>() + argmax.size());
+  BlockVector<int64_t> places(argmax.data<int64_t>(), argmax.data<int64_t>() + argmax.size());
   for (int64_t& place : places) {
     if (p.flag(5) && image > 0 && place >= 0) place %= image;
     if (place < 0 || place >= image)
@@ -425,7 +426,7 @@ const Op& pool_places_spread_op = define(Op{
           const Tensor& dy = call.in[0];
           Shape shape = call.params.shape(6);
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", shape, call.params);
-          std::vector<int64_t> places = places_in_image(call.in[1], shape.elements(1, shape.rank()), call.params);
+          BlockVector<int64_t> places = places_in_image(call.in[1], shape.elements(1, shape.rank()), call.params);
           in_wide_floats(call, dy, dy, [&]<class T>(const T* d, const T*, T* dx) { max_pool_backward_at<T>(g, places.data(), d, dx); });
         },
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_pick(c.dy(), c.x(1), c.params)); },
@@ -439,7 +440,7 @@ const Op& pool_places_pick_op = define(Op{
         [](Call& call) {
           const Tensor& v = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", v.shape(), call.params);
-          std::vector<int64_t> places = places_in_image(call.in[1], v.shape().elements(1, v.rank()), call.params);
+          BlockVector<int64_t> places = places_in_image(call.in[1], v.shape().elements(1, v.rank()), call.params);
           in_wide_floats(call, v, v, [&]<class T>(const T* from, const T*, T* y) { max_pool_gather_at<T>(g, places.data(), from, y); });
         },
     .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params)); },

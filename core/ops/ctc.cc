@@ -1,4 +1,5 @@
 // Connectionist temporal classification: the loss with dense labels, and beam search.
+#include "base/blocks.h"
 #include "kernels/ctc.h"
 
 #include "base/parallel.h"
@@ -12,7 +13,7 @@ namespace {
 struct Sequences {
   int64_t times, batch, classes, blank;
   bool merge_repeated;
-  std::vector<std::vector<int64_t>> labels;
+  BlockVector<BlockVector<int64_t>> labels;
   Ints lengths;
 };
 Sequences sequences_of(const Call& call, size_t first) {
@@ -31,7 +32,7 @@ Sequences sequences_of(const Call& call, size_t first) {
   for (int64_t b = 0; b < s.batch; ++b) {
     s.lengths[size_t(b)] = std::clamp<int64_t>(s.lengths[size_t(b)], 0, s.times);
     int64_t count = std::clamp<int64_t>(label_lengths[size_t(b)], 0, labels[1]);
-    std::vector<int64_t> row;
+    BlockVector<int64_t> row;
     for (int64_t i = 0; i < count; ++i) {
       int64_t label = values[size_t(b * labels[1] + i)];
       if (label < 0 || label >= s.classes)
@@ -43,9 +44,9 @@ Sequences sequences_of(const Call& call, size_t first) {
   return s;
 }
 
-template <class Number, class Read> std::vector<Number> read_sequence(const Sequences& s, int64_t b, Read read) {
+template <class Number, class Read> BlockVector<Number> read_sequence(const Sequences& s, int64_t b, Read read) {
   int64_t times = s.lengths[size_t(b)];
-  std::vector<Number> y(size_t(times * s.classes));
+  BlockVector<Number> y(size_t(times * s.classes));
   for (int64_t t = 0; t < times; ++t)
     for (int64_t c = 0; c < s.classes; ++c) y[size_t(t * s.classes + c)] = read((t * s.batch + b) * s.classes + c);
   return y;
@@ -78,7 +79,7 @@ const Op& ctc_loss_op = define(Op{
             const T* logits = call.in[0].data<T>();
             T *losses = call.out[0].mutable_data<T>(), *derivatives = call.out[1].mutable_data<T>();
             parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
-              std::vector<double> derivative;
+              BlockVector<double> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<double>(s, b, [&](int64_t i) { return double(load(logits + i)); });
                 double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
@@ -115,7 +116,7 @@ const Op& ctc_curvature_op = define(Op{
             const T *logits = call.in[0].data<T>(), *direction = call.in[1].data<T>();
             T* y_dot = call.out[0].mutable_data<T>();
             parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
-              std::vector<Dual> derivative;
+              BlockVector<Dual> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<Dual>(s, b, [&](int64_t i) { return Dual(double(load(logits + i)), double(load(direction + i))); });
                 ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
@@ -168,20 +169,20 @@ const Op& ctc_beam_search_op = define(Op{
           Ints lengths = read_ints(call.in[1]);
           for (size_t b = 0; b < lengths.size(); ++b)
             if (lengths[b] < 0 || lengths[b] > times) fail(ErrorKind::failed_precondition, who, ": sequence_length(", b, ") <= ", times);
-          std::vector<std::vector<ctc::Path>> found(static_cast<size_t>(batch));
+          BlockVector<BlockVector<ctc::Path>> found(static_cast<size_t>(batch));
           visit<(DTypes(DType::float32) | DType::float64).bits>(inputs.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
               for (int64_t b = begin; b < end; ++b) {
                 int64_t length = lengths[size_t(b)];
-                std::vector<double> y(size_t(length * classes));
+                BlockVector<double> y(size_t(length * classes));
                 for (int64_t t = 0; t < length; ++t)
                   for (int64_t c = 0; c < classes; ++c) y[size_t(t * classes + c)] = double(inputs.data<T>()[(t * batch + b) * classes + c]);
                 found[size_t(b)] = ctc::beam_search(std::move(y), length, classes, width, top);
               }
             });
           });
-          for (std::vector<ctc::Path>& paths : found)
+          for (BlockVector<ctc::Path>& paths : found)
             for (ctc::Path& path : paths)
               if (merge) path.labels.erase(std::unique(path.labels.begin(), path.labels.end()), path.labels.end());
           Tensors indices, values, shapes;

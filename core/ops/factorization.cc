@@ -1,9 +1,9 @@
 // Factorisations, solutions of linear equations and functions of matrices, with batches; LAPACK does the work.
+#include "base/blocks.h"
 #include "kernels/factorize.h"
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "base/parallel.h"
 #include "ops/family.h"
@@ -167,7 +167,7 @@ template <class T> void invert_batches(const char* who, bool adjoint, const Tens
   copy<T>(x, y);
   for_matrices(n ? x.size() / (n * n) : 0, 2 * cube(n), [&](int64_t i) {
     T* a = y.mutable_data<T>() + i * n * n;
-    std::vector<int> pivots(static_cast<size_t>(n));
+    BlockVector<int> pivots(static_cast<size_t>(n));
     if (!factor_lu(n, a, pivots.data())) fail_singular(who, x.shape());
     invert(n, a, pivots.data());
     if (!adjoint) return;
@@ -205,8 +205,8 @@ template <class T> void determinant_batches(const Tensor& x, const Tensor& sign,
   const Matrices m = matrices("", x.shape());
   const int64_t n = m.rows;
   for_matrices(m.batch, cube(n), [&](int64_t i) {
-    std::vector<T> a(x.data<T>() + i * n * n, x.data<T>() + (i + 1) * n * n);
-    std::vector<int> pivots(static_cast<size_t>(n));
+    BlockVector<T> a(x.data<T>() + i * n * n, x.data<T>() + (i + 1) * n * n);
+    BlockVector<int> pivots(static_cast<size_t>(n));
     factor_lu(n, a.data(), pivots.data());
     if (!logarithm) {
       T product(1);
@@ -273,8 +273,8 @@ template <class T> void solve_batches(const char* who, bool adjoint, const Tenso
   const int64_t n = m.rows, k = b.shape().back();
   copy<T>(b, y);
   for_matrices(m.batch, cube(n) + n * n * k, [&](int64_t i) {
-    std::vector<T> factors(a.data<T>() + i * n * n, a.data<T>() + (i + 1) * n * n);
-    std::vector<int> pivots(static_cast<size_t>(n));
+    BlockVector<T> factors(a.data<T>() + i * n * n, a.data<T>() + (i + 1) * n * n);
+    BlockVector<int> pivots(static_cast<size_t>(n));
     if (!factor_lu(n, factors.data(), pivots.data()))
       fail(ErrorKind::invalid_argument, who, ": Input matrix is not invertible. Its shape is ", a.shape(), ".");
     solve_lu(adjoint, n, k, factors.data(), pivots.data(), y.mutable_data<T>() + i * n * k);
@@ -380,7 +380,7 @@ template <class T> void lu_batches(const char* who, const Tensor& x, const Tenso
   const int64_t n = x.shape().back();
   copy<T>(x, y);
   for_matrices(n ? x.size() / (n * n) : 0, cube(n), [&](int64_t i) {
-    std::vector<int> order(static_cast<size_t>(n));
+    BlockVector<int> order(static_cast<size_t>(n));
     if (!factor_lu_rows(n, y.mutable_data<T>() + i * n * n, order.data())) fail_singular(who, x.shape());
     for (int64_t k = 0; k < n; ++k) {
       if (permutation.dtype() == DType::int32) permutation.mutable_data<int32_t>()[i * n + k] = order[size_t(k)];
@@ -552,8 +552,8 @@ template <class T> void pinv_batches(const Tensor& x, const Tensor& rcond, const
   for_matrices(m.batch, 10 * size * k, [&](int64_t i) {
     const T* a = x.data<T>() + i * size;
     T* to = y.mutable_data<T>() + i * size;
-    std::vector<Real> s(static_cast<size_t>(k));
-    std::vector<T> u(size_t(m.rows * k)), v(size_t(m.columns * k));
+    BlockVector<Real> s(static_cast<size_t>(k));
+    BlockVector<T> u(size_t(m.rows * k)), v(size_t(m.columns * k));
     const bool lost = has_nan(a, size);
     if (lost) return fill_nan(to, size);
     if (!factor_svd(m.rows, m.columns, false, a, s.data(), u.data(), v.data()))
@@ -609,7 +609,7 @@ template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor
   const int64_t n = x.shape().back();
   for_matrices(n ? x.size() / (n * n) : 0, 10 * cube(n), [&](int64_t i) {
     const T* a = x.data<T>() + i * n * n;
-    std::vector<RealOf<T>> values(static_cast<size_t>(n));
+    BlockVector<RealOf<T>> values(static_cast<size_t>(n));
     if (has_nan(a, n * n) || !factor_eigen_hermitian(n, a, values.data(), vectors ? v.mutable_data<T>() + i * n * n : nullptr))
       fail(ErrorKind::invalid_argument, "linalg.eigh: Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     std::copy(values.begin(), values.end(), e.mutable_data<T>() + i * n);
@@ -717,7 +717,7 @@ template <class T, class F> void complex_function(F function, const Tensor& x, c
     const T* from = x.data<T>() + i * size;
     T* to = y.mutable_data<T>() + i * size;
     if (has_nan(from, size)) return fill_nan(to, size);
-    std::vector<std::complex<double>> a(from, from + size);
+    BlockVector<std::complex<double>> a(from, from + size);
     if (!function(n, a.data())) return fill_nan(to, size);
     if constexpr (is_complex<T>) {
       std::transform(a.begin(), a.end(), to, [](std::complex<double> z) { return T(z); });

@@ -3,6 +3,7 @@
 #include <functional>
 #include <queue>
 
+#include "base/blocks.h"
 #include "kernels/resize.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -102,8 +103,8 @@ float overlap_of(const float* a, const float* b) {
 }
 
 struct Selection {
-  std::vector<int32_t> indices;
-  std::vector<float> scores;
+  BlockVector<int32_t> indices;
+  BlockVector<float> scores;
 };
 struct SuppressionLimits {
   int64_t most;
@@ -118,7 +119,7 @@ Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef
     size_t compared;
   };
   auto worse = [](const Candidate& a, const Candidate& b) { return a.score < b.score || (a.score == b.score && a.index > b.index); };
-  std::priority_queue<Candidate, std::vector<Candidate>, decltype(worse)> queue(worse);
+  std::priority_queue<Candidate, BlockVector<Candidate>, decltype(worse)> queue(worse);
   for (int64_t i = 0; i < count; ++i)
     if (score(i) > limits.score) queue.push({i, score(i), 0});
   Selection taken;
@@ -146,7 +147,7 @@ Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef
   return taken;
 }
 
-template <class T> Tensor vector_of(const std::vector<T>& values, DType dtype, int64_t length) {
+template <class T> Tensor vector_of(const BlockVector<T>& values, DType dtype, int64_t length) {
   Tensor t = Tensor::allocate(dtype, {length});
   T* to = t.mutable_data<T>();
   for (int64_t i = 0; i < length; ++i) to[i] = i < int64_t(values.size()) ? values[size_t(i)] : T(0);
@@ -255,7 +256,7 @@ const Op& combined_suppression_op = define(Op{
             int64_t category, index;
           };
           for (int64_t b = 0; b < batch; ++b) {
-            std::vector<Found> found;
+            BlockVector<Found> found;
             auto box = [&](int64_t i, int64_t c) { return boxes.data<float>() + ((b * count + i) * q + (q == 1 ? 0 : c)) * 4; };
             for (int64_t c = 0; c < classes; ++c) {
               Selection taken = suppress(

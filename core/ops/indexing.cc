@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/blocks.h"
 #include "base/parallel.h"
 #include "ops/elements.h"
 #include "ops/family.h"
@@ -358,7 +359,7 @@ template <class T> class Sums {
 
  private:
   const Tensor& y_;
-  std::vector<float> wide_;
+  BlockVector<float> wide_;
 };
 
 // The rows of x at the given places, one after the other.
@@ -600,7 +601,7 @@ const Op& gather_nd_op = define(Op{
           // Positions with the batch numbers in front.
           const Shape& s = indices.shape();
           int64_t n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
-          std::vector<int64_t> numbers;
+          BlockVector<int64_t> numbers;
           for (int64_t i = 0; i < n; ++i) {
             int64_t unit = n / per_batch;
             for (int d = 0; d < batch_dims; ++d) {
@@ -780,7 +781,7 @@ const Op& dynamic_partition_op = define(Op{
           if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
             fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
           Scratch<int64_t> number = checked_partitions(partitions, count);
-          std::vector<int64_t> sizes(size_t(count), 0);
+          BlockVector<int64_t> sizes(size_t(count), 0);
           for (int64_t p : number) ++sizes[size_t(p)];
           Shape row = x.shape().slice(partitions.rank(), x.rank());
           int64_t inner = row.elements();
@@ -791,7 +792,7 @@ const Op& dynamic_partition_op = define(Op{
           }
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
-            std::vector<T*> to;
+            BlockVector<T*> to;
             for (const Tensor& y : call.out) to.push_back(y.mutable_data<T>());
             for (size_t i = 0; i < number.size(); ++i) {
               T*& at = to[size_t(number[i])];
@@ -805,7 +806,7 @@ const Op& dynamic_partition_op = define(Op{
           if (!c.wants(0)) return;
           const Tensor& partitions = c.x(1);
           Scratch<int64_t> number = checked_partitions(partitions, c.params.integer(0));
-          std::vector<int64_t> next;
+          BlockVector<int64_t> next;
           SmallVector<Tensor, 8> parts;
           int64_t rows = 0;
           for (int p = 0; p < c.outputs(); ++p) {
@@ -813,7 +814,7 @@ const Op& dynamic_partition_op = define(Op{
             next.push_back(rows);
             rows += c.output_spec(p).shape[0];
           }
-          std::vector<int64_t> position;
+          BlockVector<int64_t> position;
           for (int64_t p : number) position.push_back(next[size_t(p)]++);
           Tensor joined = concat(parts, 0);
           Shape wide = joined.shape();

@@ -1,4 +1,5 @@
 // Isotonic regression: the nearest sequence that never rises.
+#include "base/blocks.h"
 #include "base/parallel.h"
 #include "ops/family.h"
 
@@ -38,7 +39,7 @@ const Op& isotonic_op = define(Op{
                 int64_t count;
                 double mean() const { return sum / double(count); }
               };
-              std::vector<Block> blocks;
+              BlockVector<Block> blocks;
               for (int64_t r = begin; r < end; ++r) {
                 blocks.clear();
                 for (int64_t i = 0; i < length; ++i) {

@@ -1,5 +1,6 @@
 // Random numbers as operations: a key and a counter come in as tensors, so that the numbers are a function of them. The
 // streams, and who advances them, are in tapeflow/ops/random*.py.
+#include "base/blocks.h"
 #include "kernels/random.h"
 
 #include <algorithm>
@@ -372,7 +373,7 @@ const Op& multinomial_op = define(Op{
           parallel_for(rows, std::max<int64_t>(1, kDrawGrain / (samples + classes)), [&](int64_t begin, int64_t end) {
             PhiloxWords next(p.skipped(uint64_t(begin * samples / 2)));
             if (begin * samples % 2) next.uniform();
-            std::vector<double> cumulative(static_cast<size_t>(classes));
+            BlockVector<double> cumulative(static_cast<size_t>(classes));
             for (int64_t r = begin; r < end; ++r) {
               double most = -std::numeric_limits<double>::infinity(), total = 0;
               for (int64_t j = 0; j < classes; ++j)
@@ -405,7 +406,7 @@ const Op& shuffle_op = define(Op{
           int64_t rows = x.rank() ? x.dim(0) : 1;
           if (x.size() == 0) return;
           int64_t length = x.size() / rows;
-          std::vector<int64_t> order(static_cast<size_t>(rows));
+          BlockVector<int64_t> order(static_cast<size_t>(rows));
           std::iota(order.begin(), order.end(), int64_t(0));
           PhiloxWords next(Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
           for (int64_t i = 0; i + 1 < rows; ++i) std::swap(order[size_t(i)], order[size_t(i + next() % uint32_t(rows - i))]);
@@ -495,9 +496,9 @@ const Op& index_shuffle_op = define(Op{
 // classes and how often the true and the drawn ones are expected.
 struct CandidateSampler {
   int64_t kind, range;
-  std::vector<float> weights, threshold;
-  std::vector<int> alias;
-  std::vector<uint64_t> sums;
+  BlockVector<float> weights, threshold;
+  BlockVector<int> alias;
+  BlockVector<uint64_t> sums;
   float total = 0;
 
   CandidateSampler(int64_t k, int64_t r, const Tensor& w) : kind(k), range(r) {
@@ -508,8 +509,8 @@ struct CandidateSampler {
   }
   void build_alias() {
     size_t n = weights.size();
-    std::vector<double> p(n);
-    std::vector<int> high, low;
+    BlockVector<double> p(n);
+    BlockVector<int> high, low;
     double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     alias.assign(n, -1);
     for (size_t i = 0; i < n; ++i) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/blocks.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "ops/family.h"
@@ -719,7 +720,7 @@ const Op& recurrence_op = define(Op{
             using T = Pointee<decltype(p)>;
             parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
               for (int64_t o = begin; o < end; ++o) {
-                auto totals = std::vector<Compute<T>>(size_t(l.inner));
+                auto totals = BlockVector<Compute<T>>(size_t(l.inner));
                 for (int64_t k = 0; k < l.count; ++k) {
                   int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
                   for (int64_t i = 0; i < l.inner; ++i) {

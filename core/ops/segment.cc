@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/blocks.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 #include "ops/positions.h"
@@ -51,7 +52,7 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
   using C = Compute<T>;
   const int64_t count = ids.size(), inner = count == 0 ? 0 : x.size() / count;
   const bool empty_is_zero = sorted && is_extremum<Fold>;
-  std::vector<C> wide;
+  BlockVector<C> wide;
   C* total;
   if constexpr (std::is_same_v<T, C>) {
     total = y.mutable_data<T>();
@@ -60,7 +61,7 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
     total = wide.data();
   }
   std::fill(total, total + y.size(), Fold::template start<T>());
-  std::vector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
+  BlockVector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
   const T* rows = x.data<T>();
   ids.with_numbers(0, [&](const auto* id) {
     for (int64_t i = 0, next; i < count; i = next) {

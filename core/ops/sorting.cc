@@ -1,6 +1,7 @@
 // Order and equality of elements: sorting, the k largest, search in sorted lines, distinct elements.
 #include <unordered_map>
 
+#include "base/blocks.h"
 #include "base/parallel.h"
 #include "kernels/sort.h"
 #include "ops/family.h"
@@ -141,7 +142,7 @@ const Op& distinct_op = define(Op{
           const Tensor& x = call.in[0];
           if (x.rank() != 1) fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
           DType type = index_dtype(call.params[0]);
-          std::vector<int64_t> first, which(size_t(x.size())), count;
+          BlockVector<int64_t> first, which(size_t(x.size())), count;
           auto number = [&](auto& seen, const auto& key, int64_t i) {
             auto [at, added] = seen.try_emplace(key, int64_t(first.size()));
             if (added) first.push_back(i), count.push_back(0);
@@ -166,7 +167,7 @@ const Op& distinct_op = define(Op{
               }
             });
           }
-          for (const std::vector<int64_t>* v : {&first, &which, &count}) {
+          for (const BlockVector<int64_t>* v : {&first, &which, &count}) {
             call.out.push_back(Tensor::allocate(type, {int64_t(v->size())}));
             write_positions(call.out.back(), 0, int64_t(v->size()), [&](int64_t i) { return (*v)[size_t(i)]; });
           }

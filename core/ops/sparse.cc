@@ -1,4 +1,5 @@
 // The product of a sparse and a dense matrix.
+#include "base/blocks.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -52,7 +53,7 @@ const Op& sparse_matmul_op = define(Op{
           visit<numbers.bits>(y.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
-            std::vector<C> wide;
+            BlockVector<C> wide;
             C* total;
             if constexpr (std::is_same_v<T, C>) {
               total = y.mutable_data<T>();

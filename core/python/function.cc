@@ -225,7 +225,7 @@ PyObject* take(const Way& way, const Inputs& in) {
   // The list of ways may change while the graph runs.
   std::shared_ptr<Graph> graph = way.graph;
   Ref structure = Ref::share(way.structure.get()), pack = Ref::share(way.pack.get());
-  std::vector<Tensor> out = call_graph(graph, in);
+  Tensors out = call_graph(graph, in);
   if (pack) {
     Ref list = checked(PyList_New(Py_ssize_t(out.size())));
     for (size_t i = 0; i < out.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), checked(wrap(std::move(out[i]))).release());

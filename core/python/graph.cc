@@ -153,7 +153,7 @@ PyObject* graph_cut_back(PyObject* self, PyObject* count) {
 }
 
 PyObject* value_list(Graph& graph, const std::vector<ValueId>& ids) {
-  std::vector<Tensor> tensors;
+  Tensors tensors;
   for (ValueId v : ids) tensors.push_back(graph.values[v].tensor);
   return wrap_list(tensors);
 }
@@ -395,7 +395,7 @@ PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
     EnterStage stage(&graph);
     PauseRecording unheard;
     std::vector<ValueId> target_ids = ids_of(graph, targets, "gradients"), stop_ids = ids_of(graph, stops, "gradients");
-    std::vector<Tensor> dy;
+    Tensors dy;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(cotangents); ++i) {
       PyObject* item = PyList_GET_ITEM(cotangents, i);
       dy.push_back(item == Py_None ? Tensor() : to_tensor(item, graph.values[target_ids[size_t(i)]].tensor.dtype(), DType::invalid, "gradients"));

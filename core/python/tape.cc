@@ -83,14 +83,14 @@ PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   }
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
-  reinterpret_cast<TapeObject*>(self)->tape = new Tape(persistent, watch_accessed, true);
+  reinterpret_cast<TapeObject*>(self)->tape = new_in_block<Tape>(persistent, watch_accessed, true);
   reinterpret_cast<TapeObject*>(self)->strict = strict;
   return self;
 }
 
 void tape_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  delete reinterpret_cast<TapeObject*>(self)->tape;
+  delete_in_block(reinterpret_cast<TapeObject*>(self)->tape);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -255,7 +255,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     }
     if (tape.recording() && !tape.persistent()) tape.stop();
     bool strict = reinterpret_cast<TapeObject*>(self)->strict && !zeros_for_none;
-    std::vector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources, strict);
+    BlockVector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources, strict);
 
     for (auto& [s, dy] : direct) accumulate(flow[s], {dy, Tensor()}, dy.shape());
     if (strict) {
@@ -294,7 +294,8 @@ PyObject* tape_jacobian(PyObject* self, PyObject* args) {
     }
     ValueIndex index = is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get()));
     if (tape.recording() && !tape.persistent()) tape.stop();
-    std::vector<Tensor> jacobians(sources.size());
+    Tensors jacobians;
+    jacobians.resize(sources.size());
     if (differentiable.has(dtype_of_resolved(t.get())))
       jacobians = find_jacobian(tape, {index, operand(t.get()), sources, std::span(shapes.begin(), shapes.size()), bool(by_example), int64_t(chunk)});
     bool strict = reinterpret_cast<TapeObject*>(self)->strict;
@@ -503,12 +504,12 @@ ForwardAccumulator& accumulator_of(PyObject* self) { return *reinterpret_cast<Ac
 
 PyObject* accumulator_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) reinterpret_cast<AccumulatorObject*>(self)->accumulator = new ForwardAccumulator;
+  if (self) reinterpret_cast<AccumulatorObject*>(self)->accumulator = new_in_block<ForwardAccumulator>();
   return self;
 }
 void accumulator_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  delete reinterpret_cast<AccumulatorObject*>(self)->accumulator;
+  delete_in_block(reinterpret_cast<AccumulatorObject*>(self)->accumulator);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -694,10 +695,10 @@ const Op& traced_custom_op() {
       .vjp =
           [](RuleContext& c) {
             const TracedRule& rule = traced_rule(c.params);
-            std::vector<Tensor> in;
+            Tensors in;
             for (int j = 0; j < rule.outputs; ++j) in.push_back(c.has_dy(j) ? c.dy(j) : zeros_like(c.x(j)));
             for (int i = rule.outputs + rule.inputs; i < c.inputs(); ++i) in.push_back(c.x(i));
-            std::vector<Tensor> dx = call_graph(rule.graph, in);
+            Tensors dx = call_graph(rule.graph, in);
             size_t next = 0;
             for (int i = 0; i < rule.inputs; ++i) {
               int kind = rule.kinds[size_t(i)], place = rule.outputs + i;
@@ -829,19 +830,19 @@ PyObject* stop_new(PyTypeObject* type, PyObject* args, PyObject*) {
 PyObject* stop_enter(PyObject* self, PyObject*) {
   auto* o = reinterpret_cast<StopObject*>(self);
   if (!o->pause) {
-    o->pause = o->everything ? new PauseRecording : new PauseRecording(PauseRecording::tapes());
+    void* block = take_block(sizeof(PauseRecording));
+    o->pause = o->everything ? new (block) PauseRecording : new (block) PauseRecording(PauseRecording::tapes());
     if (!o->everything) NumericsCheck::listen_again();
   }
   return Py_NewRef(self);
 }
 PyObject* stop_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  auto* o = reinterpret_cast<StopObject*>(self);
-  delete std::exchange(o->pause, nullptr);
+  if (PauseRecording* pause = std::exchange(reinterpret_cast<StopObject*>(self)->pause, nullptr)) delete_in_block(pause);
   Py_RETURN_NONE;
 }
 void stop_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  delete reinterpret_cast<StopObject*>(self)->pause;
+  if (PauseRecording* pause = reinterpret_cast<StopObject*>(self)->pause) delete_in_block(pause);
   type->tp_free(self);
   Py_DECREF(type);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/blocks.h"
 #include "tensor/shared_memory.h"
 
 namespace tapeflow {
@@ -102,14 +103,13 @@ Buffer* allocate_buffer(size_t bytes) {
 }
 
 Buffer* wrap_foreign_memory(void* data, size_t bytes, void* owner, void (*release)(void*)) {
-  return new Buffer{{1}, bytes, data, owner, release, 0, false, false};
+  return new (take_block(sizeof(Buffer))) Buffer{{1}, bytes, data, owner, release, 0, false, false};
 }
 
 void Buffer::destroy() {
   if (release) {
     release(owner);
-    delete this;
-    return;
+    return give_block(this, sizeof(Buffer));
   }
   if (strings) {
     auto* text = static_cast<std::string*>(data);
@@ -133,6 +133,7 @@ void trim_memory() {
   for (Buffer*& blocks : pool.free_blocks)
     while (blocks) std::free(raw_of(std::exchange(blocks, blocks->next_free)));
   pool.cached = 0;
+  trim_blocks();
 }
 
 void set_cache_limit(int64_t bytes) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "base/subnormals.h"
 
@@ -56,7 +57,7 @@ class Expression {
     program_.run();
     for (int i = 0; i < count_; ++i) members_[i].pending->place = -1;
     count_ = 0;
-    for (int i = 0; i < stored; ++i) delete done[i];
+    for (int i = 0; i < stored; ++i) delete_in_block(done[i]);
   }
 
  private:
@@ -135,7 +136,7 @@ Pending::~Pending() { held_bytes -= held; }
 
 void drop_pending(TensorBody* body) {
   if (!body->added_aside) {
-    delete pending_of(body);
+    delete_in_block(pending_of(body));
     return;
   }
   finish_additions(body);
@@ -168,7 +169,7 @@ bool make_pending(const Shape& shape, ElementwiseOperation operation, Tensor* re
   size_t held = held_by(a) + held_by(b);
   if (held_bytes + held > kMostHeld) return false;
   int operations = 1 + operations_of(a) + operations_of(b);
-  auto* pending = new Pending{std::move(operation), rows, operations, held};
+  auto* pending = new (take_block(sizeof(Pending))) Pending{std::move(operation), rows, operations, held};
   held_bytes += held;
   TensorBody* body = TensorBody::create();
   body->dtype = DType::float32;
