@@ -266,3 +266,19 @@ def test_shapes_of_sparse_and_ragged_arguments():
     assert [int(size(x)) for x in rows] == [2, 2, 1, 3] and len(traces) == 3
     size, traces = counted(lambda x: (x.shape[0] or -1, x.nrows()), reduce_retracing=True)
     assert [[int(n) for n in size(x)] for x in rows] == [[2, 2], [2, 2], [-1, 1], [-1, 3]] and len(traces) == 2
+
+
+def test_each_variable_has_a_graph():
+    outside, other = tf.Variable(1.0), tf.Variable(10.0)
+    traces = []
+
+    @tf.function
+    def f(v):
+        traces.append(v)
+        return 100.0 * v + outside
+
+    assert [float(f(v)) for v in (outside, other, outside, other)] == [101.0, 1001.0, 101.0, 1001.0]
+    assert [t is v for t, v in zip(traces, (outside, other), strict=True)] == [True, True]
+    with tf.GradientTape() as tape:
+        y = f(outside) * f(other)
+    assert [float(g) for g in tape.gradient(y, [outside, other])] == [101.0 * 1001.0 + 101.0, 101.0 * 100.0]
