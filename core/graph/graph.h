@@ -89,6 +89,7 @@ class Graph final : public Stage {
   const char* wanted_name = nullptr;  // of the next node; see NameNode
   bool names_nodes = true;       // new nodes get names at once
   bool frozen = false;           // no node may be added any more
+  int cuts = 0;                  // after so many cuts it is the rest of another graph (graph/split.h)
   // TensorFlow 1: the nodes that run before a node, if it runs, though it does not use their outputs.
   std::unordered_map<int, std::vector<int>> controls;
   std::vector<int> control_scope;  // of the nodes that are made now
@@ -173,6 +174,10 @@ Tensors interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const 
 // Builds an empty graph from part of another one: `given` become its inputs, `wanted` its outputs.
 void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
                    std::span<const int> nodes = {});
+
+// Traces what a composition does (a Python function that had to wait for shapes), if they are known now; sets call.out. False if
+// it cannot, or the operation is another one.
+extern bool (*expand_composition)(Call&);
 
 // Operations that the graph layer itself needs.
 const Op& read_variable_op();

@@ -105,6 +105,8 @@ Param resolved_param(const Param& p, Tensor t) {
   }
 }
 
+bool (*expand_composition)(Call&) = [](Call&) { return false; };
+
 bool& replaying() {
   static thread_local bool yes = false;
   return yes;
@@ -222,7 +224,7 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     if (is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
-    if (!stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
+    if (!stage || !(run_deferred(call) || expand_rows(call) || expand_composition(call))) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
     if (!graph.overrides.empty())

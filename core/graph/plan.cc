@@ -76,11 +76,10 @@ bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
         if (s.computed) release(s.body);
         s.fresh = Tensor();
       }
-      for (Result& r : plan.results_)
-        if (r.kind == Result::Kind::computed) {
-          release(r.body);
-          r.tensor = Tensor();
-        }
+      for (Result& r : plan.results_) {
+        if (r.kind == Result::Kind::computed) release(r.body);
+        if (r.kind == Result::Kind::computed || r.kind == Result::Kind::variable) r.tensor = Tensor();
+      }
     }
   } running{*this};
   running_ = true;
@@ -98,11 +97,12 @@ bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
   for (size_t i = 0; i < inputs_.size(); ++i) bind(inputs_[i].body, inputs[i]);
   for (VariableUse& u : variables_)
     if (u.body) bind(u.body, u.variable->value);
-  for (Result& r : results_)
-    if (r.kind == Result::Kind::computed) {
-      r.tensor = Tensor::allocate(r.spec.dtype, r.spec.shape);
-      lie_in(r.body, r.tensor.body(), 0);
-    }
+  for (Result& r : results_) {
+    if (r.kind == Result::Kind::variable) r.tensor = variables_[size_t(r.which)].variable->value.view(r.spec.shape);
+    if (r.kind != Result::Kind::computed) continue;
+    r.tensor = Tensor::allocate(r.spec.dtype, r.spec.shape);
+    lie_in(r.body, r.tensor.body(), 0);
+  }
   for (Alias& a : aliases_) lie_in(a.body, a.root, a.offset);
 
   run_steps();
@@ -119,11 +119,12 @@ bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
   }
   for (Result& r : results_) {
     switch (r.kind) {
-      case Result::Kind::computed: outputs.push_back(std::move(r.tensor)); break;
-      case Result::Kind::input: outputs.push_back(inputs[size_t(r.input)]); break;
+      case Result::Kind::computed:
+      case Result::Kind::variable: outputs.push_back(std::move(r.tensor)); break;
+      case Result::Kind::input: outputs.push_back(inputs[size_t(r.which)]); break;
       case Result::Kind::constant: outputs.push_back(r.tensor); break;
       case Result::Kind::copied: outputs.push_back(copy_of_body(r.body)); break;
-      case Result::Kind::stored: outputs.push_back(stores_[size_t(r.input)].variable->value.view(r.spec.shape)); break;
+      case Result::Kind::stored: outputs.push_back(stores_[size_t(r.which)].variable->value.view(r.spec.shape)); break;
     }
   }
   return true;

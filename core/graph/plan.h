@@ -8,15 +8,14 @@
 #include <limits>
 
 #include "graph/run.h"
+#include "graph/split.h"
 #include "tensor/elementwise_program.h"
 
 namespace tapeflow {
 
 class Plan {
  public:
-  // Null if the graph cannot be planned: shapes depend on values, or Python is called in between.
-  static std::unique_ptr<Plan> make(const Graph&, std::span<const Tensor> inputs);
-
+  bool running() const { return running_; }
   bool fits(std::span<const Tensor> inputs) const;
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, Tensors& outputs);
@@ -84,11 +83,11 @@ class Plan {
     Tensor fresh;
   };
   struct Result {
-    enum class Kind : uint8_t { computed, input, constant, copied, stored } kind;
+    enum class Kind : uint8_t { computed, input, variable, constant, copied, stored } kind;
     TensorBody* body;
     Spec spec;
-    int input;      // of an input: which; of a store: which
-    Tensor tensor;  // the constant, or the fresh tensor of this run
+    int which;      // of an input, of the variables whose value at the beginning it is, of a store
+    Tensor tensor;  // the constant, or the tensor of this run
   };
   struct Input {
     TensorBody* body;
@@ -115,5 +114,12 @@ class Plan {
   void run_part(Branches&, size_t part);
   bool may_run(const Branches&, const Step&) const;
 };
+
+// A graph made ready for inputs of certain shapes: planned, or cut where it cannot be. Neither if it is to run node by node.
+struct Prepared {
+  std::unique_ptr<Plan> plan;
+  std::unique_ptr<Split> split;
+};
+Prepared prepare(const Graph&, std::span<const Tensor> inputs);
 
 }  // namespace tapeflow

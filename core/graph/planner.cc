@@ -38,12 +38,19 @@ bool may_show(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Plan> Plan::make(const Graph& graph, std::span<const Tensor> inputs) { return Planner(graph).make(inputs); }
+Prepared prepare(const Graph& graph, std::span<const Tensor> inputs) { return Planner(graph).make(inputs); }
 
-std::unique_ptr<Plan> Planner::make(std::span<const Tensor> inputs) {
-  specialise(inputs);
+Prepared Planner::make(std::span<const Tensor> inputs) {
+  if (!specialise(inputs)) return {};
+  const std::vector<Node>& nodes = graph().nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!stands_in_the_way(nodes[i]) && !has_no_shape(nodes[i])) continue;
+    size_t end = i + 1;
+    while (end < nodes.size() && stands_in_the_way(nodes[end])) ++end;
+    return {nullptr, Split::make(graph(), i, end)};
+  }
   read_parameters();
-  if (!can_be_planned()) return nullptr;
+  choose_flushing();
   find_values();
   join_chains();
   schedule();
@@ -51,13 +58,23 @@ std::unique_ptr<Plan> Planner::make(std::span<const Tensor> inputs) {
   find_lifetimes();
   place_values();
   make_steps();
-  return std::move(plan_);
+  return {std::move(plan_), nullptr};
 }
 
-void Planner::specialise(std::span<const Tensor> inputs) {
+// What could not be traced leaves nodes without an operation behind, and is not tried again.
+bool Planner::specialise(std::span<const Tensor> inputs) {
+  auto complete = [&] {
+    trace(inputs);
+    return std::ranges::none_of(graph().nodes, [](const Node& n) { return !n.op; });
+  };
+  return complete() || complete();
+}
+
+void Planner::trace(std::span<const Tensor> inputs) {
   plan_->graph_ = std::make_shared<Graph>();
   Graph& g = graph();
   g.plain_updates = true;
+  g.cuts = from_.cuts;
   EnterStage stage(&g);
   PauseRecording unheard;
   std::vector<Tensor> in;
@@ -80,17 +97,25 @@ bool Planner::has_only_pure_graphs(const Node& n) {
   return true;
 }
 
-bool Planner::can_be_planned() {
-  for (const Value& v : graph().values) {
-    if (v.tensor.size() < 0 || v.tensor.dtype() == DType::string) return false;
+// Whether no plan can have the node, whatever shapes are known: it calls Python, has effects of its own, or text.
+bool Planner::stands_in_the_way(const Node& n) {
+  if (std::string_view(n.op->name) == "Composition") return true;
+  if (n.op->effect && n.op != &assign_op() && !has_only_pure_graphs(n)) return true;
+  if (n.op->stateful && n.params.has_tensor()) return true;
+  bool text = false;
+  for_each_operand(n, [&](ValueId v) { text |= spec(v).dtype == DType::string; });
+  for (uint32_t k = 0; k < n.outputs; ++k) text |= spec(n.first_output + k).dtype == DType::string;
+  return text;
+}
+bool Planner::has_no_shape(const Node& n) {
+  for (uint32_t k = 0; k < n.outputs; ++k)
+    if (graph().values[n.first_output + k].tensor.size() < 0) return true;
+  return false;
+}
+
+void Planner::choose_flushing() {
+  for (const Value& v : graph().values)
     if (v.tensor.dtype() == DType::float64 || v.tensor.dtype() == DType::complex128) plan_->flushes_ = false;
-  }
-  for (const Node& n : graph().nodes) {
-    if (!n.op || n.params.has_tensor()) return false;
-    if (std::string_view(n.op->name) == "Composition") return false;
-    if (n.op->effect && n.op != &assign_op() && !has_only_pure_graphs(n)) return false;
-  }
-  return true;
 }
 
 // The one value that all elements of a constant have.

@@ -15,7 +15,7 @@ namespace tapeflow {
 class Planner {
  public:
   explicit Planner(const Graph& from) : from_(from), plan_(new Plan) {}
-  std::unique_ptr<Plan> make(std::span<const Tensor> inputs);
+  Prepared make(std::span<const Tensor> inputs);
 
  private:
   static constexpr int kNone = -1;
@@ -42,11 +42,14 @@ class Planner {
   int part_of(ValueId computed) const { return scheduled_[size_t(info_[computed].step)].part; }
 
   // ---- which values there are
-  void specialise(std::span<const Tensor> inputs);
+  bool specialise(std::span<const Tensor> inputs);
+  void trace(std::span<const Tensor> inputs);
   void read_parameters();
   static bool has_state(const Graph&);
   static bool has_only_pure_graphs(const Node&);
-  bool can_be_planned();
+  bool stands_in_the_way(const Node&);
+  bool has_no_shape(const Node&);
+  void choose_flushing();
   bool uniform(ValueId v, float* value);
   int simplified(const Node&);
   void find_values();

@@ -77,6 +77,9 @@ void Planner::place_values() {
     if (m == v && info_[v].kind == Info::Kind::input) {
       int at = int(std::find(g.inputs.begin(), g.inputs.end(), v) - g.inputs.begin());
       plan_->results_.push_back({Kind::input, nullptr, spec(v), at, Tensor()});
+    } else if (info_[m].kind == Info::Kind::variable && info_[v].offset == 0 && spec(v).shape.elements() == spec(m).shape.elements()) {
+      int at = int(std::ranges::find(variable_values_, m) - variable_values_.begin());
+      plan_->results_.push_back({Kind::variable, nullptr, spec(v), at, Tensor()});
     } else if (m == v && info_[v].kind == Info::Kind::constant) {
       plan_->results_.push_back({Kind::constant, nullptr, spec(v), 0, g.values[v].tensor});
     } else if (auto it = store_of.find(m); it != store_of.end() && info_[v].offset == 0 && spec(v).shape.elements() == spec(m).shape.elements()) {

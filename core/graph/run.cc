@@ -9,31 +9,53 @@
 namespace tapeflow {
 namespace {
 
-constexpr size_t kMostPlans = 8;
+// A plan does not pay for shapes that never come again: after the first few, shapes must have been seen before.
+constexpr size_t kMostPlans = 8, kFirstPlans = 4, kMostSeen = 32;
+constexpr int kPatience = 16, kOften = 4;  // after so many plans, shapes must come so often
 struct Plans {
-  std::vector<std::unique_ptr<Plan>> list;
-  bool none = false;  // this graph cannot be planned
+  std::vector<Prepared> list;
+  bool none = false;            // this graph cannot be planned
+  int made = 0;
+  std::vector<size_t> seen;     // hashes of shapes without a plan, the latest last
 };
 
-Plan* plan_for(const Graph& graph, std::span<const Tensor> inputs) {
+bool fits(const Prepared& p, std::span<const Tensor> inputs) { return p.plan ? p.plan->fits(inputs) : p.split->fits(inputs); }
+bool running(const Prepared& p) { return p.plan ? p.plan->running() : p.split->running(); }
+
+bool worth_preparing(Plans& plans, std::span<const Tensor> inputs) {
+  if (plans.made < int(kFirstPlans)) return true;
+  size_t hash = 0;
+  for (const Tensor& t : inputs)
+    for (int64_t d : t.shape()) hash = hash * 1000003 + size_t(d);
+  const auto times = std::ranges::count(plans.seen, hash);
+  if (times >= (plans.made < kPatience ? 1 : kOften)) return true;
+  if (plans.seen.size() == kMostSeen) plans.seen.erase(plans.seen.begin());
+  plans.seen.push_back(hash);
+  return false;
+}
+
+const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs) {
   if (!graph.plans) graph.plans = std::make_shared<Plans>();
   auto& plans = *static_cast<Plans*>(graph.plans.get());
   if (plans.none) return nullptr;
-  for (auto& p : plans.list)
-    if (p->fits(inputs)) return p.get();
-  std::unique_ptr<Plan> plan;
+  for (const Prepared& p : plans.list)
+    if (fits(p, inputs)) return &p;
+  if (!worth_preparing(plans, inputs)) return nullptr;
+  Prepared made;
   try {
-    plan = Plan::make(graph, inputs);
+    made = prepare(graph, inputs);
   } catch (const Error&) {
     return nullptr;  // it cannot run with these inputs; running it says why
   }
-  if (!plan) {
+  if (!made.plan && !made.split) {
     plans.none = true;
     return nullptr;
   }
-  if (plans.list.size() == kMostPlans) plans.list.erase(plans.list.begin());
-  plans.list.push_back(std::move(plan));
-  return plans.list.back().get();
+  ++plans.made;
+  if (plans.list.size() >= kMostPlans)
+    if (auto idle = std::ranges::find_if_not(plans.list, running); idle != plans.list.end()) plans.list.erase(idle);
+  plans.list.push_back(std::move(made));
+  return &plans.list.back();
 }
 
 }  // namespace
@@ -42,12 +64,12 @@ std::vector<NodesAtOnce> sections_of(const Graph& graph) {
   Tensors inputs;
   for (ValueId v : graph.inputs) inputs.push_back(graph.values[v].tensor);
   auto* plans = static_cast<Plans*>(graph.plans.get());
-  const Plan* plan = nullptr;
+  const Prepared* prepared = nullptr;
   if (plans && !plans->list.empty())
-    plan = plans->list.back().get();
+    prepared = &plans->list.back();
   else if (std::ranges::all_of(inputs, [](const Tensor& t) { return t.size() >= 0; }))
-    plan = plan_for(graph, inputs);
-  return plan ? plan->sections() : std::vector<NodesAtOnce>();
+    prepared = prepared_for(graph, inputs);
+  return prepared && prepared->plan ? prepared->plan->sections() : std::vector<NodesAtOnce>();
 }
 
 void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outputs) {
@@ -59,7 +81,9 @@ void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outp
     outputs = interpret(graph, inputs);
     return;
   }
-  if (Plan* plan = plan_for(graph, inputs)) {
+  if (const Prepared* prepared = prepared_for(graph, inputs)) {
+    if (Split* split = prepared->split.get()) return split->run(inputs, outputs);
+    Plan* plan = prepared->plan.get();
     bool& in_kernel = thread_state().in_kernel;
     struct Inside {
       bool &flag, before;

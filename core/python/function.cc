@@ -17,12 +17,13 @@ struct CounterObject {
 };
 PyTypeObject* counter_type = nullptr;
 
-// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object, or a
-// container of such.
+// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object (which may be
+// a number in graphs, as datasets and iterators are), or a container of such.
 struct Pattern {
-  enum class Kind : uint8_t { tensor, array, constant, object, list, tuple, dict } kind = Kind::constant;
+  enum class Kind : uint8_t { tensor, array, constant, object, numbered, list, tuple, dict } kind = Kind::constant;
   size_t input = 0;
   Ref value = {};                   // the constant, or a weak reference to the object
+  Ref number = {};
   std::vector<Ref> keys = {};       // of a dictionary
   std::vector<Pattern> parts = {};
 };
@@ -114,6 +115,12 @@ bool Description::describe(PyObject* o, Pattern& p) {
 // Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what they
 // are like.
 bool Description::describe_object(PyObject* o, Pattern& p) {
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_number_tensor")) {
+    p.kind = Pattern::Kind::numbered;
+    p.value = checked(PyWeakref_NewRef(o, nullptr));
+    p.number = checked(PyObject_CallMethod(o, "_number_tensor", nullptr));
+    return is_tensor(p.number.get()) && find_input(p.number.get(), p.input);
+  }
   PyObject* const* leaves = PySequence_Fast_ITEMS(leaves_);
   const bool leaf = std::find(leaves, leaves + PyList_GET_SIZE(leaves_), o) != leaves + PyList_GET_SIZE(leaves_);
   if (!leaf || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__tf_tracing_type__")) return false;
@@ -193,6 +200,8 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
     case Pattern::Kind::tensor: return is_tensor(o) && fits_input(graph, p.input, tensor_of(o), in);
     case Pattern::Kind::array: return is_plain_array(o) && array_fits(graph, p.input, o, in);
     case Pattern::Kind::object: return PyWeakref_GET_OBJECT(p.value.get()) == o;
+    case Pattern::Kind::numbered:
+      return PyWeakref_GET_OBJECT(p.value.get()) == o && fits_input(graph, p.input, tensor_of(p.number.get()), in);
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
     case Pattern::Kind::list:
@@ -205,6 +214,7 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
 
 int visit_pattern(const Pattern& p, visitproc visit, void* arg) {
   Py_VISIT(p.value.get());
+  Py_VISIT(p.number.get());
   for (const Pattern& part : p.parts)
     if (const int stop = visit_pattern(part, visit, arg)) return stop;
   return 0;

@@ -533,6 +533,7 @@ PyType_Spec graph_spec = {"tapeflow._core.Graph", sizeof(GraphObject), 0,
 
 struct PythonCall {
   PyObject *function, *rule;  // list of tensors -> list of tensors; (inputs, outputs, dy) -> list of dx
+  mutable bool runs_whole = false;  // tracing it has failed
   SmallVector<Spec, 2> specs;
   PythonCall(PyObject* f, PyObject* r) : function(Py_NewRef(f)), rule(Py_NewRef(r)) {}
   ~PythonCall() {
@@ -584,6 +585,40 @@ Op python_op(const char* name, bool effect) {
   };
 }
 
+const Op& python_function_op() {
+  static const Op& op = define_inner(python_op("EagerPyFunc", true));
+  return op;
+}
+const Op& composition_op() {
+  static const Op& op = define_inner(python_op("Composition", false));
+  return op;
+}
+
+// What draws random numbers draws them when it runs, as the program would.
+bool trace_composition(Call& call) {
+  if (&call.op != &composition_op()) return false;
+  const PythonCall& p = python_call(call.params);
+  if (p.runs_whole || std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
+  auto& graph = *static_cast<Graph*>(thread_state().stage);
+  const size_t count = graph.nodes.size();
+  try {
+    Ref in = checked(wrap_list(call.in));
+    Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
+    for (Tensor& t : tensors_of(out.get(), "tf.function")) call.out.push_back(std::move(t));
+  } catch (const Error&) {
+    PyErr_Clear();
+    call.out.clear();
+  }
+  bool traced = call.out.size() == p.specs.size();
+  for (size_t i = count; i < graph.nodes.size(); ++i) traced &= !graph.nodes[i].op->stateful && !graph.nodes[i].op->effect;
+  if (traced) return true;
+  call.out.clear();
+  graph.cut_back(count);
+  p.runs_whole = true;
+  return false;
+}
+const bool traces_compositions = (expand_composition = trace_composition, true);
+
 // call_python(function, inputs, dtypes, shapes, rule, effect): a node that runs a Python function.
 PyObject* call_python(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *dtypes, *shapes, *rule;
@@ -591,12 +626,11 @@ PyObject* call_python(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOO!O!Op:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type, &shapes, &rule, &effect))
     return nullptr;
   return guarded([&] {
-    static const Op &with_effect = define_inner(python_op("EagerPyFunc", true)), &without = define_inner(python_op("Composition", false));
     auto call = std::make_shared<PythonCall>(function, rule);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dtypes); ++i)
       call->specs.push_back({dtype_from(PyList_GET_ITEM(dtypes, i)), shape_from(PyList_GET_ITEM(shapes, i))});
     SmallVector<Tensor, 8> in = tensors_of(inputs, "py_function");
-    return wrap_list(run_all(effect ? with_effect : without, in, {Param(std::static_pointer_cast<void>(call))}));
+    return wrap_list(run_all(effect ? python_function_op() : composition_op(), in, {Param(std::static_pointer_cast<void>(call))}));
   });
 }
 
