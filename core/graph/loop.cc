@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <ranges>
+#include <string_view>
 
 #include "autodiff/numerics.h"
 #include "graph/list_ops.h"
@@ -27,6 +28,32 @@ Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted) {
     if (used[whole.inputs[i]]) given.push_back(whole.inputs[i]), result.inputs.push_back(int(i));
   build_excerpt(*result.graph, whole, given, whole.outputs, true);
   return result;
+}
+
+// A round and then the condition for the next one, which is the last output; it does not look at loop variables in `unseen`.
+void build_with_condition(Graph& whole, const Graph& body, std::span<const ValueId> wanted, const Graph& condition, std::span<const uint8_t> unseen) {
+  Tensors in;
+  for (ValueId v : body.inputs) in.push_back(whole.add_input({body.values[v].tensor.dtype(), body.values[v].tensor.shape()}));
+  EnterStage stage(&whole);
+  PauseRecording unheard;
+  std::vector<ValueId> results(wanted.begin(), wanted.end());
+  for (size_t k = 0; k < unseen.size(); ++k)
+    if (!unseen[k]) results.push_back(body.outputs[k]);
+  Tensors out = interpret(body, {body.inputs, in, results, true}, [](ValueId, const Tensor&) {});
+  for (size_t k = 0, next = wanted.size(); k < unseen.size(); ++k)
+    if (!unseen[k]) in[k] = out[next++];
+  for (size_t i = 0; i < wanted.size(); ++i) whole.outputs.push_back(whole.id_of(out[i]));
+  whole.outputs.push_back(whole.id_of(interpret(condition, in)[0]));
+}
+
+// Whether a graph only computes and compares element by element, without integers that are divided: it cannot fail, and nobody
+// notices whether it runs.
+bool only_compares(const Graph& graph) {
+  return std::ranges::all_of(graph.nodes, [&](const Node& n) {
+    const std::string_view family = n.op && n.op->family ? n.op->family : "";
+    const DType dtype = graph.values[n.first_output].tensor.dtype();
+    return (family == "unary" || family == "binary") && (dtype == DType::boolean || differentiable.has(dtype));
+  });
 }
 
 bool is_true(const Tensor& t) {
@@ -111,7 +138,19 @@ void Loop::find_writes() {
     }
   }
   holds_ = trimmed(*condition_, condition_->outputs);
-  round_ = trimmed(body, wanted);
+  std::vector<uint8_t> unseen(variables_, 1);
+  for (int i : holds_.inputs)
+    if (size_t(i) < variables_) unseen[size_t(i)] = 0;
+  bool sees_lists = false;
+  for (size_t k = 0; k < variables_; ++k) sees_lists |= !unseen[k] && !writes_[k].empty();
+  asks_in_round_ = !sees_lists && (limit_ < 0 || only_compares(*holds_.graph));
+  if (asks_in_round_) {
+    Graph whole;
+    build_with_condition(whole, body, wanted, *condition_, unseen);
+    round_ = trimmed(whole, whole.outputs);
+  } else {
+    round_ = trimmed(body, wanted);
+  }
   for (const Trimmed* part : {&holds_, &round_})
     for (int i : part->inputs)
       if (size_t(i) < variables_ && std::ranges::find(writes_[size_t(i)], true) != writes_[size_t(i)].end()) lists_grow_ = true;
@@ -214,10 +253,14 @@ Tensors Loop::run(std::span<const Tensor> in, History* history) const {
   // A plan is made for certain shapes: it does not pay if they go on changing.
   int changes = lists_grow_ ? kMostChanges : 0;
   Tensors given, out;
+  bool known = false, goes_on = true;  // of the next round
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
-    find_arguments(holds_, state, lists, given);
-    run_round(*holds_.graph, given, changes < kMostChanges, out);
-    if (!is_true(out[0])) break;
+    if (!known) {
+      find_arguments(holds_, state, lists, given);
+      run_round(*holds_.graph, given, changes < kMostChanges, out);
+      goes_on = is_true(out[0]);
+    }
+    if (!goes_on) break;
     find_arguments(round_, state, lists, given);
     if (history && !history->halves) {
       history->halves = halves_for(history->sources, given);
@@ -226,6 +269,10 @@ Tensors Loop::run(std::span<const Tensor> in, History* history) const {
     run_round(history ? *history->halves->forward : *round_.graph, given, changes < kMostChanges, out);
     given.clear();
     if (between_rounds) between_rounds();
+    if (asks_in_round_) {
+      known = true;
+      goes_on = is_true(out[round_.graph->outputs.size() - 1]);
+    }
     if (history) {
       const Halves& halves = *history->halves;
       ++history->rounds;

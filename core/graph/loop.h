@@ -59,6 +59,7 @@ class Loop {
   // A loop variable that is a list to which a round only adds rows does not go through the graph of a round: position and
   // row of each write are its outputs, and the loop puts them in place.
   Trimmed holds_, round_;
+  bool asks_in_round_ = false;             // the last output of `round_` is the condition for the next one
   std::vector<std::vector<bool>> writes_;  // per variable, per write in a round: whether the list may grow
   std::vector<size_t> first_output_;       // per variable, of `round_`
   bool lists_grow_ = false;                // a list that grows goes through the graph of a round: no plan fits two rounds
