@@ -118,7 +118,7 @@ def with_gradient(f):
     def step():
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(f() ** 2)
-        return [g for g in map(tf.convert_to_tensor, filter(lambda g: g is not None, tape.gradient(loss, [x, w, v])))]
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, [x, w, v]) if g is not None]
 
     return step
 
