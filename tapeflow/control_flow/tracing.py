@@ -28,6 +28,7 @@ class FuncGraph(_core.Graph):
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
+        self.exit_callbacks: list[Callable[[], Any]] = []  # called when the function has been traced
         self._overrides: NodeOverrides | None = None
 
     building_function = True
