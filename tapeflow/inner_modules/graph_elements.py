@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,14 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
         return output_tensor
     with find_public("control_dependencies")(dependencies):
         return find_public("identity")(output_tensor, name=name)
+
+
+def add_exit_callback_to_default_func_graph(fn: Callable[[], Any]) -> None:
+    """Has a function called when the function that is being traced has been."""
+    graph = _core.current_graph()
+    if not is_in_function():
+        raise RuntimeError(f"Cannot add scope exit callbacks when not building a function.  Default graph: {graph}")
+    graph.exit_callbacks.append(fn)
 
 
 def is_in_function() -> bool:

@@ -126,6 +126,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.framework.ops": {
         "Tensor": _core.Tensor,
         "_get_graph_from_inputs": find_public("compat.v1.get_default_graph"),
+        "add_exit_callback_to_default_func_graph": graph_elements.add_exit_callback_to_default_func_graph,
         "colocate_with": find_public("compat.v1.colocate_with"),
         "convert_n_to_tensor": graph_elements.convert_n_to_tensor,
         "convert_to_tensor": graph_elements.convert_to_tensor,

@@ -167,27 +167,6 @@ def skip_if_error(case: unittest.TestCase, error_type: Any, messages: Any = None
         case.skipTest(f"Skipping error: {type(error)}: {error}")
 
 
-def _live_tensors() -> list[Any]:
-    gc.collect()
-    return [x for x in gc.get_objects() if isinstance(x, _core.Tensor)]
-
-
-def assert_no_new_tensors(test: _Test) -> _Test:
-    """Fails if tensors that a test made are still there after it."""
-
-    @functools.wraps(test)
-    def decorated(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = {id(x) for x in _live_tensors()}
-        with Graph().as_default() if _core.is_tracing() else placed_anywhere():
-            result = test(self, *args, **kwargs)
-        left = [x for x in _live_tensors() if id(x) not in before]
-        if left:
-            raise AssertionError(f"{len(left)} Tensors not deallocated after test: {left[:8]}")
-        return result
-
-    return decorated
-
-
 def assert_no_garbage_created(test: _Test) -> _Test:
     """Fails if a test leaves cycles of objects for the garbage collector."""
 
@@ -379,6 +358,7 @@ _UNCHANGED = [
     "enable_quantized_dtypes_training",
     "no_xla_auto_jit",
     "assert_no_new_pyobjects_executing_eagerly",
+    "assert_no_new_tensors",
     "run_all_without_tensor_float_32",
     "run_in_async_and_sync_mode",
     "run_without_tensor_float_32",
@@ -410,7 +390,6 @@ names: dict[str, Any] = {
     "NHWCToNCHW": nhwc_to_nchw,
     "also_run_as_tf_function": also_run_as_tf_function,
     "assert_no_garbage_created": assert_no_garbage_created,
-    "assert_no_new_tensors": assert_no_new_tensors,
     "assert_ops_in_graph": assert_ops_in_graph,
     "build_as_function_and_v1_graph": build_as_function_and_v1_graph,
     "deprecated_graph_mode_only": deprecated_graph_mode_only,

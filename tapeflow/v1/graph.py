@@ -70,7 +70,8 @@ class Graph(VariablesOfGraph, _core.Graph):
             with _core.StopRecording(True):
                 yield self
         finally:
-            defaults.graphs.remove(self)
+            if self in defaults.graphs:  # a test case may have begun anew
+                defaults.graphs.remove(self)
             _core.swap_stage(before)
 
     @staticmethod
