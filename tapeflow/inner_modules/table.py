@@ -15,6 +15,7 @@ from typing import Any
 from tapeflow import _core
 from tapeflow.config import is_op_determinism_enabled
 from tapeflow.control_flow.vectorized_map import vectorized_map
+from tapeflow.function.escape import InaccessibleTensorError
 from tapeflow.inner_modules import (
     containers,
     decorators,
@@ -122,6 +123,8 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.eager.test": {"main": find_public("test.main")},
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
     "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.errors": {"InaccessibleTensorError": InaccessibleTensorError},
+    "python.framework.errors_impl": {"InaccessibleTensorError": InaccessibleTensorError},
     "python.framework.constant_op": {"is_constant": graph_elements.is_constant},
     "python.framework.ops": {
         "Tensor": _core.Tensor,
