@@ -38,9 +38,10 @@ class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is not Variable or not _creators.stack:
+        names = vars(cls).get("_constructor_arguments") if _creators.stack else None
+        if names is None:
             return super().__call__(*args, **kwargs)
-        arguments = dict(zip(_CONSTRUCTOR_ARGUMENTS, args)) | kwargs
+        arguments = dict(zip(names, args)) | kwargs
         create: Callable[..., Any] = super().__call__
         for creator in _creators.stack:
             create = _wrap_creator(creator, create)
@@ -84,12 +85,6 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
     graph.created_variables.append(variable)
 
 
-_CONSTRUCTOR_ARGUMENTS = (
-    "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype", "import_scope",
-    "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
-)  # fmt: skip
-
-
 @public("Variable")
 class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
@@ -98,6 +93,11 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     >>> v.assign_add([10., 10.])
     <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
     """
+
+    _constructor_arguments = (
+        "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype",
+        "import_scope", "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
+    )  # fmt: skip
 
     def __init__(
         self,

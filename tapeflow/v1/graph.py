@@ -223,6 +223,17 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     def enter_name_scope(self, name: str | None) -> str:
         """Goes into a scope; the caller puts `scope` back."""
+        self.check_scope_name(name)
+        if not name:
+            self.scope = ""
+        elif name.endswith("/"):
+            self.scope = name
+        else:
+            self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
+        return self.scope
+
+    def check_scope_name(self, name: str | None) -> None:
+        """An error for a name that no scope, and so no variable, can have here."""
         if name and not self.scope and not _NODE_NAME.match(name):
             raise ValueError(
                 f"'{name}' is not a valid root scope name. A root scope name has to match the following pattern: "
@@ -232,13 +243,6 @@ class Graph(VariablesOfGraph, _core.Graph):
             raise ValueError(
                 f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}"
             )
-        if not name:
-            self.scope = ""
-        elif name.endswith("/"):
-            self.scope = name
-        else:
-            self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
-        return self.scope
 
     def get_name_scope(self) -> str:
         """The name scope that is open, without a slash at its end."""
