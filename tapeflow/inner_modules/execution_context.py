@@ -98,3 +98,8 @@ def graph_or_parents_in_xla_context(graph: Any) -> bool:
 def is_resource_variable(var: Any) -> bool:
     """Whether an object is a variable: all are kept by a handle."""
     return isinstance(var, _core.Variable)
+
+
+def enabled() -> bool:
+    """Whether the names without a version are those of TensorFlow 2."""
+    return True

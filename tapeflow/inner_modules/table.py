@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import os
-import tempfile
 import unittest
 import unittest.mock
 from types import ModuleType
@@ -87,6 +86,12 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "core.framework.tensor_pb2": {"TensorProto": protos.TensorProto},
     "core.framework.tensor_shape_pb2": {"TensorShapeProto": protos.ShapeProto},
+    "core.framework.types_pb2": {
+        f"DT_{name.upper()}": find_public(name).as_datatype_enum
+        for name in ["float16", "bfloat16", "bool", "complex64", "complex128", "int8", "int16", "int32", "int64"]
+        + ["uint8", "uint16", "uint32", "uint64", "string", "resource", "variant"]
+    }
+    | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
     "core.framework.versions_pb2": {"VersionDef": graph_def.VersionDef},
     "core.protobuf.config_pb2": {
         name: find_public(f"compat.v1.{name}") for name in ["ConfigProto", "GPUOptions", "RunMetadata", "RunOptions"]
@@ -215,11 +220,12 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "python.ops.variables": {"Variable": find_public("Variable")},
     "python.platform.googletest": {
-        "GetTempDir": tempfile.gettempdir,
+        "GetTempDir": find_public("compat.v1.test.get_temp_dir"),
         "TestCase": unittest.TestCase,
         "main": find_public("test.main"),
     },
     "python.platform.test": {"mock": unittest.mock},
+    "python.tf2": {"enabled": execution_context.enabled},
     "python.trackable.base": {"Trackable": find_public("__internal__.tracking.Trackable")},
     "python.trackable.data_structures": {
         "ListWrapper": containers.ListWrapper,
@@ -270,6 +276,29 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
 }
 
+# Imported beside modules that programs use; whoever asks for a name of theirs hears that it is absent.
+_WITHOUT_NAMES = [
+    "core.example.example_pb2",
+    "core.example.feature_pb2",
+    "core.framework.function_pb2",
+    "core.framework.graph_debug_info_pb2",
+    "core.framework.op_def_pb2",
+    "core.framework.step_stats_pb2",
+    "core.framework.variable_pb2",
+    "core.function.capture.capture_container",
+    "core.function.polymorphism.function_type",
+    "core.function.trace_type",
+    "core.protobuf.cluster_pb2",
+    "core.protobuf.meta_graph_pb2",
+    "core.protobuf.rewriter_config_pb2",
+    "core.protobuf.saver_pb2",
+    "core.protobuf.struct_pb2",
+    "core.protobuf.tensorflow_server_pb2",
+    "python.framework.memory_checker",
+    "python.framework.test_ops",
+    "python.pywrap_tfe",
+]
+
 _module_by_path: dict[str, ModuleType] = {}
 
 
@@ -305,7 +334,7 @@ take_places()
 @functools.cache
 def _known_paths() -> frozenset[str]:
     """The paths of all modules, and of those above them."""
-    whole = {*_NAMES_BY_PATH, *paths_by_module()}
+    whole = {*_NAMES_BY_PATH, *paths_by_module(), *_WITHOUT_NAMES}
     parts = [path.split(".") for path in whole]
     return frozenset(".".join(names[:count]) for names in parts for count in range(1, len(names) + 1))
 
