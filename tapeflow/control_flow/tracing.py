@@ -14,7 +14,9 @@ from tapeflow.types.errors import InvalidArgumentError
 
 
 @with_later_attributes(
-    "compat.v1", "as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"
+    "compat.v1",
+    *("as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"),
+    *("as_default", "name_scope", "control_dependencies", "device", "get_collection", "outer_graph"),
 )
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""

@@ -74,6 +74,16 @@ _NEST = [
     "yield_flat_paths",
 ]
 
+_LAYERS = {
+    "base": "Layer",
+    "convolutional": "Conv1D Conv2D Conv2DTranspose Conv3D SeparableConv2D "
+    "conv1d conv2d conv2d_transpose conv3d separable_conv2d",
+    "core": "Dense Dropout Flatten dense dropout flatten",
+    "normalization": "BatchNormalization batch_normalization",
+    "pooling": "AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D "
+    "average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d",
+}
+
 _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "compiler.tf2xla.python.xla": {"dynamic_update_slice": dynamic_update_slice},
     "core.framework.attr_value_pb2": {"AttrValue": graph_def.AttrValue},
@@ -128,6 +138,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.eager.test": {"main": find_public("test.main")},
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
     "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.memory_checker": {"MemoryChecker": test_decorators.MemoryChecker},
     "python.framework.errors": {"InaccessibleTensorError": InaccessibleTensorError},
     "python.framework.errors_impl": {"InaccessibleTensorError": InaccessibleTensorError},
     "python.framework.constant_op": {"is_constant": graph_elements.is_constant},
@@ -175,6 +186,10 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "get_name": type_names.get_name,
         "lookup": type_names.lookup,
         "register": type_names.register,
+    },
+    **{
+        f"python.layers.{module}": {name: find_public(f"compat.v1.layers.{name}") for name in names.split()}
+        for module, names in _LAYERS.items()
     },
     "python.ops.array_ops": {
         "prevent_gradient": find_object("raw_ops.PreventGradient"),
@@ -294,7 +309,6 @@ _WITHOUT_NAMES = [
     "core.protobuf.saver_pb2",
     "core.protobuf.struct_pb2",
     "core.protobuf.tensorflow_server_pb2",
-    "python.framework.memory_checker",
     "python.framework.test_ops",
     "python.pywrap_tfe",
 ]

@@ -442,14 +442,8 @@ def default_name(kind: str) -> str:
     return _NAME_BY_TYPE.get(kind, kind)
 
 
-@public("compat.v1.get_default_graph")
 def get_default_graph() -> Graph:
-    """The graph that operations go to: that of the innermost `as_default`, or the one of the thread.
-
-    >>> with tf.Graph().as_default() as graph:
-    ...     tf.compat.v1.get_default_graph() is graph
-    True
-    """
+    """The graph of the innermost `as_default`, or the one of the thread."""
     if defaults.graphs:
         return defaults.graphs[-1]
     if defaults.outermost is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 from typing import Any, ClassVar
 
@@ -159,8 +160,16 @@ def _name_all(graph: Any) -> None:
     for number in range(known, graph.node_count):
         facts = graph.node(number)
         if facts is not None:
-            graph.set_node_name(number, _core.Graph.unique_name(graph, facts[1] or default_name(facts[0])))
+            name = _scope_at(graph, number) + (facts[1] or default_name(facts[0]))
+            graph.set_node_name(number, _core.Graph.unique_name(graph, name))
     graph.__dict__["_named_nodes"] = graph.node_count
+
+
+def _scope_at(graph: Any, number: int) -> str:
+    """The name scope in which a node of a function was made."""
+    marks = graph.__dict__.get("scope_marks", ())
+    place = bisect.bisect_right(marks, number, key=lambda mark: mark[0])
+    return marks[place - 1][1] if place else ""
 
 
 def _operations(self: FuncGraph) -> list[Operation]:
