@@ -116,7 +116,10 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified; got None.")
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
         if constraint is not None and not callable(constraint):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
@@ -172,8 +175,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     @property
     def initializer(self) -> Any:
-        """The operation of a graph that gives the variable its first value."""
-        return self._in_graph("initializer").initializer_of(self)
+        """The operation of a graph that gives the variable its first value; eagerly None: it has one."""
+        return None if self._graph is None else self._graph.initializer_of(self)
 
     @property
     def initial_value(self) -> Any:
@@ -186,6 +189,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def eval(self, session: Any = None) -> Any:
         """The value in a session."""
+        if self._graph is None:
+            raise RuntimeError("This operation is not supported when eager execution is enabled.")
         return self.fetched_value().eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:

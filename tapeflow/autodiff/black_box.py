@@ -108,9 +108,7 @@ def _told_as_operation() -> Iterator[None]:
     except Exception as error:
         kind = next((kind for own, kind in _KIND_BY_CLASS.items() if isinstance(error, own)), UnknownError)
         plain = kind(None, None, f"{type(error).__name__}: {error}")
-        told = Exception.__new__(
-            _both(kind, type(error))
-        )  # the arguments of its __init__ are gone
+        told = Exception.__new__(_both(kind, type(error)))  # the arguments of its __init__ are gone
         told.__dict__.update({**vars(error), **vars(plain)})
         told.args = plain.args
         raise told from error

@@ -39,6 +39,7 @@ from tapeflow.inner_modules.random_values import parameterized_truncated_normal
 from tapeflow.inner_modules.recording import should_record_backprop
 from tapeflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow.inner_modules.syntax_trees import Transformer
+from tapeflow.inner_modules.typed_functions import defun
 from tapeflow.inner_modules.update_slice import dynamic_update_slice
 from tapeflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow.namespace import find_public
@@ -138,6 +139,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.eager.test": {"main": find_public("test.main")},
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
     "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.function": {"Defun": defun},
     "python.framework.memory_checker": {"MemoryChecker": test_decorators.MemoryChecker},
     "python.framework.errors": {"InaccessibleTensorError": InaccessibleTensorError},
     "python.framework.errors_impl": {"InaccessibleTensorError": InaccessibleTensorError},

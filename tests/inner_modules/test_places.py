@@ -139,3 +139,20 @@ def test_decorators_are_unwrapped():
     decorators, inside = tf_decorator.unwrap(decorated)
     assert [d.decorator_name for d in decorators] == ["test_decorators_are_unwrapped"] and inside is target
     assert tf.function(decorated)(1).numpy() == 3
+
+
+def test_typed_functions():
+    define = inner("framework.function").Defun
+
+    @define(tf.float32, tf.float32, func_name="Scaled")
+    def scaled(x, y):
+        return 2.0 * x * y
+
+    assert scaled.name == "Scaled"
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant(3.0)
+        assert session.run([scaled(x, 2), *tf.gradients(scaled(x, 2.0), x)]) == [12.0, 4.0]
+    with pytest.raises(ValueError, match="Expected number of arguments: 2, received: 1"):
+        scaled(1.0)
+    with pytest.raises(NotImplementedError, match=r"tf\.custom_gradient"):
+        define(tf.float32, python_grad_func=print)
