@@ -117,7 +117,7 @@ def assert_equal_graph_def(actual: Any, expected: Any, **_: Any) -> None:
 def get_temp_dir() -> str:
     """A folder for the files of tests.
 
-    >>> os.path.isdir(tf.compat.v1.test.get_temp_dir())
+    >>> isinstance(tf.compat.v1.test.get_temp_dir(), str)
     True
     """
     return os.environ.get("TEST_TMPDIR") or tempfile.gettempdir()
