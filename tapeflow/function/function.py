@@ -208,6 +208,7 @@ class Function(_core.FunctionBase):
             function = convert(function, self._features)
         self._traces.count += 1
         names = self._signature.argument_names(call.args, call.kwargs)
+        _check_names(names)
         with building(graph):
             inputs = [graph.add_input(spec.dtype, spec.shape) for spec in call.tensor_specs]
             if outer is None and all(isinstance(t, _core.Tensor) for t in call.tensors):
@@ -347,6 +348,20 @@ def _restored(python_function: Any, *options: Any) -> Function:
     return Function(python_function, *options)
 
 
+def _as_input_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def _check_names(names: list[str]) -> None:
+    """An error if two arguments would have the same name in the graph."""
+    made = {_as_input_name(name) for name in names}
+    if len(made) < len(set(names)):
+        raise ValueError(
+            "Name collision after sanitization. Please rename tf.function input parameters. "
+            f"Original: {sorted(names)}, Sanitized: {sorted(made)}"
+        )
+
+
 def _input_names(call: CallSignature, names: list[str]) -> list[str]:
     """The names of the graph's inputs: given by specifications, else those of the arguments, each made unique."""
     args, kwargs = call.described()
@@ -356,7 +371,7 @@ def _input_names(call: CallSignature, names: list[str]) -> list[str]:
         for leaf in nest.flatten(value, expand_composites=True):
             if not hasattr(leaf, "dtype") or not hasattr(leaf, "name") or isinstance(leaf, _core.Variable):
                 continue
-            base = re.sub(r"[^A-Za-z0-9_]", "_", leaf.name or argument)
+            base = _as_input_name(leaf.name or argument)
             name = next(n for n in (f"{base}_{i}" if i else base for i in itertools.count()) if n not in taken)
             taken.add(name)
             result.append(name)

@@ -105,3 +105,8 @@ def test_a_function_made_again_and_again_is_warned_of(caplog):
     finally:
         logger.propagate = before
     assert "Tracing is expensive" in caplog.text
+
+
+def test_arguments_that_would_have_one_name():
+    with pytest.raises(ValueError, match="Name collision after sanitization"):
+        tf.function(lambda **k: k["a_b"] + k["a/b"])(**{"a_b": 1, "a/b": 2})
