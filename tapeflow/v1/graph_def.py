@@ -267,6 +267,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 Graph.as_graph_def = _of_session_graph
+Graph.graph_def_versions = property(lambda self: VersionDef(producer=_PRODUCER))
 FuncGraph.as_graph_def = _of_function_graph
 FuncGraph.get_operations = _operations
 FuncGraph.get_operation_by_name = _operation_by_name
