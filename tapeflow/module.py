@@ -56,6 +56,8 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
         outer, name = _scopes.prefix, self._name
         self._outer.append(outer)
         _scopes.prefix = prefix = name if not name or name[-1] == "/" else f"{outer}{name}/"
+        if graph is not None:
+            _mark_scope(graph, name)
         return prefix
 
     def __exit__(self, *exception: object) -> None:
@@ -63,8 +65,26 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
         if isinstance(outer, tuple):
             graph, scope = outer
             graph.scope = scope
-        else:
-            _scopes.prefix = outer
+            return
+        _scopes.prefix = outer
+        graph = _core.current_graph()
+        if graph is not None and not graph.takes_everything:
+            _leave_mark(graph)
+
+
+def _mark_scope(graph: Any, name: str) -> None:
+    """Notes in the graph of a function that the nodes from here on stand in a scope; they are named when asked for."""
+    open_scopes = graph.__dict__.setdefault("open_scopes", [""])
+    inner = name if not name or name[-1] == "/" else _core.Graph.unique_name(graph, open_scopes[-1] + name) + "/"
+    open_scopes.append(inner)
+    graph.__dict__.setdefault("scope_marks", []).append((graph.node_count, inner))
+
+
+def _leave_mark(graph: Any) -> None:
+    open_scopes = graph.__dict__.get("open_scopes", ())
+    if len(open_scopes) > 1:
+        open_scopes.pop()
+        graph.scope_marks.append((graph.node_count, open_scopes[-1]))
 
 
 @public("get_current_name_scope", "__internal__.get_name_scope")

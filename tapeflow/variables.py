@@ -38,9 +38,10 @@ class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is not Variable or not _creators.stack:
+        names = vars(cls).get("_constructor_arguments") if _creators.stack else None
+        if names is None:
             return super().__call__(*args, **kwargs)
-        arguments = dict(zip(_CONSTRUCTOR_ARGUMENTS, args)) | kwargs
+        arguments = dict(zip(names, args)) | kwargs
         create: Callable[..., Any] = super().__call__
         for creator in _creators.stack:
             create = _wrap_creator(creator, create)
@@ -84,12 +85,6 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
     graph.created_variables.append(variable)
 
 
-_CONSTRUCTOR_ARGUMENTS = (
-    "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype", "import_scope",
-    "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
-)  # fmt: skip
-
-
 @public("Variable")
 class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
@@ -98,6 +93,11 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     >>> v.assign_add([10., 10.])
     <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
     """
+
+    _constructor_arguments = (
+        "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype",
+        "import_scope", "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -116,7 +116,10 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified; got None.")
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
         if constraint is not None and not callable(constraint):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
         if trainable is None:
@@ -172,8 +175,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     @property
     def initializer(self) -> Any:
-        """The operation of a graph that gives the variable its first value."""
-        return self._in_graph("initializer").initializer_of(self)
+        """The operation of a graph that gives the variable its first value; eagerly None: it has one."""
+        return None if self._graph is None else self._graph.initializer_of(self)
 
     @property
     def initial_value(self) -> Any:
@@ -186,6 +189,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def eval(self, session: Any = None) -> Any:
         """The value in a session."""
+        if self._graph is None:
+            raise RuntimeError("This operation is not supported when eager execution is enabled.")
         return self.fetched_value().eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:

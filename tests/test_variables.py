@@ -173,3 +173,10 @@ def test_scatters_refuse_what_does_not_fit():
     with pytest.raises(TypeError, match="Cannot convert"):
         tf.Variable([1, 2]).batch_scatter_update(tf.IndexedSlices([1.5], [0]))
     assert v.numpy().tolist() == [1, 2]
+
+
+def test_eagerly_there_is_nothing_to_initialise():
+    v = tf.Variable(1.0)
+    assert v.initializer is None
+    with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
+        v.eval()

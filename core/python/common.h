@@ -46,6 +46,7 @@ struct VariableObject {
   VariableBody* body;
   PyObject* dict;
   PyObject* weak_references;
+  int64_t number;  // in the order in which variables are made
 };
 
 extern PyTypeObject* tensor_type;

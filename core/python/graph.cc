@@ -371,12 +371,33 @@ std::vector<ValueId> ids_of(Graph& graph, PyObject* list, const char* who) {
   return ids;
 }
 
-// excerpt(tensors, given, operations): a graph that computes the tensors from the given ones and runs the operations.
+// A graph without what its nodes wait for, as long as this lives.
+class WithoutControls {
+ public:
+  WithoutControls(Graph& graph, bool wanted) : graph_(graph), wanted_(wanted) {
+    if (wanted_) held_ = std::exchange(graph_.controls, {});
+  }
+  ~WithoutControls() {
+    if (wanted_) graph_.controls = std::move(held_);
+  }
+  WithoutControls(const WithoutControls&) = delete;
+  WithoutControls& operator=(const WithoutControls&) = delete;
+
+ private:
+  Graph& graph_;
+  bool wanted_;
+  decltype(Graph::controls) held_;
+};
+
+// excerpt(tensors, given, operations, alone=False): a graph that computes the tensors from the given ones and runs the
+// operations; `alone` without what only has to run before them.
 PyObject* graph_excerpt(PyObject* self, PyObject* args) {
   PyObject *wanted, *given, *operations;
-  if (!PyArg_ParseTuple(args, "OOO:excerpt", &wanted, &given, &operations)) return nullptr;
+  int alone = 0;
+  if (!PyArg_ParseTuple(args, "OOO|p:excerpt", &wanted, &given, &operations, &alone)) return nullptr;
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
+    WithoutControls without(graph, alone);
     std::vector<ValueId> wanted_ids = ids_of(graph, wanted, "Session.run"), given_ids = ids_of(graph, given, "Session.run");
     std::vector<int> nodes = numbers_of(operations);
     Ref result = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(graph_type)));

@@ -2,6 +2,7 @@
 #include "autodiff/tape.h"
 #include "graph/differentiate.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -40,6 +41,14 @@ Ref resolve_or_fail(PyObject* o, const char* who) {
   PyObject* slices = registered("IndexedSlices");
   if (slices && PyObject_IsInstance(o, slices) == 1) return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
   fail_not_tensor(o, who);
+}
+
+// The tensors of an object that consists of several, such as a ragged tensor; nothing for other objects.
+Ref parts_of(PyObject* o) {
+  PyObject* function = registered("composite_parts");
+  if (!function) return Ref();
+  Ref parts = checked(PyObject_CallOneArg(function, o));
+  return parts.get() == Py_None ? Ref() : std::move(parts);
 }
 
 DType dtype_of_resolved(PyObject* o) { return is_tensor(o) ? tensor_of(o).dtype() : variable_of(o).dtype; }
@@ -124,6 +133,10 @@ PyObject* tape_watch(PyObject* self, PyObject* structure) {
     SmallVector<PyObject*, 8> leaves;
     flatten(structure, leaves);
     for (PyObject* o : leaves) {
+      if (Ref parts = resolve(o) ? Ref() : parts_of(o)) {
+        Ref done = checked(tape_watch(self, parts.get()));
+        continue;
+      }
       Ref x = resolve_or_fail(o, "GradientTape.watch");
       if (!differentiable.has(dtype_of_resolved(x.get()))) warn("warn_watched_dtype", dtype_of_resolved(x.get()));
       if (is_variable(x.get()))
@@ -137,10 +150,14 @@ PyObject* tape_watch(PyObject* self, PyObject* structure) {
 
 PyObject* tape_watched_variables(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    Ref list = checked(PyList_New(0));
+    std::vector<VariableObject*> found;
     for (VariableBody* v : tape_of(self).watched_variables())
-      if (v->wrapper && PyList_Append(list.get(), static_cast<PyObject*>(v->wrapper)) < 0) throw_python_error();
-    return PyList_AsTuple(list.get());
+      if (v->wrapper) found.push_back(static_cast<VariableObject*>(v->wrapper));
+    std::ranges::sort(found, {}, &VariableObject::number);
+    Ref tuple = checked(PyTuple_New(Py_ssize_t(found.size())));
+    for (size_t i = 0; i < found.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), Py_NewRef(reinterpret_cast<PyObject*>(found[i])));
+    return tuple.release();
   });
 }
 
@@ -213,6 +230,12 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
         fail(ErrorKind::value, "GradientTape.gradient: output_gradients must have the structure of target; got ",
              cotangent_leaves.size(), " for ", target_leaves.size(), " targets");
     }
+
+    for (auto* leaves : {&source_leaves, &target_leaves})
+      for (PyObject* leaf : *leaves)
+        if (leaf != Py_None && !resolve(leaf) && parts_of(leaf))
+          return PyObject_CallFunctionObjArgs(registered("composite_gradient"), self, a.target, a.sources, a.output_gradients,
+                                              a.unconnected ? a.unconnected : Py_None, nullptr);
 
     std::vector<std::pair<size_t, Tensor>> direct;  // sources that are targets although the tape never saw them
     SmallVector<ValueIndex, 8> targets, sources;
@@ -459,7 +482,7 @@ PyMethodDef tape_methods[] = {
     {"_pause", tape_pause, METH_NOARGS, nullptr},
     {"_resume", tape_resume, METH_NOARGS, nullptr},
     {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
-    {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in order of first use."},
+    {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in the order in which they were made."},
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
     {"_notes", tape_notes, METH_NOARGS, nullptr},

@@ -28,6 +28,8 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
     if (!variable_class && type != variable_type) variable_class = type;
     auto* body = new VariableBody;
     body->wrapper = self;
+    static int64_t variables_made = 0;
+    reinterpret_cast<VariableObject*>(self)->number = ++variables_made;
     reinterpret_cast<VariableObject*>(self)->body = body;
     return self;
   });

@@ -2,6 +2,7 @@
 
 from tapeflow.autodiff import (
     black_box,
+    composite_gradients,
     custom_gradient,
     forward_accumulator,
     gradient_accumulation,

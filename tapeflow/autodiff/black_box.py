@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tapeflow import _core
@@ -11,7 +12,14 @@ from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
-from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from tapeflow.types.tensor_shape import TensorShape
 
 
@@ -72,6 +80,40 @@ def _outputs(result: Any, types: Any, convert: Callable[[Any, Any], Any]) -> Any
     return [convert(value, as_dtype(dtype)) for value, dtype in zip(values, types)]
 
 
+_KIND_BY_CLASS: dict[type[Exception], type[OpError]] = {
+    TypeError: InvalidArgumentError,
+    ValueError: InvalidArgumentError,
+    StopIteration: OutOfRangeError,
+    MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError,
+}
+
+
+@functools.cache
+def _both(kind: type[OpError], own: type[Exception]) -> type[OpError]:
+    """A class of errors that are of TensorFlow's kind for a failed operation, and of the function's own."""
+    if own is StopIteration:  # it would end the loops that it passes
+        return kind
+    try:
+        return type(kind.__name__, (kind, own), {})
+    except TypeError:
+        return kind
+
+
+@contextmanager
+def _told_as_operation() -> Iterator[None]:
+    """Errors of the Python function become those of an operation, as in TensorFlow, and keep their own class too."""
+    try:
+        yield
+    except Exception as error:
+        kind = next((kind for own, kind in _KIND_BY_CLASS.items() if isinstance(error, own)), UnknownError)
+        plain = kind(None, None, f"{type(error).__name__}: {error}")
+        told = Exception.__new__(_both(kind, type(error)))  # the arguments of its __init__ are gone
+        told.__dict__.update({**vars(error), **vars(plain)})
+        told.args = plain.args
+        raise told from error
+
+
 @public("py_function")
 def py_function(
     func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
@@ -92,7 +134,9 @@ def py_function(
         return convert_to_tensor(0 if value is None else value, dtype=dtype)
 
     def run(tensors: list[Any]) -> Any:
-        return _outputs(func(*tensors), Tout, convert)
+        with _told_as_operation():
+            result = func(*tensors)
+        return _outputs(result, Tout, convert)
 
     inputs = [convert_to_tensor(x) for x in inp]
     return _call_in_graph(run, inputs, Tout, True) if _core.is_tracing() else run(inputs)
@@ -119,11 +163,13 @@ def numpy_function(
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)
 
+    in_graph = _core.is_tracing()
+
     def run(tensors: list[Any]) -> Any:
         arrays = [tensor.numpy() for tensor in tensors]
-        with _core.StopRecording(True):
+        with _core.StopRecording(True), _told_as_operation() if in_graph else nullcontext():
             result = func(*arrays)
         return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
 
     inputs = [convert_to_tensor(x) for x in inp]
-    return _call_in_graph(run, inputs, Tout, False) if _core.is_tracing() else run(inputs)
+    return _call_in_graph(run, inputs, Tout, False) if in_graph else run(inputs)

@@ -40,6 +40,9 @@ def _require_nodes_from(graph: Any, sources: list[Any]) -> None:
         raise TraceAgain
 
 
+_AGGREGATION_METHODS = [0, 1, 2]  # of `tf.AggregationMethod`; all give the same sums
+
+
 @public("gradients")
 def gradients(
     ys: Any,
@@ -64,7 +67,14 @@ def gradients(
     graph = _core.current_graph()
     if graph is None:
         raise RuntimeError(_EAGER)
-    unconnected = UnconnectedGradients(unconnected_gradients)
+    try:
+        unconnected = UnconnectedGradients(unconnected_gradients)
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
+    if aggregation_method not in (None, *_AGGREGATION_METHODS):
+        raise ValueError(
+            f"Invalid `aggregation_method` specified {aggregation_method}. Accepted values are {_AGGREGATION_METHODS}."
+        )
     targets = [_tensor(y) for y in _listed(ys)]
     sources = [_source(x) for x in _listed(xs)]
     _require_nodes_from(graph, sources)

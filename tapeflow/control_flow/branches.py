@@ -100,6 +100,8 @@ def cond(
         if function is None:
             raise TypeError(f"cond(): '{what}' argument required")
         _require_callable(function, what)
+    if isinstance(pred, bool) and _core.is_tracing():
+        raise TypeError("pred must not be a Python bool", pred)
     if _is_staged(pred):
         is_false = primitives.LogicalNot(_as_condition(pred))
         return _staged_branches(is_false, [true_fn, false_fn], _check_pair)
@@ -134,7 +136,9 @@ def case(
             raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
     pairs = [(p.deref() if hasattr(p, "deref") else p, function) for p, function in pairs]
     for pred, _ in pairs:
-        if _core.is_tensor(pred) and pred.dtype.name != "bool":
+        if not _core.is_tensor(pred):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype.name != "bool":
             raise TypeError(f"case: pred must be Tensor of type bool; got dtype {pred.dtype.name}")
     for _, function in pairs:
         _require_callable(function, "pred_fn_pairs")

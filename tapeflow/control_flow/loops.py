@@ -55,12 +55,19 @@ def while_loop(
         if not back_prop:
             values = nest.map_structure(_without_gradient, values)
     else:
-        values = _eager_loop(cond, body, list(loop_vars), limit)
+        values, result = _eager_loop(cond, body, list(loop_vars), limit)
+        loop_vars = loop_vars if result is None else result  # the structure is that of the last round
     return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
 
 
-def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any) -> list[Any]:
-    """Rounds with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end."""
+def _eager_loop(
+    cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any
+) -> tuple[list[Any], Any]:
+    """Rounds with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end.
+
+    Gives the values, and what the last round returned.
+    """
+    result = None
     limit = float("inf") if limit is None else int(limit)
     count = len(values)
     plain = _are_tensors(values)
@@ -74,12 +81,16 @@ def _eager_loop(cond: Callable[..., Any], body: Callable[..., Any], values: list
         if plain and type(result) in (tuple, list) and len(result) == count and _are_tensors(result):
             values = result
             continue
-        result = _as_list(result, count == 1)
-        nest.assert_same_structure(list(values), result, check_types=False)
-        if plain and any(x is None for x in nest.flatten(result)):
+        listed = _as_list(result, count == 1)
+        nest.assert_same_structure(list(values), listed, check_types=False)
+        if plain and any(x is None for x in nest.flatten(listed)):
             raise ValueError("while_loop: Attempt to convert a value (None) with an unsupported type to a Tensor.")
-        values, plain = result, _are_tensors(result)
-    return nest.map_structure(_as_value, list(values))
+        values, plain = listed, _are_tensors(listed)
+    return nest.map_structure(_as_value, list(values)), result if _is_listed(result, count) else None
+
+
+def _is_listed(result: Any, count: int) -> bool:
+    return isinstance(result, list | tuple) and len(result) == count
 
 
 def _are_tensors(values: Any) -> bool:

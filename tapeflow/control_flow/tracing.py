@@ -14,7 +14,9 @@ from tapeflow.types.errors import InvalidArgumentError
 
 
 @with_later_attributes(
-    "compat.v1", "as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"
+    "compat.v1",
+    *("as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"),
+    *("as_default", "name_scope", "control_dependencies", "device", "get_collection", "outer_graph"),
 )
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""
@@ -28,6 +30,7 @@ class FuncGraph(_core.Graph):
             self.name, self.created_variables = outer.name, outer.created_variables
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
+        self.exit_callbacks: list[Callable[[], Any]] = []  # called when the function has been traced
         self._overrides: NodeOverrides | None = None
 
     building_function = True

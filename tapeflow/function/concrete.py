@@ -12,12 +12,13 @@ from tapeflow import _core
 from tapeflow.control_flow.tracing import FuncGraph
 from tapeflow.function import picture
 from tapeflow.function.casting import cast_to_spec
+from tapeflow.function.function_type import FunctionType, Parameter
 from tapeflow.function.signature import CallSignature, Signature, spec_text
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
-from tapeflow.types.tensor_spec import TensorSpec
+from tapeflow.types.tensor_spec import TensorSpec, VariableSpec
 
 _numbers = itertools.count()
 
@@ -69,8 +70,15 @@ class ConcreteFunction(_core.FunctionBase):
                     f"cannot compute {self.name.decode()} as input #{number}(zero-based) was expected to be a "
                     f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor",
                 )
-        leaves = nest.flatten([args, kwargs])
-        self._ways.add(args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True)
+        unfit = [
+            (t, s) for t, s in zip(tensors, self.signature.tensor_specs) if not t.shape.is_compatible_with(s.shape)
+        ]
+        if not unfit:
+            leaves = nest.flatten([args, kwargs])
+            self._ways.add(args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True)
+        elif _core.is_tracing():  # the graph itself may take other shapes, but what is traced relies on this one
+            own, wanted = TensorSpec(unfit[0][0].shape, unfit[0][0].dtype), unfit[0][1]
+            raise TypeError(self._failure(f"Can not cast {own!r} to {wanted!r}", args, kwargs))
         return self.call_flat(tensors)
 
     def _by_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -86,6 +94,9 @@ class ConcreteFunction(_core.FunctionBase):
             values.append(known)
         if len(values) > len(known_args):
             raise TypeError(self._failure("too many positional arguments", args, kwargs))
+        for name, known in known_kwargs.items():
+            if name not in given and _holds_tensors(known):
+                raise TypeError(self._failure(f"missing a required argument: '{name}'", args, kwargs))
         named = {name: given.pop(name, known) for name, known in known_kwargs.items()}
         if given:
             raise TypeError(self._failure(f"got an unexpected keyword argument '{next(iter(given))}'", args, kwargs))
@@ -96,7 +107,8 @@ class ConcreteFunction(_core.FunctionBase):
 
     def _tensors_of(self, known: Any, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if not _holds_tensors(known):
-            if value is not known and value != known:
+            traced = _core.is_tracing() and _core.is_tensor(value)
+            if traced or (value is not known and value != known):
                 raise TypeError(self._failure(f"Can not cast {value!r} to {spec_text(known)}", args, kwargs))
             return []
         specs = nest.flatten(known, expand_composites=True)
@@ -114,12 +126,15 @@ class ConcreteFunction(_core.FunctionBase):
         head = f"{self.graph.name}({', '.join(names)})"
         if len(args) > len(names):
             raise TypeError(f"{head} takes {len(names)} positional arguments, got {len(args)}.")
-        missing = [n for n in names[len(args) :] if n not in kwargs]
-        if missing:
-            raise TypeError(f"{head} missing required arguments: {', '.join(missing)}.")
+        for name in kwargs:
+            if name in names[: len(args)]:
+                raise TypeError(f"{head} got two values for {name!r}.")
         extra = [n for n in kwargs if n not in names[len(args) :]]
         if extra:
             raise TypeError(f"{head} got unexpected keyword arguments: {', '.join(extra)}.")
+        missing = [n for n in names[len(args) :] if n not in kwargs]
+        if missing:
+            raise TypeError(f"{head} missing required arguments: {', '.join(missing)}.")
         tensors = [*args, *(kwargs[n] for n in names[len(args) :])]
         for number, tensor in enumerate(tensors):
             if not _core.is_tensor(tensor):
@@ -129,8 +144,11 @@ class ConcreteFunction(_core.FunctionBase):
                 )
         return [convert_to_tensor(t) for t in tensors]
 
+    def _call_with_flat_signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.call_flat(self._by_name(args, kwargs))
+
     def _argument_names(self) -> list[str]:
-        return self.graph.input_names
+        return self.graph.input_names[: len(self.signature.tensor_specs)]
 
     def _failure(self, problem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return (
@@ -140,6 +158,7 @@ class ConcreteFunction(_core.FunctionBase):
 
     # ---- what it is
 
+    _arg_keywords = property(_argument_names)
     inputs = property(lambda self: self.graph.inputs)
     outputs = property(lambda self: self.graph.outputs)
     variables = property(lambda self: tuple(self.graph.variables_used))
@@ -161,10 +180,32 @@ class ConcreteFunction(_core.FunctionBase):
     @property
     def structured_input_signature(self) -> tuple[Any, Any]:
         """The arguments with a `tf.TensorSpec` for each tensor."""
-        return self.signature.described(self._parameters.argument_names(self.signature.args, self.signature.kwargs))
+        names = self._parameters.argument_names(self.signature.args, self.signature.kwargs)
+        numbers: dict[int, int] = {}
+
+        def specified(leaf: Any) -> Any:
+            if not isinstance(leaf, _core.Variable):
+                return leaf
+            return VariableSpec(leaf.shape, leaf.dtype, leaf.trainable, numbers.setdefault(id(leaf), len(numbers)))
+
+        args, kwargs = self.signature.described(names)
+        return tuple(nest.map_structure(specified, args)), nest.map_structure(specified, kwargs)
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The arguments, the captured tensors and the result, each with its specification."""
+        args, kwargs = self.signature.described()
+        names = self._parameters.argument_names(args, kwargs)
+        kinds = _kinds(self._parameters, len(args), len(kwargs))
+        parameters = map(Parameter, names, kinds, [*args, *kwargs.values()])
+        captures = {id(t): TensorSpec(t.shape, t.dtype) for t in self.captured_inputs}
+        output = self._structured([TensorSpec(t.shape, t.dtype) for t in self.graph.outputs])
+        return FunctionType(parameters, captures, output)
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The arguments, the result and the captures, one per line."""
+        """The arguments, the result and the captures, one per line; unless `verbose`, all but the captures in one."""
+        if not verbose:
+            return self._signature_text()
         args, kwargs = self.signature.described()
         names = self._parameters.argument_names(args, kwargs)
         kinds = _kinds(self._parameters, len(args), len(kwargs))

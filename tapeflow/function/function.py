@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 import weakref
 from collections.abc import Callable
 from types import MethodType
@@ -17,7 +19,7 @@ from tapeflow.function.autograph import convert, user_traceback
 from tapeflow.function.autograph_api import feature_names
 from tapeflow.function.concrete import ConcreteFunction
 from tapeflow.function.escape import refused_while_tracing
-from tapeflow.function.signature import CallSignature, Signature, common_shape
+from tapeflow.function.signature import CallSignature, Signature, common_shape, structure_key
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
@@ -26,12 +28,12 @@ from tapeflow.types import nest
 class Traces:
     """What a function has been traced for. The faces of one method that is read again and again share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.concrete_by_key: dict[Any, ConcreteFunction] = {}
         self.concrete: list[ConcreteFunction] = []
         self.count = 0
         self.created_variables = False
-        self.history = retracing.History()
+        self.history = retracing.history_of(function)
         self.face: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
         self.ways = _core.QuickWays()  # how the last calls could have gone without Python
@@ -62,13 +64,15 @@ class Function(_core.FunctionBase):
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
         features: frozenset[str] = frozenset(),
+        attributes: dict[str, Any] | None = None,
     ) -> None:
-        self.python_function = python_function
+        self.python_function = self._python_function = python_function
+        self._attributes = attributes or {}
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
-        self._features = features
+        self._features = self._experimental_autograph_options = features
         self._signature = Signature(python_function, input_signature)
         self.name = self._name = name or getattr(python_function, "__name__", "function")
-        self._traces = Traces()
+        self._traces = Traces(python_function)
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
         self._share(self._traces.ways, self._traces.history)
@@ -115,7 +119,7 @@ class Function(_core.FunctionBase):
         known = self._bound.get(id(instance))
         if known is not None:
             return known[1]
-        traces, key, bound = Traces(), id(instance), self._bound
+        traces, key, bound = Traces(self.python_function), id(instance), self._bound
         try:
             owner: Any = weakref.ref(instance, lambda _: bound.pop(key, None))
         except TypeError:
@@ -204,13 +208,14 @@ class Function(_core.FunctionBase):
             function = convert(function, self._features)
         self._traces.count += 1
         names = self._signature.argument_names(call.args, call.kwargs)
+        _check_names(names)
         with building(graph):
             inputs = [graph.add_input(spec.dtype, spec.shape) for spec in call.tensor_specs]
             if outer is None and all(isinstance(t, _core.Tensor) for t in call.tensors):
                 graph.first_arguments = list(call.tensors)
             graph.input_names = _input_names(call, names)
             args, kwargs = call.with_tensors(inputs)
-            before = [nest.flatten(argument) for argument in (*args, *kwargs.values())]
+            before = [(nest.flatten(argument), structure_key(argument)) for argument in (*args, *kwargs.values())]
             try:
                 result = function(*args, **kwargs)
                 self._check_unchanged(before, args, kwargs, names)
@@ -220,6 +225,8 @@ class Function(_core.FunctionBase):
                 told = refused_while_tracing(error)
                 raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             graph.first_arguments = []
+            for callback in graph.exit_callbacks:
+                callback()
             if any(isinstance(leaf, TensorArray) for leaf in nest.flatten(result)):
                 found = iter(tensors)
                 result = nest.pack_sequence_as(
@@ -228,13 +235,14 @@ class Function(_core.FunctionBase):
         return ConcreteFunction(graph, call.without_values(), result, leaves, self._signature)
 
     def _check_unchanged(
-        self, before: list[list[Any]], args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
+        self, before: list[tuple[list[Any], Any]], args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
     ) -> None:
         """Raises TensorFlow's error if the function has changed a list or dictionary that it was given."""
         changed = []
-        for name, leaves, argument in zip(names, before, (*args, *kwargs.values())):
+        for name, (leaves, structure), argument in zip(names, before, (*args, *kwargs.values())):
             now = nest.flatten(argument)
-            if len(now) != len(leaves) or any(one is not two for one, two in zip(now, leaves)):
+            same = len(now) == len(leaves) and all(one is two for one, two in zip(now, leaves))
+            if not same or structure_key(argument) != structure:
                 changed.append(name)
         if changed:
             raise ValueError(
@@ -269,6 +277,22 @@ class Function(_core.FunctionBase):
         if self.input_signature is not None and not args and not kwargs:
             return self._concrete(self._signature.specified(), counts=False)
         return self._concrete(self._signature.bind(args, kwargs), counts=False)
+
+    def get_initialization_function(self, *args: Any, **kwargs: Any) -> Callable[[], None]:
+        """A function that gives the variables their first values: they have them once they are made, by a trace."""
+        self.get_concrete_function(*args, **kwargs)
+        return lambda: None
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        return list(self._traces.concrete)
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
+
+    def _clone(self, python_function: Callable[..., Any]) -> Function:
+        """A function with the same options, which has not been traced."""
+        options = list(self._options())
+        options[0] = python_function
+        return Function(*options)
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function has been traced."""
@@ -314,7 +338,7 @@ class Function(_core.FunctionBase):
     def _options(self) -> tuple[Any, ...]:
         return (
             self.python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
-            self._reduce_retracing, self._features,
+            self._reduce_retracing, self._features, self._attributes,
         )  # fmt: skip
 
 
@@ -324,17 +348,33 @@ def _restored(python_function: Any, *options: Any) -> Function:
     return Function(python_function, *options)
 
 
+def _as_input_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def _check_names(names: list[str]) -> None:
+    """An error if two arguments would have the same name in the graph."""
+    made = {_as_input_name(name) for name in names}
+    if len(made) < len(set(names)):
+        raise ValueError(
+            "Name collision after sanitization. Please rename tf.function input parameters. "
+            f"Original: {sorted(names)}, Sanitized: {sorted(made)}"
+        )
+
+
 def _input_names(call: CallSignature, names: list[str]) -> list[str]:
-    """The names of the graph's inputs: given by specifications, else those of the arguments."""
-    args, kwargs = call.described(names)
-    taken: dict[str, int] = {}
+    """The names of the graph's inputs: given by specifications, else those of the arguments, each made unique."""
+    args, kwargs = call.described()
+    taken: set[str] = set()
     result = []
-    for leaf in nest.flatten([args, kwargs], expand_composites=True):
-        if not hasattr(leaf, "dtype") or not hasattr(leaf, "name") or isinstance(leaf, _core.Variable):
-            continue
-        name = leaf.name or "args"
-        count = taken[name] = taken.get(name, -1) + 1
-        result.append(name if count == 0 else f"{name}_{count}")
+    for argument, value in zip(names, (*args, *kwargs.values())):
+        for leaf in nest.flatten(value, expand_composites=True):
+            if not hasattr(leaf, "dtype") or not hasattr(leaf, "name") or isinstance(leaf, _core.Variable):
+                continue
+            base = _as_input_name(leaf.name or argument)
+            name = next(n for n in (f"{base}_{i}" if i else base for i in itertools.count()) if n not in taken)
+            taken.add(name)
+            result.append(name)
     return result
 
 
@@ -401,6 +441,7 @@ def function(
             jit_compile=experimental_compile if jit_compile is None else jit_compile,
             reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
             features=feature_names(experimental_autograph_options),
+            attributes=dict(experimental_attributes or {}),
         )
 
     return decorate if func is None else decorate(func)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tapeflow import _core
 from tapeflow.function.signature import CallSignature, Signature, spec_text
@@ -12,6 +14,17 @@ from tapeflow.types.tensor_spec import TensorSpec
 
 _TRACES, _CALLS = 5, 10  # a warning for so many traces within the last calls
 _WARNINGS = 2  # per function
+
+
+_history_by_code: WeakKeyDictionary[CodeType, History] = WeakKeyDictionary()
+
+
+def history_of(function: Callable[..., Any]) -> History:
+    """The history of all functions that were made of the same lines: one that is made in a loop is traced each time."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return History() if code is None else _history_by_code.setdefault(code, History())
 
 
 class History(_core.CallCounter):

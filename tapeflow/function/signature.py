@@ -18,7 +18,7 @@ from tapeflow.ops.ragged import RaggedTensorSpec
 from tapeflow.types import nest
 from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow.types.tensor_shape import TensorShape
-from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, VariableSpec
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LEAVES = (_core.Tensor, *_PLAIN)
@@ -51,8 +51,10 @@ class CallSignature:
             else:
                 key.append(_key_of(leaf))
                 kinds.append(key[-1])
-        structure = _structure_key(arguments)
+        structure = structure_key(arguments)
         key += [None if shape.rank is None else tuple(shape) for shape in self._sparse_shapes]
+        if any(spec.name is not None for spec in self.tensor_specs):
+            key.append(tuple([spec.name for spec in self.tensor_specs]))
         self.key, self.kind = (structure, tuple(key)), (structure, tuple(kinds))
 
     @property
@@ -95,7 +97,11 @@ class CallSignature:
 
     def covers(self, other: CallSignature) -> bool:
         """Whether a graph for this call can run the other one."""
-        return self.kind == other.kind and all(map(_covers, self.shapes, other.shapes))
+        return (
+            self.kind == other.kind
+            and all(map(_covers, self.shapes, other.shapes))
+            and all(b.name in (None, a.name) for a, b in zip(self.tensor_specs, other.tensor_specs))
+        )
 
     def described(self, names: list[str] | None = None) -> tuple[Any, Any]:
         """The arguments with a specification for each tensor, named after the arguments if names are given."""
@@ -234,19 +240,20 @@ def _weakly(leaf: Any) -> Any:
         return leaf
 
 
-def _structure_key(structure: Any) -> Any:
+def structure_key(structure: Any) -> Any:
+    """What two structures have in common whose leaves can stand for each other."""
     if isinstance(structure, _LEAVES):
         return None
     if isinstance(structure, Mapping):
-        return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
+        return (type(structure), tuple((k, structure_key(structure[k])) for k in sorted(structure)))
     if isinstance(structure, list | tuple):
-        return (type(structure), tuple([_structure_key(x) for x in structure]))
+        return (type(structure), tuple([structure_key(x) for x in structure]))
     if hasattr(type(structure), "__tf_flatten__"):
         metadata, components = structure.__tf_flatten__()
-        return type(structure), _value_key(metadata), tuple([_structure_key(x) for x in components])
+        return type(structure), _value_key(metadata), tuple([structure_key(x) for x in components])
     if hasattr(type(structure), "__attrs_attrs__"):
         parts = [getattr(structure, attribute.name) for attribute in type(structure).__attrs_attrs__]
-        return type(structure), tuple([_structure_key(x) for x in parts])
+        return type(structure), tuple([structure_key(x) for x in parts])
     if isinstance(structure, CompositeTensor) or hasattr(structure, "_type_spec"):
         return type(structure), getattr(structure, "_trace_key", None)
     if isinstance(structure, TypeSpec) and not isinstance(structure, TensorSpec):
@@ -256,7 +263,7 @@ def _structure_key(structure: Any) -> Any:
 
 def _value_key(value: Any) -> Any:
     """The key of Python values in lists, tuples and dictionaries."""
-    return _structure_key(value), tuple([_key_of(leaf) for leaf in nest.flatten(value)])
+    return structure_key(value), tuple([_key_of(leaf) for leaf in nest.flatten(value)])
 
 
 class Signature:
@@ -266,6 +273,8 @@ class Signature:
         if input_signature is not None and not isinstance(input_signature, list | tuple):
             raise TypeError(f"input_signature must be either a tuple or a list, got {type(input_signature)}.")
         self.input_signature = None if input_signature is None else tuple(input_signature)
+        if any(isinstance(s, VariableSpec) for s in nest.flatten(list(input_signature or []))):
+            raise TypeError(f"input_signature doesn't support VariableSpec, got {input_signature}")
         invalid = [s for s in nest.flatten(list(input_signature or [])) if not isinstance(s, TypeSpec | _core.Variable)]
         if invalid:
             raise TypeError(

@@ -593,6 +593,8 @@ class RaggedTensor(CompositeTensor):
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
     def __repr__(self) -> str:
+        if _core.is_symbolic(self.flat_values) or _core.is_symbolic(self._row_splits):
+            return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
         text = repr(self.to_list()) if self.dtype.name != "float16" else str(self.to_list())
         return f"<tf.RaggedTensor {text}>"
 

@@ -27,7 +27,7 @@ from tapeflow.types.indexed_slices import IndexedSlices
 from tapeflow.types.message import Message
 from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorValue
 from tapeflow.v1.eager_switch import executing_eagerly
-from tapeflow.v1.graph import reset_default_graph
+from tapeflow.v1.graph import defaults, reset_default_graph
 from tapeflow.v1.session import Session, get_default_session
 
 _SEED = 87654321
@@ -114,6 +114,7 @@ class TestCase(Assertions):
         self._cached_session: Any = None
         random.seed(_SEED)
         np.random.seed(_SEED)
+        defaults.graphs.clear()
         reset_default_graph()
         set_seed(_SEED)
 

@@ -100,9 +100,22 @@ def _set_shape(self: Any, shape: Any) -> None:
     """Checks that the shape is compatible with `shape`."""
     shape = as_shape(shape)
     if _core.is_symbolic(self):
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(_shape_conflict(self.shape.as_list(), shape.as_list()))
         _core.narrow_shape(self, self.shape.merge_with(shape))
     elif not self.shape.is_compatible_with(shape):
         raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
+
+
+def _shape_conflict(one: list[Any], two: list[Any]) -> str:
+    if len(one) != len(two):
+        return f"Shapes must be equal rank, but are {len(one)} and {len(two)}"
+    place = next(i for i, (a, b) in enumerate(zip(one, two)) if None not in (a, b) and a != b)
+    shapes = [f"[{','.join('?' if size is None else str(size) for size in shape)}]" for shape in (one, two)]
+    return (
+        f"Dimension {place} in both shapes must be equal, but are {one[place]} and {two[place]}. "
+        f"Shapes are {shapes[0]} and {shapes[1]}."
+    )
 
 
 def _format(self: Any, specification: str) -> str:

@@ -198,7 +198,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
         yield f"{name or default_name or ''}/"
         return
     if name is None and default_name is None and values is not None:
-        raise ValueError(f"At least one of name ({name}) and default_name ({default_name}) should be provided.")
+        raise ValueError(f"At least one of name ({name}) and default_name ({default_name}) must be provided.")
     with graph.name_scope(default_name if name is None else name) as scope:
         yield scope
 

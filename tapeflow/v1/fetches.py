@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core
+from tapeflow.function.escape import InaccessibleTensorError
 from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
 from tapeflow.ops.ragged import RaggedTensor
@@ -124,6 +125,13 @@ class Fetches:
             ) from None
         except (ValueError, KeyError) as error:
             raise ValueError(f"Argument `fetch` = {item} cannot be interpreted as a Tensor. ({error})") from None
+        if not self._graph.is_fetchable(element):
+            operation = element if isinstance(element, Operation) else element.op
+            raise InaccessibleTensorError(
+                f"Operation {operation.name} has been marked as not fetchable. Typically this happens when it is "
+                "defined in another function or code block. Use return values, explicit Python locals or TensorFlow "
+                "collections to access it."
+            )
         if isinstance(element, Operation):
             self.operations.extend(self._graph.nodes_behind(element))
             return lambda values: None
@@ -151,6 +159,8 @@ def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
                 tensor = graph.as_graph_element(key, allow_operation=False)
             except Exception as error:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
+            if not graph.is_feedable(tensor):
+                raise ValueError(f"Tensor {tensor.name} may not be fed.")
             result.append((tensor, value))
     with running_at_once():
         return [(tensor, _tensor_for(tensor, value)) for tensor, value in result]

@@ -56,6 +56,8 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._node_by_name: dict[str, int] = {}
         self._named_nodes = 0
         self._overrides = NodeOverrides(self)
+        self._not_fed: set[str] = set()
+        self._not_fetched: set[str] = set()
         self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
 
@@ -70,7 +72,8 @@ class Graph(VariablesOfGraph, _core.Graph):
             with _core.StopRecording(True):
                 yield self
         finally:
-            defaults.graphs.remove(self)
+            if self in defaults.graphs:  # a test case may have begun anew
+                defaults.graphs.remove(self)
             _core.swap_stage(before)
 
     @staticmethod
@@ -134,16 +137,17 @@ class Graph(VariablesOfGraph, _core.Graph):
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         operation_name, colon, index = name.rpartition(":")
-        if not colon or not index.isdigit():
+        if not index.isdigit() or not colon or ":" in operation_name:
             if self._number_of(name) is not None or name in self._variable_by_name:
                 raise ValueError(
                     f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
                     '"<op_name>:<output_index>".'
                 )
-            kind = "an (invalid) Operation name" if not colon or not index else "a malformed name"
+            problem = "like an (invalid) Operation name, not a Tensor."
+            if colon:
+                problem = "a like a Tensor name, but is not a valid one."
             raise ValueError(
-                f"The name {name!r} looks like {kind}, not a Tensor. Tensor names must be of the form "
-                '"<op_name>:<output_index>".'
+                f'The name {name!r} looks {problem} Tensor names must be of the form "<op_name>:<output_index>".'
             )
         if self._number_of(operation_name) is None:
             if operation_name in self._variable_by_name:
@@ -159,6 +163,27 @@ class Graph(VariablesOfGraph, _core.Graph):
                 f"but only has {len(outputs)} outputs."
             )
         return outputs[int(index)]
+
+    # ---- what may be fed and fetched
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """From now on feeding a value for the tensor is an error."""
+        self._not_fed.add(tensor.name)
+
+    def prevent_fetching(self, op: Any) -> None:
+        """From now on fetching the operation, or a tensor that it gives, is an error."""
+        self._not_fetched.add(op.name)
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether a value may be fed for the tensor."""
+        return not self._not_fed or tensor.name not in self._not_fed
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a session may compute the tensor or the operation."""
+        if not self._not_fetched:
+            return True
+        operation = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return operation.name not in self._not_fetched
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation of this graph that `obj` is, or names."""
@@ -198,6 +223,17 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     def enter_name_scope(self, name: str | None) -> str:
         """Goes into a scope; the caller puts `scope` back."""
+        self.check_scope_name(name)
+        if not name:
+            self.scope = ""
+        elif name.endswith("/"):
+            self.scope = name
+        else:
+            self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
+        return self.scope
+
+    def check_scope_name(self, name: str | None) -> None:
+        """An error for a name that no scope, and so no variable, can have here."""
         if name and not self.scope and not _NODE_NAME.match(name):
             raise ValueError(
                 f"'{name}' is not a valid root scope name. A root scope name has to match the following pattern: "
@@ -207,13 +243,6 @@ class Graph(VariablesOfGraph, _core.Graph):
             raise ValueError(
                 f"'{name}' is not a valid scope name. A scope name has to match the pattern: {_SCOPE_NAME.pattern}"
             )
-        if not name:
-            self.scope = ""
-        elif name.endswith("/"):
-            self.scope = name
-        else:
-            self.scope = _core.Graph.unique_name(self, self.scope + name) + "/"
-        return self.scope
 
     def get_name_scope(self) -> str:
         """The name scope that is open, without a slash at its end."""
@@ -413,14 +442,8 @@ def default_name(kind: str) -> str:
     return _NAME_BY_TYPE.get(kind, kind)
 
 
-@public("compat.v1.get_default_graph")
 def get_default_graph() -> Graph:
-    """The graph that operations go to: that of the innermost `as_default`, or the one of the thread.
-
-    >>> with tf.Graph().as_default() as graph:
-    ...     tf.compat.v1.get_default_graph() is graph
-    True
-    """
+    """The graph of the innermost `as_default`, or the one of the thread."""
     if defaults.graphs:
         return defaults.graphs[-1]
     if defaults.outermost is None:

@@ -1,7 +1,8 @@
-"""Graphs as messages, `tf.GraphDef`: for programs that look at nodes. They are not read back."""
+"""Graphs as messages, `tf.GraphDef`: for programs that look at nodes. `graph_import.py` reads them back."""
 
 from __future__ import annotations
 
+import bisect
 import os
 from typing import Any, ClassVar
 
@@ -16,6 +17,20 @@ from tapeflow.v1.operation import Operation, VariableOperation, operation_of
 _PRODUCER = 2345  # the version of TensorFlow's graphs that ours resemble
 
 
+class ListValue(Message):
+    """A list that is an attribute."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "s": Field(2, "bytes", repeated=True),
+        "i": Field(3, "int", repeated=True),
+        "f": Field(4, "float", repeated=True),
+        "b": Field(5, "int", repeated=True),
+        "type": Field(6, "int", repeated=True),
+        "shape": Field(7, ShapeProto, repeated=True),
+        "tensor": Field(8, TensorProto, repeated=True),
+    }
+
+
 @public("compat.v1.AttrValue")
 class AttrValue(Message):
     """An attribute of a node: a number, a dtype, a shape or a tensor.
@@ -25,6 +40,7 @@ class AttrValue(Message):
     """
 
     FIELDS: ClassVar[dict[str, Field]] = {
+        "list": Field(1, ListValue, choice="value"),
         "s": Field(2, "bytes", choice="value"),
         "i": Field(3, "int", choice="value"),
         "f": Field(4, "float", choice="value"),
@@ -108,6 +124,9 @@ def _definition(operation: Operation) -> NodeDef:
     inputs = [x for x in operation.inputs if _core.is_symbolic(x)]
     names = [_input_name(x) for x in inputs] + [f"^{control.name}" for control in operation.control_inputs]
     attributes = _attributes(operation.type, list(operation.inputs), operation.outputs)
+    if operation.type == "Const":
+        (value,) = operation.graph.excerpt(operation.outputs, [], [], True).call([])
+        attributes["value"] = AttrValue(tensor=proto_of(value))
     return NodeDef(name=operation.name, op=operation.type, input=names, attr=attributes)
 
 
@@ -124,7 +143,9 @@ def _of_session_graph(
     self: Graph, from_version: int | None = None, add_shapes: bool = False, use_pybind11_proto: bool = False
 ) -> GraphDef:
     """The nodes as messages."""
-    return _graph_def([_definition(operation) for operation in self.get_operations()])
+    definition = _graph_def([_definition(operation) for operation in self.get_operations()])
+    definition.__dict__["_source"] = self
+    return definition
 
 
 # ---- the graphs of functions: their constants and results have no nodes, and their names are made when asked for
@@ -139,8 +160,16 @@ def _name_all(graph: Any) -> None:
     for number in range(known, graph.node_count):
         facts = graph.node(number)
         if facts is not None:
-            graph.set_node_name(number, _core.Graph.unique_name(graph, facts[1] or default_name(facts[0])))
+            name = _scope_at(graph, number) + (facts[1] or default_name(facts[0]))
+            graph.set_node_name(number, _core.Graph.unique_name(graph, name))
     graph.__dict__["_named_nodes"] = graph.node_count
+
+
+def _scope_at(graph: Any, number: int) -> str:
+    """The name scope in which a node of a function was made."""
+    marks = graph.__dict__.get("scope_marks", ())
+    place = bisect.bisect_right(marks, number, key=lambda mark: mark[0])
+    return marks[place - 1][1] if place else ""
 
 
 def _operations(self: FuncGraph) -> list[Operation]:
@@ -238,6 +267,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 Graph.as_graph_def = _of_session_graph
+Graph.graph_def_versions = property(lambda self: VersionDef(producer=_PRODUCER))
 FuncGraph.as_graph_def = _of_function_graph
 FuncGraph.get_operations = _operations
 FuncGraph.get_operation_by_name = _operation_by_name

@@ -36,6 +36,7 @@ class VariablesOfGraph:
     ) -> None:
         """Sets up a variable of this graph: its name, its initializer and the tensor that reads it."""
         base = name or "Variable"
+        self.check_scope_name(base)
         full = base[:-1] if base.endswith("/") else _core.Graph.unique_name(self, self.scope + base)
         scope, controls = self.scope, self.control_scope
         self.scope, self.control_scope = f"{full}/Initializer/", []

@@ -154,6 +154,10 @@ def _eval(self: Any, feed_dict: Any = None, session: Any = None) -> Any:
             "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
             "pass an explicit session to `eval(session=sess)`"
         )
+    if getattr(session, "graph", graph) is not graph:
+        raise ValueError(
+            "Cannot use the given session to evaluate tensor: the tensor's graph is different from the session's graph."
+        )
     return session.run(self, feed_dict)
 
 

@@ -92,6 +92,9 @@ class Optimizer:
         variables = trainable_variables() if var_list is None else _listed(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
+        if _core.is_tensor(loss) and not loss.dtype.is_floating:
+            wanted = "[tf.float32, tf.float64, tf.float16, tf.bfloat16]"
+            raise ValueError(f"Invalid type {loss.dtype!r} for {loss.name}, expected: {wanted}.")
         found = gradients(loss, variables, None if grad_loss is None else [grad_loss], stop_gradients=None)
         return list(zip(found, variables))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,9 +11,10 @@ from typing import Any
 from tapeflow import _core
 from tapeflow.function.trace import running_at_once
 from tapeflow.namespace import public
+from tapeflow.types.errors import OpError
 from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.fetches import Fetches, feeds_of
-from tapeflow.v1.graph import defaults, get_default_graph
+from tapeflow.v1.graph import Graph, defaults, get_default_graph
 from tapeflow.v1.queue_contents import deadline
 
 
@@ -35,6 +38,8 @@ class Session:
     """
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
         self._graph = graph if graph is not None else get_default_graph()
         self._target, self._config = target, config
         self._closed = False
@@ -64,8 +69,19 @@ class Session:
         before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
         try:
             return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        except OpError as error:
+            self._name_operation(error)
+            raise
         finally:
             deadline.moment = before
+
+    def _name_operation(self, error: OpError) -> None:
+        """Lets an error tell of the operation that its text names."""
+        named = re.search(r"\{\{node (.+?)\}\}", error.message)
+        if error.op is None and named is not None:
+            with contextlib.suppress(KeyError):
+                error._op = self._graph.get_operation_by_name(named[1])
+                error._node_def = error._op.node_def
 
     def _moment_to_give_up(self, options: Any) -> float | None:
         for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):

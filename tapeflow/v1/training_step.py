@@ -73,3 +73,18 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     0
     """
     return int(sess.run(global_step_tensor))
+
+
+@public("compat.v1.train.assert_global_step")
+def assert_global_step(global_step_tensor: Any) -> None:
+    """An error unless the argument can count steps: an integer scalar.
+
+    >>> with tf.Graph().as_default():
+    ...     tf.compat.v1.train.assert_global_step(tf.compat.v1.train.create_global_step())
+    """
+    if not _core.is_tensor(global_step_tensor):
+        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')
+    if not global_step_tensor.dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype}')
+    if global_step_tensor.shape.rank != 0 and global_step_tensor.shape.is_fully_defined():
+        raise TypeError(f'Existing "global_step" is not scalar: {global_step_tensor.shape}')

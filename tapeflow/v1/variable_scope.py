@@ -18,6 +18,7 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.v1.collections import GraphKeys
 from tapeflow.v1.contexts import lasting_context
 from tapeflow.v1.graph import defaults, get_default_graph
+from tapeflow.v1.partitions import PartitionedVariable, partition_sizes
 from tapeflow.v1.variables import VariableV1
 from tapeflow.variables import ZerosInitializer, session_graph
 
@@ -37,6 +38,7 @@ class _Store:
 
     def __init__(self) -> None:
         self.variable_by_name: dict[str, Any] = {}
+        self.whole_by_name: dict[str, PartitionedVariable] = {}  # of variables that are kept in parts
         self.scope = VariableScope(False)
         self.uses_by_scope: dict[str, int] = {}
 
@@ -106,7 +108,7 @@ class VariableScope:
         self._use_resource = use_resource
 
     def set_partitioner(self, partitioner: Any) -> None:
-        """Accepted, and without effect."""
+        """The partitioner of variables that have none of their own."""
         self._partitioner = partitioner
 
     def set_caching_device(self, caching_device: Any) -> None:
@@ -164,8 +166,13 @@ def get_variable_scope() -> VariableScope:
     return _store().scope
 
 
+def _check_nesting(scope: VariableScope) -> None:
+    if _store().scope is not scope:
+        raise RuntimeError("Improper nesting of variable_scope.")
+
+
 @public("compat.v1.variable_scope")
-@lasting_context
+@partial(lasting_context, leaving=_check_nesting)
 def variable_scope(
     name_or_scope: Any,
     default_name: str | None = None,
@@ -196,6 +203,8 @@ def variable_scope(
         raise ValueError("The reuse parameter must be True or False or None.")
     if name_or_scope is None and reuse is True:
         raise ValueError("reuse=True cannot be used without a name_or_scope")
+    if not isinstance(name_or_scope, str | VariableScope | None):
+        raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
     store = _store()
     outer = store.scope
     own_names: list[str] = []
@@ -222,7 +231,7 @@ def variable_scope(
     names_before = graph.scope if named else ""
     try:
         if named:
-            entered = graph.enter_name_scope(name)
+            entered = graph.enter_name_scope(default_name if name_or_scope is None else name)
             scope._name_scope = base._name_scope if base is name_or_scope else entered
         yield scope
     finally:
@@ -309,7 +318,7 @@ def get_variable(
     return _get(
         _store().scope, name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
         trainable=trainable, collections=collections, validate_shape=validate_shape, custom_getter=custom_getter,
-        constraint=constraint, synchronization=synchronization, aggregation=aggregation,
+        partitioner=partitioner, constraint=constraint, synchronization=synchronization, aggregation=aggregation,
     )  # fmt: skip
 
 
@@ -327,7 +336,7 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | None = None, **options: Any) -> Any:
-    full = f"{scope._name}/{name}" if scope._name else name
+    full = f"{scope._name}/{name}" if scope._name and name else scope._name or name
     if options.get("dtype") is None:
         options["dtype"] = scope._dtype
         options["dtype_was_given"] = False
@@ -337,6 +346,8 @@ def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | No
         options["regularizer"] = scope._regularizer
     if options.get("constraint") is None:
         options["constraint"] = scope._constraint
+    if options.get("partitioner") is None:
+        options["partitioner"] = scope._partitioner
     options["reuse"] = scope._reuse if _core.current_graph() is not None or scope._reuse else AUTO_REUSE
     getter = _chained(scope._custom_getter, custom_getter)
     with _outside_of_name_scopes():
@@ -374,9 +385,16 @@ def _find_or_make(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = 0,
     dtype_was_given: bool = True,
+    partitioner: Any = None,
     **accepted: Any,
 ) -> Any:
     variables = _store().variable_by_name
+    if partitioner is not None and shape is not None and as_shape(shape).rank:
+        options = {
+            "regularizer": regularizer, "reuse": reuse, "trainable": trainable, "collections": collections,
+            "constraint": constraint, "validate_shape": validate_shape, "dtype_was_given": dtype_was_given,
+        }  # fmt: skip
+        return _find_or_make_parts(name, as_shape(shape), dtype, initializer, partitioner, options)
     found = variables.get(name)
     if found is not None:
         if reuse in (None, False):
@@ -400,6 +418,35 @@ def _find_or_make(
     variables[name] = variable
     _regularize(variable, regularizer)
     return variable
+
+
+def _find_or_make_parts(
+    name: str, shape: TensorShape, dtype: Any, initializer: Any, partitioner: Any, options: dict[str, Any]
+) -> Any:
+    """The variable of this name in parts, each of which is a variable below it: "w/part_0"."""
+    counts = partitioner(shape=shape, dtype=as_dtype(dtype))
+    whole_by_name = _store().whole_by_name
+    found = whole_by_name.get(name)
+    if found is not None and options["reuse"]:
+        _check_shared(found, name, shape, dtype)
+        if found._get_partitions() != list(counts):
+            raise ValueError(
+                f"Trying to reuse partitioned variable {name}, but specified partitions {list(counts)} and found "
+                f"partitions {found._get_partitions()}."
+            )
+        return found
+    axis, sizes = partition_sizes(shape, counts)
+    parts, start = [], 0
+    for number, size in enumerate(sizes):
+        sizes_of_part = [size if place == axis else length for place, length in enumerate(shape.as_list())]
+        first, part_shape = initializer, sizes_of_part
+        if initializer is not None and not callable(initializer):
+            index = tuple(slice(start, start + size) if place == axis else slice(None) for place in range(len(shape)))
+            first, part_shape = convert_to_tensor(initializer)[index], None
+        parts.append(_find_or_make(f"{name}/part_{number}", part_shape, dtype, first, **options))
+        start += size
+    whole_by_name[name] = PartitionedVariable(name, shape, dtype, parts, counts)
+    return whole_by_name[name]
 
 
 def _check_shared(found: Any, name: str, shape: Any, dtype: Any) -> None:

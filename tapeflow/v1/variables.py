@@ -31,6 +31,12 @@ class VariableV1(Variable):
     array([2., 3.], dtype=float32)
     """
 
+    _constructor_arguments = (
+        "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
+        "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation",
+        "shape",
+    )  # fmt: skip
+
     def __init__(
         self,
         initial_value: Any = None,

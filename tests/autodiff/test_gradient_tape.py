@@ -218,13 +218,13 @@ def test_variable_assigned_while_recorded_keeps_the_old_value_for_the_gradient()
     np.testing.assert_array_equal(v, [11.0, 11.0])
 
 
-def test_watched_variables_in_order_of_use():
+def test_watched_variables_in_order_of_creation():
     a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0, trainable=False)
     with tf.GradientTape() as tape:
         b * a * c
     watched = tape.watched_variables()
     assert isinstance(watched, tuple)
-    assert [v is w for v, w in zip(watched, (b, a), strict=True)] == [True, True]
+    assert [v is w for v, w in zip(watched, (a, b), strict=True)] == [True, True]
 
 
 def test_many_outputs_with_some_unused():
@@ -291,3 +291,42 @@ def test_an_open_tape_may_be_let_go_by_another_thread(make):
     thread.start()
     thread.join()
     assert float(x * x) == 4.0
+
+
+def test_values_of_several_tensors():
+    values = tf.constant([1.0, 2.0, 3.0])
+    ragged = tf.RaggedTensor.from_row_lengths(values, [2, 1])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(ragged)
+        y = tf.reduce_sum(ragged * ragged)
+        doubled = ragged.with_flat_values(ragged.flat_values * 2.0)
+    assert tape.gradient(y, ragged).to_list() == [[2.0, 4.0], [6.0]]
+    np.testing.assert_array_equal(tape.gradient([doubled], values), [2.0, 2.0, 2.0])
+    sparse = tf.SparseTensor([[0, 0], [1, 2]], values[:2], [3, 4])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(sparse)
+        y = tf.sparse.reduce_sum(sparse)
+    np.testing.assert_array_equal(tape.gradient(y, sparse.values), [1.0, 1.0])
+    with pytest.raises(ValueError, match="SparseTensor is not supported as a gradient source"):
+        tape.gradient(y, sparse)
+
+
+def test_a_type_that_says_which_of_its_tensors_take_part():
+    class First:
+        def get_gradient_components(self, value):
+            return value.first
+
+        def replace_gradient_components(self, value, components):
+            return Pair(components, value.second)
+
+    class Pair(tf.experimental.ExtensionType):
+        first: tf.Tensor
+        second: tf.Tensor
+
+        __composite_gradient__ = First()
+
+    pair = Pair(tf.constant(2.0), tf.constant(5))
+    with tf.GradientTape() as tape:
+        tape.watch(pair)
+        y = pair.first * pair.first
+    assert tape.gradient(y, pair).first.numpy() == 4.0

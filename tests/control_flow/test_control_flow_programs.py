@@ -273,3 +273,10 @@ def test_numbers_of_python_stay_numbers_in_an_eager_loop():
 
     i, x = tf.while_loop(lambda i, x: i < 3, body, (0, tf.constant(0, tf.int64)))
     assert seen == [int, int, int] and isinstance(i, tf.Tensor) and (int(i), int(x), x.dtype) == (3, 3, tf.int64)
+
+
+def test_an_eager_loop_gives_what_its_body_does():
+    rounds = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), [tf.constant(0), tf.constant(1.0)])
+    assert isinstance(rounds, tuple) and [float(x) for x in rounds] == [3.0, 8.0]
+    none = tf.while_loop(lambda i, x: i < 0, lambda i, x: (i, x), [tf.constant(0), tf.constant(1.0)])
+    assert isinstance(none, list)

@@ -392,3 +392,11 @@ def test_conditions_of_one_truth_value():
     assert int(tf.while_loop(lambda i: [i < 3], lambda i: i + 1, [tf.constant(0)])[0]) == 3
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"scalar, but it has shape \(2,\)"):
         tf.function(lambda x: tf.cond(x > 0.0, lambda: 1, lambda: 2))(tf.ones([2]))
+
+
+def test_python_values_are_no_conditions_of_a_graph():
+    with pytest.raises(TypeError, match="pred must not be a Python bool"):
+        tf.function(lambda: tf.cond(True, lambda: 1, lambda: 2), autograph=False)()
+    assert tf.cond(True, lambda: 1, lambda: 2) == 1
+    with pytest.raises(TypeError, match="pred must be a Tensor, got: True"):
+        tf.case([(True, lambda: 1)])

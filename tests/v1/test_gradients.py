@@ -116,3 +116,12 @@ def test_lengths_and_shapes_are_checked():
         with pytest.raises(ValueError, match=r"grad_ys"):
             tf.gradients(x * 2.0, x, grad_ys=[[1.0, 2.0]])
         assert tf.gradients(tf.constant(1), x) == [None]
+
+
+def test_options_that_do_not_exist():
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        with pytest.raises(ValueError, match="Invalid `aggregation_method` specified 7"):
+            tf.gradients(x * x, x, aggregation_method=7)
+        with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'some'"):
+            tf.gradients(x * x, x, unconnected_gradients="some")

@@ -168,3 +168,39 @@ def test_names_that_no_operation_can_have(graph):
         pass
     with tf.name_scope("s"), tf.name_scope("_x"):
         assert tf.constant(1).name == "s/_x/Const:0"
+
+
+def test_the_graph_of_a_function_is_the_default_while_it_is_traced():
+    seen = []
+
+    @tapeflow.function
+    def f(x):
+        graph = tf.get_default_graph()
+        with graph.as_default(), graph.control_dependencies([x]), graph.name_scope("inner"):
+            y = tf.square(x)
+        seen.extend([graph.building_function, x.graph is graph, y.name, len(graph.inputs), graph.outer_graph])
+        graph.add_to_collection("things", 1)
+        return y
+
+    with tf.Graph().as_default() as outer:
+        f(tf.constant(2.0))
+        assert tf.get_default_graph() is outer and outer.get_collection("things") == [1]
+    assert seen == [True, True, "inner/Square:0", 1, outer]
+
+
+def test_name_scopes_in_functions():
+    names = []
+
+    @tapeflow.function
+    def f(x):
+        with tapeflow.name_scope("a"):
+            first = x * 2.0
+            with tapeflow.name_scope("b"):
+                second = first * 2.0
+        with tapeflow.name_scope("a"):
+            third = second * 2.0
+        names.extend(y.name for y in (first, second, third, third * 2.0))
+        return third
+
+    f(tapeflow.constant(1.0))
+    assert names == ["a/mul:0", "a/b/mul:0", "a_1/mul:0", "mul:0"]

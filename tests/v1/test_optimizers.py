@@ -207,3 +207,10 @@ def test_weights_of_losses_must_fit():
         tf.losses.softmax_cross_entropy(None, predictions)
     with pytest.raises(ValueError, match=r"Shapes \(3, 2\) and \(2,\) are incompatible"):
         tf.losses.sigmoid_cross_entropy(tf.ones([2]), predictions)
+
+
+def test_a_loss_of_integers():
+    with tf.Graph().as_default():
+        tf.Variable(1.0)
+        with pytest.raises(ValueError, match=r"Invalid type tf.int32 for Const:0, expected: \[tf.float32"):
+            tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1))

@@ -171,3 +171,36 @@ def test_a_structure_of_tensors_can_be_fed(graph):
         assert session.run(total, {state: session.run(state, {state.a: 1, state.b[0]: [2, 3]})}) == 9.0
         with pytest.raises(ValueError, match="Could not flatten dictionary"):
             session.run(total, {state: (1.0,)})
+
+
+def test_tensors_that_may_not_be_fed_or_fetched():
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        a = tf.constant(1.0, name="a")
+        b = a + 1.0
+        graph.prevent_feeding(a)
+        graph.prevent_fetching(b.op)
+        assert not graph.is_feedable(a) and graph.is_feedable(b)
+        assert not graph.is_fetchable(b) and graph.is_fetchable(a.op)
+        with pytest.raises(ValueError, match="Tensor a:0 may not be fed"):
+            session.run(a, {a: 2.0})
+        with pytest.raises(TypeError, match="has been marked as not fetchable"):
+            session.run(b)
+
+
+def test_an_error_names_its_operation():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, name="x")
+        with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+            session.run(x + 1.0)
+        assert raised.value.op is x.op and raised.value.node_def.name == "x"
+
+
+def test_sessions_of_other_graphs():
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.constant(2.0)
+        with pytest.raises(ValueError, match="the tensor's graph is different from the session's graph"):
+            x.eval(session=session)
+    with pytest.raises(TypeError, match="Argument `graph` must be a"):
+        tf.Session(graph=3)

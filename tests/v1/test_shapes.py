@@ -55,3 +55,13 @@ def test_dimensions_among_sizes(older):
         assert tf.tile(x, [1, v1.Dimension(2), 1]).shape.as_list() == [None, 8, 5]
         assert tf.broadcast_to(1.0, [x.shape[1], 2]).shape.as_list() == [4, 2]
         assert x[:, : x.shape[1] // 2].shape.as_list() == [None, 2, 5]
+
+
+def test_shapes_that_contradict():
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2, None])
+        with pytest.raises(ValueError, match=r"Dimension 0 in both shapes must be equal, but are 2 and 3"):
+            x.set_shape([3, 3])
+        with pytest.raises(ValueError, match="Shapes must be equal rank, but are 2 and 1"):
+            x.set_shape([2])
+        assert graph.graph_def_versions.producer > 0

@@ -131,3 +131,34 @@ def test_counting_and_checking():
         assert [session.run(count) for _ in range(2)] == [0, 1]
         with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
             session.run(count)
+
+
+def test_scopes_are_left_in_order():
+    with tf.Graph().as_default(), tf.variable_scope("outer"):
+        scope = tf.variable_scope("inner")
+        scope.__enter__()
+        with tf.variable_scope("innermost"), pytest.raises(RuntimeError, match="Improper nesting of variable_scope"):
+            scope.__exit__(None, None, None)
+        scope.__exit__(None, None, None)
+        assert tf.get_variable_scope().name == "outer"
+
+
+def test_creators_of_variables():
+    seen = []
+
+    def creator(make, **options):
+        seen.append((options["name"], options["trainable"]))
+        return make(**options)
+
+    with tf.Graph().as_default(), tf.variable_creator_scope(creator):
+        tf.get_variable("v", [2])
+        tf.Variable(1.0, name="w", trainable=False)
+    assert seen == [("v", True), ("w", False)]
+
+
+def test_names_that_no_variable_can_have():
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="is not a valid root scope name"):
+            tf.get_variable("a b", [1])
+        with pytest.raises(TypeError, match="name_or_scope must be a string or VariableScope"):
+            tf.variable_scope(3).__enter__()

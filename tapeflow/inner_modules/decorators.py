@@ -1,0 +1,65 @@
+"""Wrappers that remember what they wrap: `tensorflow.python.util.tf_decorator`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class TFDecorator:
+    """A callable that stands for another one."""
+
+    def __init__(
+        self, decorator_name: str, target: Any, decorator_doc: str = "", decorator_argspec: Any = None
+    ) -> None:
+        self._decorated_target, self._decorator_name = target, decorator_name
+        self._decorator_doc, self._decorator_argspec = decorator_doc, decorator_argspec
+        self.__wrapped__ = target
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(target, name, None))
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._decorated_target(*args, **kwargs)
+
+    decorated_target = property(lambda self: self._decorated_target)
+    decorator_name = property(lambda self: self._decorator_name)
+    decorator_doc = property(lambda self: self._decorator_doc)
+    decorator_argspec = property(lambda self: self._decorator_argspec)
+
+
+def make_decorator(
+    target: Any,
+    decorator_func: Callable[..., Any],
+    decorator_name: str | None = None,
+    decorator_doc: str = "",
+    decorator_argspec: Any = None,
+) -> Callable[..., Any]:
+    """Says that `decorator_func` stands for `target`: it takes over its name and signature."""
+    if decorator_name is None:
+        decorator_name = inspect.currentframe().f_back.f_code.co_name  # type: ignore[union-attr]
+    decorator = TFDecorator(decorator_name, target, decorator_doc, decorator_argspec)
+    decorator_func._tf_decorator = decorator  # type: ignore[attr-defined]
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        if getattr(target, name, None) is not None:
+            setattr(decorator_func, name, getattr(target, name))
+    if hasattr(target, "__dict__"):
+        for name, value in vars(target).items():
+            vars(decorator_func).setdefault(name, value)
+    decorator_func.__wrapped__ = target  # type: ignore[attr-defined]
+    return decorator_func
+
+
+def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
+    """The decorators around a callable, outermost first, and what is inside of them."""
+    decorators, inner = [], maybe_tf_decorator
+    while True:
+        found = inner if isinstance(inner, TFDecorator) else getattr(inner, "_tf_decorator", None)
+        if found is None:
+            return decorators, inner
+        decorators.append(found)
+        inner = found.decorated_target

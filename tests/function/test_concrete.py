@@ -1,0 +1,112 @@
+"""Concrete functions: how they are called, by structure or one tensor at a time, and what they tell of themselves."""
+
+import pytest
+
+import tapeflow as tf
+
+
+def test_tensors_are_given_by_the_names_of_the_inputs():
+    @tf.function
+    def add(x, **kwargs):
+        a, b = x
+        return a + 10.0 * b + 100.0 * kwargs["d"]
+
+    spec = tf.TensorSpec(None, tf.float32)
+    concrete = add.get_concrete_function((spec, spec), d=spec)
+    assert concrete._arg_keywords == ["x", "x_1", "d"]
+    assert concrete(x=tf.constant(1.0), x_1=tf.constant(2.0), d=tf.constant(3.0)).numpy() == 321.0
+    assert concrete(tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)).numpy() == 321.0
+    with pytest.raises(TypeError, match="missing a required argument: 'd'"):
+        concrete((tf.constant(1.0), tf.constant(2.0)))
+
+
+def test_names_of_specifications():
+    @tf.function
+    def same(x):
+        return x
+
+    named = same.get_concrete_function(tf.TensorSpec(None, tf.float32, "y"))
+    assert named(y=tf.constant(3.0)).numpy() == 3.0
+    assert same.get_concrete_function(tf.TensorSpec(None, tf.float32)) is named
+    other = same.get_concrete_function(tf.TensorSpec(None, tf.float32, "z"))
+    assert other.structured_input_signature[0][0].name == "z"
+    assert same.experimental_get_tracing_count() == 2
+
+
+def test_shapes_are_checked_while_another_function_is_traced():
+    concrete = tf.function(lambda x: x + 1.0).get_concrete_function(tf.constant([1.0]))
+    assert concrete(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 3.0]
+    with pytest.raises(TypeError, match=r"Can not cast TensorSpec\(shape=\(2,\).* to TensorSpec\(shape=\(1,\)"):
+        tf.function(lambda: concrete(tf.constant([1.0, 2.0])))()
+
+
+def test_a_tensor_is_no_python_value_while_tracing():
+    @tf.function
+    def outer():
+        inner = tf.function(lambda x: x)
+        with pytest.raises(TypeError, match=r"Binding inputs to tf.function failed"):
+            inner.get_concrete_function(1)(tf.constant(1))
+        return inner.get_concrete_function(tf.constant(1))(1)
+
+    assert outer().numpy() == 1
+
+
+def test_types():
+    concrete = tf.function(lambda x, y=2: {"sum": x + y}).get_concrete_function(tf.TensorSpec([], tf.int32))
+    kind = concrete.function_type
+    assert [(p.name, p.kind.name) for p in kind.parameters.values()] == [
+        ("x", "POSITIONAL_OR_KEYWORD"),
+        ("y", "POSITIONAL_OR_KEYWORD"),
+    ]
+    assert kind.parameters["x"].type_constraint == tf.TensorSpec([], tf.int32)
+    assert kind.output == {"sum": tf.TensorSpec([], tf.int32)}
+    assert concrete.pretty_printed_signature(verbose=False).startswith("(x: TensorSpec(shape=(), dtype=tf.int32")
+
+
+def test_variables_in_signatures():
+    a, b = tf.Variable(1.0), tf.Variable(2.0)
+    add = tf.function(lambda x, y: x + y)
+    for given, aliases in (((a, a), [0, 0]), ((a, b), [0, 1])):
+        (specs, _) = add.get_concrete_function(*given).structured_input_signature
+        assert [spec.alias_id for spec in specs] == aliases
+    with pytest.raises(TypeError, match="input_signature doesn't support VariableSpec"):
+        tf.function(lambda v: v, input_signature=[specs[0]])
+
+
+def test_all_graphs_and_copies():
+    double = tf.function(lambda x: 2.0 * x, reduce_retracing=True)
+    double(tf.constant(1.0))
+    assert len(double._list_all_concrete_functions()) == 1
+    triple = double._clone(python_function=lambda x: 3.0 * x)
+    assert triple(tf.constant(2.0)).numpy() == 6.0 and triple._reduce_retracing
+    assert triple.get_initialization_function(tf.constant(1.0))() is None
+
+
+def test_a_list_that_keeps_its_tensors_but_not_its_structure():
+    @tf.function(autograph=False)
+    def move(lists):
+        lists[0].append(lists[1].pop(0))
+
+    with pytest.raises(ValueError, match="should not modify its Python input arguments"):
+        move([[tf.constant(0.0)], [tf.constant(1.0), tf.constant(2.0)]])
+
+
+def test_a_function_made_again_and_again_is_warned_of(caplog):
+    logger = tf.get_logger()
+    logger.propagate, before = True, logger.propagate
+    try:
+        for number in range(5):
+
+            @tf.function
+            def again(x):
+                return x
+
+            again(number)
+    finally:
+        logger.propagate = before
+    assert "Tracing is expensive" in caplog.text
+
+
+def test_arguments_that_would_have_one_name():
+    with pytest.raises(ValueError, match="Name collision after sanitization"):
+        tf.function(lambda **k: k["a_b"] + k["a/b"])(**{"a_b": 1, "a/b": 2})

@@ -1,0 +1,103 @@
+"""Messages that become nodes again: of graphs of this program, and of graphs that TensorFlow wrote."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+v1 = tf.compat.v1
+FLOAT = tf.float32.as_datatype_enum
+
+
+def example():
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.reduce_sum(tf.nn.softmax(x * [1.0, 3.0]), axis=0, keepdims=True, name="y")
+        with tf.control_dependencies([y]):
+            tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
+        tf.split(x, 2, axis=1, name="halves")
+    return graph
+
+
+def test_a_graph_of_this_program():
+    graph = example()
+    with tf.Graph().as_default(), v1.Session() as session:
+        y, x, loop = tf.import_graph_def(graph.as_graph_def(), return_elements=["y:0", "x", "while"])
+        assert (y.name, x.name, y.shape) == ("import/y:0", "import/x", [1, 2])
+        assert [operation.name for operation in loop.control_inputs] == ["import/y"]
+        given = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+        expected = tf.reduce_sum(tf.nn.softmax(given * [1.0, 3.0]), axis=0, keepdims=True)
+        found = session.run([y, loop.outputs[0], "import/halves:1"], {"import/x:0": given})
+        np.testing.assert_allclose(found[0], session.run(expected), rtol=1e-6)
+        assert found[1] == 3 and found[2].tolist() == [[2.0], [4.0]]
+        assert tf.import_graph_def(graph.as_graph_def()) is None
+        assert session.graph.get_tensor_by_name("import_1/y:0").shape == [1, 2]
+
+
+def test_inputs_that_are_replaced():
+    graph = example()
+    with tf.Graph().as_default(), v1.Session() as session:
+        ones = tf.ones([4, 2])
+        (halves,) = v1.import_graph_def(graph.as_graph_def(), {"x:0": ones}, ["halves:0"], name="")
+        assert halves.name == "halves:0" and session.run(halves).shape == (4, 1)
+        with pytest.raises(ValueError, match=r"Attempted to map inputs that were not found in graph_def: \[no:0\]"):
+            tf.import_graph_def(graph.as_graph_def(), {"no:0": ones})
+        for element in ("no", "no:0", "y:1"):
+            with pytest.raises(ValueError, match="not found in graph def"):
+                tf.import_graph_def(graph.as_graph_def(), return_elements=[element])
+    with pytest.raises(TypeError, match="must be a GraphDef proto"):
+        tf.import_graph_def(b"")
+
+
+def node(name, op, inputs=(), **attributes):
+    return v1.NodeDef(name=name, op=op, input=list(inputs), attr=attributes)
+
+
+def constant(name, value):
+    dtype = v1.AttrValue(type=tf.as_dtype(value.dtype).as_datatype_enum)
+    return node(name, "Const", value=v1.AttrValue(tensor=tf.make_tensor_proto(value)), dtype=dtype)
+
+
+def listed(**values):
+    attribute = v1.AttrValue()
+    for kind, items in values.items():
+        getattr(attribute.list, kind).extend(items)
+    return attribute
+
+
+def test_a_graph_that_tensorflow_wrote():
+    kernel = np.arange(12.0, dtype=np.float32).reshape(2, 2, 1, 3)
+    one = v1.AttrValue(type=FLOAT)
+    definition = v1.GraphDef(
+        node=[
+            node("out", "ConcatV2", ["relu", "relu", "axis"], N=v1.AttrValue(i=2), T=one),
+            node("relu", "Relu", ["conv", "^ready"], T=one),
+            node("conv", "Conv2D", ["x", "kernel"], T=one, strides=listed(i=[1, 1, 1, 1]),
+                 data_format=v1.AttrValue(s=b"NHWC"), padding=v1.AttrValue(s=b"VALID")),
+            node("ready", "NoOp"),
+            node("x", "Placeholder", dtype=one),
+            constant("kernel", kernel),
+            constant("axis", np.array(3, np.int32)),
+        ]
+    )  # fmt: skip
+    definition = v1.GraphDef.FromString(definition.SerializeToString())
+    with tf.Graph().as_default(), v1.Session() as session:
+        (out,) = tf.import_graph_def(definition, return_elements=["out:0"], name="net")
+        assert out.name == "net/out:0"
+        picture = np.ones([1, 2, 2, 1], np.float32)
+        expected = kernel.sum((0, 1, 2))
+        np.testing.assert_array_equal(session.run(out, {"net/x:0": picture}).ravel(), [*expected, *expected])
+
+
+def test_what_cannot_be_imported():
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("v", [2])
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="is a variable"):
+            tf.import_graph_def(graph.as_graph_def())
+        with pytest.raises(ValueError, match="Op type not registered 'NoSuchOp'"):
+            tf.import_graph_def(v1.GraphDef(node=[node("a", "NoSuchOp")]))
+        with pytest.raises(ValueError, match="Node 'a': Unknown input node 'b'"):
+            tf.import_graph_def(v1.GraphDef(node=[node("a", "Relu", ["b"])]))
+    with pytest.raises(ValueError, match="not into a function that is traced"):
+        tf.function(lambda: tf.import_graph_def(v1.GraphDef()))()
