@@ -481,7 +481,8 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() == 0) return result;
   if (!integers.has(t.dtype()))
-    fail(ErrorKind::type, who, ": ", argument, " must be integers; got dtype ", name_of(t.dtype()));
+    fail(ErrorKind::invalid_argument, who, ": ", argument, " must be integers: Value for attr 'T", argument, "' of ",
+         legacy_name_of(t.dtype()), " is not in the list of allowed values: int32, int64");
   note_on_tapes_if_any(Event::argument, t);
   return read_ints(t);
 }
@@ -493,7 +494,10 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
     if (overflow) fail(ErrorKind::value, who, ": ", argument, " is too large for an int64");
     return v;
   }
-  if (PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None)
+  if (o == Py_None)
+    fail(ErrorKind::value, who, ": ", argument,
+         " must be an integer: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.");
+  if (PyFloat_Check(o) || PyUnicode_Check(o))
     fail(ErrorKind::type, who, ": ", argument, " must be an integer; got a ", Py_TYPE(o)->tp_name);
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() != 1 || !integers.has(t.dtype()))

@@ -33,10 +33,16 @@ Ref resolve(PyObject* o) {
        "', not tf.Tensor or tf.Variable or ExtensionType.");
 }
 
-// IndexedSlices and other structures of tensors stand for the tensor they give when converted.
+bool is_ragged(PyObject* o) {
+  PyObject* ragged = registered("RaggedTensor");
+  return ragged && PyObject_IsInstance(o, ragged) == 1;
+}
+
+// IndexedSlices stand for the tensor they give when converted, a RaggedTensor for its flat values.
 Ref resolve_or_fail(PyObject* o, const char* who) {
   Ref found = resolve(o);
   if (found) return found;
+  if (is_ragged(o)) return checked(PyObject_GetAttrString(o, "flat_values"));
   PyObject* slices = registered("IndexedSlices");
   if (slices && PyObject_IsInstance(o, slices) == 1) return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
   fail_not_tensor(o, who);
@@ -119,11 +125,25 @@ PyObject* tape_resume(PyObject* self, PyObject*) {
   });
 }
 
+// The differentiable tensors that a sparse, ragged or other composite tensor is made of.
+void watch_components(Tape& tape, PyObject* composite) {
+  Ref components = checked(PyObject_CallOneArg(registered("component_tensors"), composite));
+  SmallVector<PyObject*, 8> leaves;
+  flatten(components.get(), leaves);
+  for (PyObject* o : leaves)
+    if (is_tensor(o) && differentiable.has(tensor_of(o).dtype())) tape.watch(tensor_of(o));
+}
+
 PyObject* tape_watch(PyObject* self, PyObject* structure) {
   return guarded([&]() -> PyObject* {
     SmallVector<PyObject*, 8> leaves;
     flatten(structure, leaves);
     for (PyObject* o : leaves) {
+      PyObject* composite = registered("CompositeTensor");
+      if (!is_tensor(o) && !is_variable(o) && composite && PyObject_IsInstance(o, composite) == 1) {
+        watch_components(tape_of(self), o);
+        continue;
+      }
       Ref x = resolve_or_fail(o, "GradientTape.watch");
       if (!differentiable.has(dtype_of_resolved(x.get()))) warn("warn_watched_dtype", dtype_of_resolved(x.get()));
       if (is_variable(x.get()))
@@ -236,7 +256,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       targets.push_back(is_tensor(t.get()) ? tape.find(tensor_of(t.get())) : tape.find(variable_of(t.get())));
       Tensor dy;
       if (!cotangent_leaves.empty() && cotangent_leaves[i] != Py_None) {
-        dy = to_tensor(cotangent_leaves[i], spec.dtype, DType::invalid, "GradientTape.gradient");
+        Ref given = is_ragged(cotangent_leaves[i]) ? resolve_or_fail(cotangent_leaves[i], "GradientTape.gradient") : Ref::share(cotangent_leaves[i]);
+        dy = to_tensor(given.get(), spec.dtype, DType::invalid, "GradientTape.gradient");
         bool known = dy.size() >= 0 && spec.shape.fully_known();
         if (known && !(dy.shape() == spec.shape)) {
           Shape both;
@@ -269,6 +290,9 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       Spec spec = spec_of_resolved(resolved_sources[i].get());
       if (!flow[i] && zeros_for_none) flow[i].values = filled_as(resolved_sources[i].get(), spec, 0);
       results.push_back(checked(wrap_cotangent(flow[i], spec.shape)));
+      bool itself = is_tensor(source_leaves[i]) || is_variable(resolved_sources[i].get());
+      if (!itself && flow[i] && is_ragged(source_leaves[i]))
+        results.back() = checked(PyObject_CallMethod(source_leaves[i], "with_flat_values", "O", results.back().get()));
     }
     return pack_like(a.sources, results);
   });

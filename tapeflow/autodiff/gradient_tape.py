@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -14,9 +15,11 @@ from tapeflow.diagnostics.explanation import Explanation
 from tapeflow.diagnostics.why_none import explain, refuse_none
 from tapeflow.namespace import public
 from tapeflow.ops.constants import zeros
+from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types import nest
 from tapeflow.types.enums import UnconnectedGradients
 from tapeflow.types.logging import warn
+from tapeflow.types.tensor_spec import CompositeTensor
 
 
 @public("GradientTape", "autodiff.GradientTape")
@@ -213,7 +216,10 @@ def _warn_source(dtype: Any) -> None:
 
 _core.register_objects(
     {
+        "CompositeTensor": CompositeTensor,
         "Mapping": Mapping,
+        "RaggedTensor": RaggedTensor,
+        "component_tensors": partial(nest.flatten, expand_composites=True),
         "refuse_none": refuse_none,
         "warn_watched_dtype": _warn_watched,
         "warn_target_dtype": _warn_target,

@@ -343,10 +343,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if _core.is_tensor(dims[axis]):
         return take(x, np.repeat(np.arange(len(counts)), counts), axis)
     if counts.shape[0] != dims[axis]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"repeat: repeats must have {dims[axis]} elements, as the dimension {axis}; got {counts.shape[0]}",
+        raise ValueError(
+            f"repeat: Dimensions {dims[axis]} and {counts.shape[0]} are not compatible: repeats must have {dims[axis]} "
+            f"elements, as the dimension {axis}"
         )
     return take(x, np.repeat(np.arange(dims[axis]), counts), axis)
 

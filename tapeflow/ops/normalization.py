@@ -82,8 +82,8 @@ def weighted_moments(
     total = primitives.Sum(
         primitives.BroadcastTo(weights, np.broadcast_shapes(tuple(weights.shape), tuple(y.shape))), axes, True
     )
-    mean = primitives.Sum(weights * y, axes, True) / total
-    variance = primitives.Sum(weights * primitives.SquaredDifference(y, mean), axes, True) / total
+    mean = primitives.DivNoNan(primitives.Sum(weights * y, axes, True), total)
+    variance = primitives.DivNoNan(primitives.Sum(weights * primitives.SquaredDifference(y, mean), axes, True), total)
     if not keepdims:
         mean, variance = primitives.Squeeze(mean, axes), primitives.Squeeze(variance, axes)
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))

@@ -235,7 +235,10 @@ class RaggedTensor(CompositeTensor):
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
         if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
-            return cls.from_nested_row_lengths(primitives.Reshape(x, [-1, *dims[len(lengths) + 1 :]]), lengths)
+            outer = cls.from_tensor(x, lengths[0], row_splits_dtype=dtype)
+            if len(lengths) == 1:
+                return outer
+            return cls(cls.from_tensor(outer.values, lengths[1:], row_splits_dtype=dtype), outer.row_splits)
         if ragged_rank > 1:
             inner = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
             values = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, dtype)

@@ -262,3 +262,17 @@ def test_older_cross_entropies_by_position():
     labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[0.0, 0.0]])
     for loss in (v1.softmax_cross_entropy_with_logits, v1.sigmoid_cross_entropy_with_logits):
         np.testing.assert_allclose(loss(labels, logits).numpy().reshape(-1)[0], np.log(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("pool", [tf.nn.max_pool2d, tf.nn.avg_pool2d])
+def test_gradient_of_a_pool_without_channels(pool):
+    x = tf.zeros([1, 4, 4, 0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = pool(x, 2, 2, "VALID")
+    assert tape.gradient(y, x).shape == [1, 4, 4, 0]
+
+
+def test_moments_without_weight_are_zero():
+    mean, variance = tf.nn.weighted_moments([1.0, 2.0], [0], [0.0, 0.0])
+    assert mean == 0 and variance == 0
