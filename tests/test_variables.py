@@ -173,3 +173,11 @@ def test_scatters_refuse_what_does_not_fit():
     with pytest.raises(TypeError, match="Cannot convert"):
         tf.Variable([1, 2]).batch_scatter_update(tf.IndexedSlices([1.5], [0]))
     assert v.numpy().tolist() == [1, 2]
+
+
+def test_initializers_know_their_arguments():
+    again = tf.constant_initializer.from_config(tf.constant_initializer(3.0).get_config())
+    assert again([2]).numpy().tolist() == [3, 3]
+    assert tf.zeros_initializer().get_config() == {}
+    with pytest.raises(TypeError, match="unsupported shape"):
+        tf.constant_initializer([1, 2, 3])([2, 2])

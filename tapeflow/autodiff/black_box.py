@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapeflow import _core
 from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
@@ -120,7 +122,7 @@ def numpy_function(
         return functools.partial(_decorated, numpy_function, Tout)
 
     def run(tensors: list[Any]) -> Any:
-        arrays = [tensor.numpy() for tensor in tensors]
+        arrays = [np.asarray(tensor.numpy()) for tensor in tensors]
         with _core.StopRecording(True):
             result = func(*arrays)
         return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))

@@ -285,6 +285,8 @@ def _transposed(
     if len(dims) == spatial:
         channels, batch = filters.shape[-2], dynamic_dims(x)[0]
         dims = [batch, channels, *dims] if first else [batch, *dims, channels]
+    elif isinstance(dims[0], int) and dims[0] == -1:
+        dims = [dynamic_dims(x)[0], *dims[1:]]
     if len(dims) != spatial + 2:
         raise ValueError(f"{who}: output_shape must have {spatial} or {spatial + 2} dimensions; got {dims}")
     kind, pads = padding_of(padding, spatial, first)

@@ -244,7 +244,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
             f"per_example_loss={per_example_loss} with rank 0"
         )
     if loss.dtype.is_integer:
-        loss = cast(loss, float64)
+        loss = cast(loss, _quotient_dtype(loss.dtype))
     batch = loss.shape[0]
     if sample_weight is not None:
         weight = convert_to_tensor(sample_weight, dtype_hint=loss.dtype)
@@ -278,4 +278,10 @@ def scale_regularization_loss(regularization_loss: Any) -> Any:
     >>> tf.nn.scale_regularization_loss([1., 2.])
     3.0
     """
-    return primitives.Sum(convert_to_tensor(regularization_loss), None, False)
+    loss = primitives.Sum(convert_to_tensor(regularization_loss), None, False)
+    return cast(loss, _quotient_dtype(loss.dtype)) if loss.dtype.is_integer else loss
+
+
+def _quotient_dtype(dtype: Any) -> Any:
+    """The dtype of quotients of integers."""
+    return float32 if dtype.size < 4 else float64

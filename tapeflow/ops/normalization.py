@@ -334,7 +334,7 @@ def local_response_normalization(
     y = _wide(x)
     dims = dynamic_dims(x)
     positions = np.arange(dims[-1])
-    near = np.abs(positions[:, None] - positions[None, :]) <= depth_radius
+    near = np.abs(positions[:, None] - positions[None, :]) <= int(depth_radius)
     squares = primitives.Reshape(primitives.Square(y), [math.prod(dims[:-1]), dims[-1]])
     sums = primitives.Reshape(
         primitives.MatMul(squares, convert_to_tensor(near.astype(np.float64), dtype=y.dtype)), dims

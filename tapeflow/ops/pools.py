@@ -404,7 +404,7 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
     height, width, depth = filters.shape.as_list()
     rows, top, bottom = window_positions(x.shape[1], height, steps[0], spread[0], kind)
     columns, left, right = window_positions(x.shape[2], width, steps[1], spread[1], kind)
-    lowest = np.finfo(x.dtype.as_numpy_dtype).min if x.dtype.is_floating else np.iinfo(x.dtype.as_numpy_dtype).min
+    lowest = x.dtype.min
     if top or bottom or left or right:
         x = pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=lowest)
     cells = gather(gather(x, rows.reshape(-1), axis=1), columns.reshape(-1), axis=2)

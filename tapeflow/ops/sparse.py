@@ -785,7 +785,8 @@ def bincount(
         rows = values.value_rowids() if axis == -1 else None
         weights = getattr(weights, "values", weights)
         values = values.values
-    numbers = cast(values, int64)
+    values = convert_to_tensor(values)
+    numbers, given = cast(values, int64), values.dtype
     if rows is None and axis == -1 and numbers.shape.rank == 2:
         row_count = numbers.shape[0]
         rows = primitives.Reshape(primitives.BroadcastTo(np.arange(row_count)[:, None], numbers.shape.as_list()), [-1])
@@ -793,7 +794,7 @@ def bincount(
     numbers = primitives.Reshape(numbers, [-1])
     weights = None if weights is None else primitives.Reshape(convert_to_tensor(weights), [-1])
     length = bin_count_length(numbers, minlength, maxlength)
-    dtype = int32 if weights is None else weights.dtype
+    dtype = weights.dtype if weights is not None else int64 if given == int64 else int32
     row_count, rows = (
         (row_count, cast(rows, int64)) if by_row else (1, _core.convert_to_tensor(0, int64, None, "bincount"))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 import functools
+import math
 import operator
 import re
 import unicodedata
@@ -201,16 +202,30 @@ def unsorted_segment_join(
     >>> tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, ":")
     [b'a:c', b'b']
     """
-    rows: list[list[bytes]] = [[] for _ in range(int(num_segments))]
-    for value, row in zip(_elements(_strings(inputs)), np.asarray(convert_to_tensor(segment_ids)).reshape(-1).tolist()):
-        if row >= int(num_segments):
-            raise InvalidArgumentError(
-                None, None, f"unsorted_segment_join: segment id {row} is not in [0, {int(num_segments)})"
-            )
-        if row >= 0:
-            rows[row].append(value)
+    words, segments, count = _strings(inputs), np.asarray(convert_to_tensor(segment_ids)), int(num_segments)
+    if segments.ndim == 0:
+        raise InvalidArgumentError(None, None, "unsorted_segment_join: Segment_id cannot have rank 0")
+    if words.shape.as_list()[: segments.ndim] != list(segments.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"unsorted_segment_join: Segment_ids shape {list(segments.shape)} must be the beginning of that of inputs, "
+            f"{words.shape.as_list()}",
+        )
+    if segments.size and not 0 <= segments.min() <= segments.max() < count:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "unsorted_segment_join: segment_ids are not allowed to exceed num_segments or to have negative values; "
+            f"got {segments.min()} to {segments.max()} for {count} segments",
+        )
+    inner = words.shape.as_list()[segments.ndim :]
+    width = math.prod(inner)
+    cells: list[list[bytes]] = [[] for _ in range(count * width)]
+    for place, value in enumerate(_elements(words)):
+        cells[segments.flat[place // width] * width + place % width].append(value)
     between = _bytes(separator, "separator")
-    return _tensor([between.join(row) for row in rows], "string", [int(num_segments)])
+    return _tensor([between.join(cell) for cell in cells], "string", [count, *inner])
 
 
 # ---- patterns

@@ -178,3 +178,22 @@ def test_tensors_or_others():
         older.convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
     with pytest.raises(ValueError, match="Tensor conversion requested dtype int32 for Tensor with dtype float32"):
         older.convert_to_tensor_or_indexed_slices(slices, tf.int32)
+
+
+def test_counts_have_the_dtype_of_the_numbers():
+    assert tf.sparse.bincount(tf.constant([1, 1], tf.int64)).values.dtype == tf.int64
+    assert tf.sparse.bincount([1, 1]).values.dtype == tf.int32
+
+
+def test_lengths_of_several_dimensions():
+    x = tf.constant([[[5, 0], [7, 0], [0, 0]], [[0, 0], [3, 0], [0, 0]], [[6, 0], [0, 0], [0, 0]]])
+    y = tf.RaggedTensor.from_tensor(x, lengths=([2, 0, 3], [1, 1, 2, 0, 1]))
+    assert y.to_list() == [[[5], [7]], [], [[6, 0], [], [0]]]
+
+
+def test_strings_joined_by_rows():
+    words = tf.constant([["Y", "q", "c"], ["Y", "6", "6"], ["p", "G", "a"]])
+    joined = tf.strings.unsorted_segment_join(words, [1, 0, 1], 2, ":")
+    assert joined.numpy().tolist() == [[b"Y", b"6", b"6"], [b"Y:p", b"q:G", b"c:a"]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not allowed to exceed num_segments"):
+        tf.strings.unsorted_segment_join(["a"], [-1], 2)
