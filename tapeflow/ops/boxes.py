@@ -276,7 +276,11 @@ def _glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[.
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise ValueError(f"image.extract_glimpse: noise must be 'uniform', 'gaussian' or 'zero'; got {noise!r}")
-    lengths, window = x.shape.as_list()[1:3], [int(s) for s in np.asarray(size)]
+    lengths, window = x.shape.as_list()[1:3], [int(s) for s in np.atleast_1d(size)]
+    if len(window) != 2:
+        raise InvalidArgumentError(
+            None, None, f"image.extract_glimpse: input must be a vector of size 2 (height, width); got {window}"
+        )
     y, seen = x, None
     for axis in (0, 1):
         place = corner(offsets[:, axis], lengths[axis], window[axis])

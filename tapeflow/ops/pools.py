@@ -529,6 +529,14 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
         raise ValueError(f"pooling_ratio should be of length 1, 2 or 4 with 1 for batch and depth; got {ratio}")
     if min(numbers) < 1:
         raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
+    for axis in (1, 2):
+        if x.shape[axis] < numbers[axis]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
+                f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
+            )
     random = np.random.default_rng(seed if seed else None)
     rows = _pooling_sequence(x.shape[1], numbers[1], pseudo_random, random)
     columns = _pooling_sequence(x.shape[2], numbers[2], pseudo_random, random)

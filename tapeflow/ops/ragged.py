@@ -18,7 +18,7 @@ from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
 from tapeflow.ops.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
-from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow.types.dtypes import DType, as_dtype, float32, float64, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
@@ -96,6 +96,8 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows between neighbouring splits."""
         values, splits = _values_tensor(values), _splits_tensor(row_splits)
+        if values.shape.rank == 0:
+            raise InvalidArgumentError(None, None, "from_row_splits: values must have at least one dimension")
         if splits.shape.rank != 1:
             raise ValueError(f"Shape {splits.shape} must have rank 1")
         if splits.shape[0] == 0:
@@ -614,7 +616,8 @@ class RaggedTensor(CompositeTensor):
         """Runs an operation that was called with a ragged argument."""
         name = getattr(function, "__name__", "")
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
-            return _STAGED_OPERATIONS[name](*args, **kwargs)
+            staged = _STAGED_OPERATIONS[name]
+            return NotImplemented if function is staged else staged(*args, **kwargs)
         if name == "embedding_lookup":
             return _elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         composed = isinstance(function, _core.Composition)
@@ -830,14 +833,13 @@ def range_(
     if limits is None:
         starts, limits = 0, starts
     parts = [convert_to_tensor(v) for v in (starts, limits, deltas)]
-    common = as_dtype(dtype) if dtype is not None else as_dtype(np.result_type(*(p.numpy() for p in parts)))
-    if dtype is None and all(p.dtype == parts[0].dtype for p in parts):
-        common = parts[0].dtype
+    ordered = (int32, int64, float32, float64)
+    common = as_dtype(dtype) if dtype is not None else max((p.dtype for p in parts), key=ordered.index)
     first, last, step = np.broadcast_arrays(*(np.atleast_1d(p.numpy()) for p in parts))
     if (step == 0).any():
         raise InvalidArgumentError(None, None, "ragged.range: Requires delta != 0")
     rows = [np.arange(a, b, s) for a, b, s in zip(first.tolist(), last.tolist(), step.tolist())]
-    values = _core.convert_to_tensor(np.concatenate(rows) if rows else np.zeros(0), common, None, "range")
+    values = _core.convert_to_tensor(np.concatenate(rows) if rows else [], common, None, "range")
     return RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), row_splits_dtype))
 
 
@@ -913,7 +915,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     """Ragged tensors joined along `axis`."""
     parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
     rank = parts[0].shape.rank
-    axis = int(axis) % rank
+    for part in parts[1:]:
+        if None not in (rank, part.shape.rank) and part.shape.rank != rank:
+            raise ValueError(f"concat: Shape {part.shape} must have rank {rank}")
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"concat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    axis %= rank
     ragged = [_as_ragged(x) for x in parts]
     if axis == 0:
         rows = [x.values for x in ragged]

@@ -139,7 +139,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
                 None, None, f"substr: pos {start} out of range for string {value!r} at index {i}"
             )
         begin = int(start) if start >= 0 else int(start) + size
-        result.append(b"".join(parts[begin : begin + max(int(count), 0)]))
+        result.append(b"".join(parts[begin : begin + int(count)] if count >= 0 else parts[begin:]))
     return _tensor(result, "string", values.shape)
 
 
@@ -339,7 +339,11 @@ def ngrams(
     >>> tf.strings.ngrams(["a", "b", "c"], 2)
     [b'a b', b'b c']
     """
-    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    widths = [int(width) for width in np.atleast_1d(ngram_width)]
+    if not isinstance(data, RaggedTensor):
+        data = _strings(data)
+        if data.shape.rank == 0:
+            raise ValueError("ngrams: Data must have rank>0")
     if any(w < 1 for w in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: ngram_width={ngram_width}")
     left, right = (pad_values, pad_values) if isinstance(pad_values, str | bytes) else pad_values or (None, None)
@@ -367,7 +371,7 @@ def ngrams(
             cast(np.cumsum([0, *map(len, rows)]), int64),
         )
     values = np.asarray(_strings(data).numpy(), dtype=object)
-    rows = [grams(row) for row in values.reshape(-1, values.shape[-1]).tolist()]
+    rows = [grams(row) for row in values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).tolist()]
     count = len(rows[0]) if rows else 0
     return _tensor(functools.reduce(operator.iadd, rows, []), "string", [*values.shape[:-1], count])
 
@@ -495,6 +499,10 @@ def unicode_encode(
     """
     if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         raise ValueError(f"output_encoding must be UTF-8, UTF-16-BE or UTF-32-BE; got {output_encoding!r}")
+    if not isinstance(input, RaggedTensor):
+        input = convert_to_tensor(input)
+        if input.shape.rank == 0:
+            raise ValueError("unicode_encode: input_tensor's rank must be at least 1.")
 
     def character(point: int) -> str:
         if 0 <= point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:

@@ -197,3 +197,37 @@ def test_strings_joined_by_rows():
     assert joined.numpy().tolist() == [[b"Y", b"6", b"6"], [b"Y:p", b"q:G", b"c:a"]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="not allowed to exceed num_segments"):
         tf.strings.unsorted_segment_join(["a"], [-1], 2)
+
+
+def test_mistakes_with_ragged_tensors_are_told():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ConcatV2"):
+        tf.concat([tf.ragged.constant([[1]]), tf.ragged.constant([[1.0]])], 0)
+    with pytest.raises(ValueError, match="must have rank 2"):
+        tf.concat([tf.ragged.constant([[1]]), tf.ragged.constant([[[1]]])], 0)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.RaggedTensor.from_row_splits(1.0, [0, 1])
+
+
+def test_sampled_products_of_batches():
+    a, b = tf.reshape(tf.range(12.0), [2, 2, 3]), tf.reshape(tf.range(12.0), [2, 3, 2])
+    places = tf.constant([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])
+    _, values, _ = tf.sparse.sampled_addmm(places, [[1.0, 2.0], [3.0, 4.0]], [2, 2], a, b, alpha=2.0, beta=0.5)
+    product = (a @ b).numpy()
+    at_places = np.array([[product[0, 0, 1], product[0, 1, 0]], [product[1, 0, 0], product[1, 1, 1]]])
+    np.testing.assert_allclose(values, 2 * at_places + [[0.5, 1], [1.5, 2]])
+
+
+def test_sparse_tensors_of_open_rank():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def doubled(values):
+        return tf.sparse.to_dense(tf.SparseTensor([[0, 1], [1, 0]], values, [2, 2])) * 2.0
+
+    np.testing.assert_array_equal(doubled(tf.constant([1.0, 2.0])), [[0, 2], [4, 0]])
+    places = tf.function(lambda x: tf.sparse.from_dense(x).indices, input_signature=[tf.TensorSpec(None)])
+    np.testing.assert_array_equal(places(tf.constant([0.0, 3.0])), [[1]])
+
+
+def test_the_rest_of_a_string():
+    assert tf.strings.substr("hello", 1, -1).numpy() == b"ello"
+    assert tf.strings.ngrams(["a", "b"], np.int64(2)).numpy().tolist() == [b"a b"]
+    assert tf.ragged.range([3.5, 0.0]).dtype == tf.float32
