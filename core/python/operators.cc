@@ -40,7 +40,7 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside besi
     return {x, is_operand(b) ? operand(b) : convert(b, x.dtype())};
   }
   Tensor y = operand(b);
-  return {convert(a, y.dtype()), y};
+  return {to_tensor_beside(a, y.dtype(), who), y};
 }
 // `name`: of the node, in a graph.
 template <class Compute>

@@ -15,7 +15,7 @@ from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.convolutions import depthwise_conv2d
 from tapeflow.ops.pools import avg_pool2d, window_positions
-from tapeflow.ops.resize import resize
+from tapeflow.ops.resize import resize, resize_v1
 from tapeflow.ops.window_arguments import padding_of, per_dimension
 from tapeflow.types.dtypes import float32
 from tapeflow.types.errors import InvalidArgumentError
@@ -193,6 +193,20 @@ def resize_with_pad(
     """
     return _resize_with_pad(
         image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
+    )
+
+
+@public("compat.v1.image.resize_image_with_pad")
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = 0, align_corners: bool = False
+) -> Any:
+    """The same with TensorFlow 1's places of the pixels.
+
+    >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
+    [[[0.], [1.], [0.]]]
+    """
+    return _resize_with_pad(
+        image, target_height, target_width, lambda x, size: resize_v1(x, size, method, align_corners)
     )
 
 

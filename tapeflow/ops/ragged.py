@@ -1307,10 +1307,56 @@ def _reshape(tensor: RaggedTensor, shape: Any, name: str | None = None) -> Any:
     return primitives.Reshape(tensor.flat_values, [-1])
 
 
+def _cumsum(
+    x: RaggedTensor, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> RaggedTensor:
+    rank = x.shape.rank
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"cumsum: axis must be in [{-rank}, {rank}); got {axis}")
+    axis %= rank
+    if axis > 1 and isinstance(x.values, RaggedTensor):
+        return x.with_values(_cumsum(x.values, axis - 1, exclusive, reverse))
+    if axis > 1:
+        return x.with_values(primitives.Cumsum(x.values, axis - 1, exclusive, reverse))
+    if isinstance(x.values, RaggedTensor):
+        raise ValueError(f"cumsum: along dimension {axis} of a ragged tensor the rows must be plain; got {x.shape}")
+    sums = primitives.Cumsum(x.to_tensor(), axis, exclusive, reverse)
+    return RaggedTensor.from_tensor(sums, lengths=x.row_lengths())
+
+
+def _matmul(
+    a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
+) -> RaggedTensor:
+    if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
+        raise ValueError(
+            "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
+            f"{a.shape} and {b.shape}"
+        )
+    product = primitives.MatMul(a.to_tensor(), convert_to_tensor(b, dtype_hint=a.dtype), False, transpose_b)
+    return RaggedTensor.from_tensor(product, lengths=a.row_lengths())
+
+
+def _by_segment(function: Any, filler: Any) -> Any:
+    """Elements by the number that stands in their place, or rows by the number of the row."""
+
+    def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        if isinstance(segment_ids, RaggedTensor):
+            if not all(map(_same_splits, data.nested_row_splits, segment_ids.nested_row_splits)):
+                raise InvalidArgumentError(None, None, "segment_ids must have the rows of data")
+            return function(data.flat_values, segment_ids.flat_values, num_segments)
+        none = convert_to_tensor(filler(data.dtype), dtype=data.dtype)
+        lengths = primitives.UnsortedSegmentMax(data.row_lengths(), segment_ids, num_segments)
+        rows = function(data.to_tensor(default_value=none), segment_ids, num_segments)
+        return RaggedTensor.from_tensor(rows, lengths=primitives.Maximum(lengths, cast(0, lengths.dtype)))
+
+    return run
+
+
 # Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
 _DENSE = {
-    "transpose", "cumsum", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
-    "segment_prod", "matmul", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
+    "transpose", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
+    "segment_prod", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
     "strided_slice", "space_to_batch", "batch_to_space", "band_part",
 }  # fmt: skip
 _COMPOSED = {
@@ -1347,6 +1393,12 @@ _OPERATIONS: dict[str, Any] = {
     "reduce_join": _reduce_join,
     "add_n": _add_n,
     "reshape": _reshape,
+    "cumsum": _cumsum,
+    "matmul": _matmul,
+    "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0),
+    "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd, lambda dtype: 1),
+    "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax, lambda dtype: dtype.min),
+    "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),
 }
 _STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
 

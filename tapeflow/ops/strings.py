@@ -176,7 +176,9 @@ def reduce_join(
     """
     values = np.asarray(_strings(inputs).numpy(), dtype=object)
     rank = values.ndim
-    axes = list(range(rank)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
+    axes = (
+        list(range(rank - 1, -1, -1)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
+    )
     if any(not 0 <= a < rank for a in axes):
         raise InvalidArgumentError(
             None, None, f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
@@ -184,7 +186,7 @@ def reduce_join(
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
     rows = (
-        values.transpose([*kept, *axes]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
+        values.transpose([*kept, *reversed(axes)]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
         if rank
         else values.reshape(1, 1)
     )
