@@ -239,3 +239,11 @@ def test_lists_of_numpy_values():
         tf.constant([True, 1])
     with pytest.raises(ValueError, match="out of range"):
         tf.constant(1e300)
+
+
+def test_a_number_before_a_tensor_takes_its_dtype():
+    assert (2 + tf.constant(1.0)).dtype == tf.float32
+    with pytest.raises(TypeError, match="Cannot convert 1.5"):
+        1.5 + tf.constant(1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.constant(1) + 1.5

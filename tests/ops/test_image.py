@@ -184,3 +184,9 @@ def test_the_noise_around_a_glimpse_is_like_the_image():
     x = 100 + tf.reshape(tf.range(25.0), [1, 5, 5, 1])
     y = tf.image.extract_glimpse(x, [9, 9], [[0.0, 0.0]])
     assert np.min(y) >= 100 and np.max(y) <= 124
+
+
+def test_padded_resizing_of_tensorflow_1_has_its_places():
+    x = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+    inner = tf.compat.v1.image.resize(x, [4, 4])
+    np.testing.assert_allclose(tf.compat.v1.image.resize_image_with_pad(x, 4, 4), inner)

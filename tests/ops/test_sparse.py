@@ -231,3 +231,27 @@ def test_the_rest_of_a_string():
     assert tf.strings.substr("hello", 1, -1).numpy() == b"ello"
     assert tf.strings.ngrams(["a", "b"], np.int64(2)).numpy().tolist() == [b"a b"]
     assert tf.ragged.range([3.5, 0.0]).dtype == tf.float32
+
+
+def test_running_sums_and_products_of_ragged_rows():
+    rows = tf.ragged.constant([[3.0, 1.0], [2.0]])
+    assert tf.cumsum(rows, axis=1).to_list() == [[3, 4], [2]]
+    assert tf.cumsum(rows, axis=-1, exclusive=True, reverse=True).to_list() == [[1, 0], [0]]
+    assert tf.cumsum(rows).to_list() == [[3, 1], [5]]
+    matrices = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    assert tf.matmul(matrices, tf.ones([2, 2, 1])).to_list() == [[[3]], [[7], [11]]]
+
+
+def test_ragged_elements_and_rows_by_number():
+    rows = tf.ragged.constant([[1, 2], [-3], [5]])
+    by_element = tf.math.unsorted_segment_sum(rows, tf.ragged.constant([[0, 1], [0], [1]]), 2)
+    assert by_element.numpy().tolist() == [-2, 7]
+    assert tf.math.unsorted_segment_sum(rows, [0, 2, 0], 3).to_list() == [[6, 2], [], [-3]]
+    assert tf.math.unsorted_segment_max(rows, [0, 2, 0], 3).to_list() == [[5, 2], [], [-3]]
+
+
+def test_strings_are_joined_in_the_order_of_the_axes():
+    words = [["a", "b"], ["c", "d"]]
+    assert tf.strings.reduce_join(words, axis=[0, 1]).numpy() == b"acbd"
+    assert tf.strings.reduce_join(words, axis=[1, 0]).numpy() == b"abcd"
+    assert tf.strings.reduce_join(words).numpy() == b"abcd"
