@@ -27,9 +27,18 @@ def dims_of(shape: Any) -> list[int]:
         if known is not None and None not in known:
             return known
     if isinstance(shape, list | tuple):
-        return [int(d) for d in shape]
+        return [whole(d) for d in shape]
     values = np.asarray(shape)
+    if values.size:
+        whole(values.flat[0])
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
+
+
+def whole(number: Any) -> int:
+    """An argument that must be an integer, as a Python one."""
+    if isinstance(number, float | np.floating | str):
+        raise TypeError(f"Cannot convert {number!r} to EagerTensor of dtype int32")
+    return int(number)
 
 
 def plain_sizes(shape: Any) -> bool:
@@ -371,7 +380,7 @@ def one_hot(
     shape = [1] * (rank + 1)
     shape[axis] = -1
     if not _core.is_symbolic(depth):
-        shape[axis] = int(depth)
+        shape[axis] = whole(depth)
         if int(depth) < 0:
             raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
     positions = cast(primitives.Reshape(_counted(depth), shape), indices.dtype)

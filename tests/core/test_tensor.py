@@ -243,7 +243,7 @@ def test_lists_of_numpy_values():
 
 def test_a_number_before_a_tensor_takes_its_dtype():
     assert (2 + tf.constant(1.0)).dtype == tf.float32
-    with pytest.raises(TypeError, match="Cannot convert 1.5"):
+    with pytest.raises(TypeError, match=r"Cannot convert 1\.5"):
         1.5 + tf.constant(1)
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant(1) + 1.5

@@ -94,3 +94,25 @@ def test_raw_rules_of_complex_numbers():
     np.testing.assert_allclose(tf.raw_ops.SqrtGrad(y=y, dy=dy), [0.5 + 0.5j])
     np.testing.assert_allclose(tf.raw_ops.RsqrtGrad(y=y, dy=dy), [15.5 - 8.5j])
     np.testing.assert_allclose(tf.raw_ops.ReciprocalGrad(y=y, dy=dy), [13 + 9j])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.ones([2.0, 3]),
+        lambda: tf.slice([1, 2, 3], [1], [1.5]),
+        lambda: tf.one_hot([1], 2.5),
+        lambda: tf.repeat([1, 2], 1.5),
+        lambda: tf.split([1, 2], 2, axis=0.5),
+        lambda: tf.image.resize_with_crop_or_pad(tf.ones([2, 2, 1]), 1.5, 2),
+    ],
+)
+def test_sizes_that_are_not_whole_are_refused(call):
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        call()
+
+
+def test_a_tensor_is_no_number_of_parts():
+    with pytest.raises(ValueError, match="Rank-0 tensors are not supported"):
+        tf.split([1, 2], tf.constant(2))
+    assert len(tf.split([1, 2], np.int64(2))) == 2

@@ -305,3 +305,17 @@ def test_gradients_of_quantization_pass_inside_the_given_range():
 def test_losses_of_integers_are_real():
     assert tf.nn.scale_regularization_loss(tf.constant([1, 2])).dtype == tf.float64
     assert tf.nn.compute_average_loss(tf.constant([1, 2], tf.int8)).dtype == tf.float32
+
+
+def test_windows_that_do_not_fit_are_refused():
+    x = tf.ones([1, 3, 3, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Computed output size would be negative"):
+        tf.nn.conv2d(x, tf.ones([5, 5, 1, 1]), 1, "VALID")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Computed output size would be negative"):
+        tf.nn.max_pool2d(x, 6, 1, "VALID")
+    assert tf.nn.max_pool2d(x, 4, 1, "VALID").shape == [1, 0, 0, 1]
+    spec = tf.TensorSpec([None, None, None, 1])
+    blurred = tf.function(lambda x: tf.nn.conv2d(x, tf.ones([5, 5, 1, 1]), 1, "VALID"), input_signature=[spec])
+    assert blurred(tf.ones([1, 6, 6, 1])).shape == [1, 2, 2, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="would be negative"):
+        blurred(x)
