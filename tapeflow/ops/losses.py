@@ -7,6 +7,7 @@ from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32, float64, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -41,6 +42,8 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
             None, None, f"softmax_cross_entropy_with_logits: `axis` must be in the range [{-rank}, {rank}); got {axis}"
         )
     axis = axis % rank if rank else 0
+    if labels.shape.rank is not None and 0 < labels.shape.rank < rank and axis == rank - 1:
+        labels = primitives.Reshape(labels, [1] * (rank - labels.shape.rank) + dynamic_dims(labels))
     if axis != rank - 1 and labels.shape.rank == rank:
         order = [i for i in range(rank) if i != axis] + [axis]
         labels, logits = primitives.Transpose(labels, order), primitives.Transpose(logits, order)

@@ -537,7 +537,7 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
                 f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
                 f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
             )
-    random = np.random.default_rng(seed if seed else None)
+    random = np.random.default_rng(abs(int(seed)) if seed else None)
     rows = _pooling_sequence(x.shape[1], numbers[1], pseudo_random, random)
     columns = _pooling_sequence(x.shape[2], numbers[2], pseudo_random, random)
     return x, rows, columns
