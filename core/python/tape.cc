@@ -34,6 +34,7 @@ Ref resolve(PyObject* o) {
 }
 
 bool is_ragged(PyObject* o) {
+  if (is_tensor(o) || is_variable(o)) return false;
   PyObject* ragged = registered("RaggedTensor");
   return ragged && PyObject_IsInstance(o, ragged) == 1;
 }
@@ -125,6 +126,11 @@ PyObject* tape_resume(PyObject* self, PyObject*) {
   });
 }
 
+bool is_composite(PyObject* o) {
+  PyObject* composite = registered("CompositeTensor");
+  return composite && PyObject_IsInstance(o, composite) == 1;
+}
+
 // The differentiable tensors that a sparse, ragged or other composite tensor is made of.
 void watch_components(Tape& tape, PyObject* composite) {
   Ref components = checked(PyObject_CallOneArg(registered("component_tensors"), composite));
@@ -139,8 +145,7 @@ PyObject* tape_watch(PyObject* self, PyObject* structure) {
     SmallVector<PyObject*, 8> leaves;
     flatten(structure, leaves);
     for (PyObject* o : leaves) {
-      PyObject* composite = registered("CompositeTensor");
-      if (!is_tensor(o) && !is_variable(o) && composite && PyObject_IsInstance(o, composite) == 1) {
+      if (!is_tensor(o) && !is_variable(o) && is_composite(o)) {
         watch_components(tape_of(self), o);
         continue;
       }
