@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,14 @@ from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import as_dtype
-from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from tapeflow.types.tensor_shape import TensorShape
 
 
@@ -62,6 +70,37 @@ def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: An
     return found if several else found[0]
 
 
+_ERROR_BY_CAUSE = {
+    ValueError: InvalidArgumentError,
+    TypeError: InvalidArgumentError,
+    StopIteration: OutOfRangeError,
+    NotImplementedError: UnimplementedError,
+    MemoryError: ResourceExhaustedError,
+}
+
+
+@functools.cache
+def _error_class(cause: type[Exception]) -> type[Exception]:
+    """TensorFlow's class for an error of a Python function, which is also of the class it had, where that can be."""
+    found = next((error for kind, error in _ERROR_BY_CAUSE.items() if issubclass(cause, kind)), UnknownError)
+    if issubclass(cause, StopIteration):  # it would end the loop that runs the function
+        return found
+    try:
+        return type(found.__name__, (found, cause), {"__module__": found.__module__})
+    except TypeError:
+        return found
+
+
+def _called(func: Callable[..., Any], arguments: list[Any]) -> Any:
+    try:
+        return func(*arguments)
+    except OpError:
+        raise
+    except Exception as cause:
+        text = "".join(traceback.format_exception(cause))
+        raise _error_class(type(cause))(None, None, f"{type(cause).__name__}: {cause}\n{text}") from cause
+
+
 def _outputs(result: Any, types: Any, convert: Callable[[Any, Any], Any]) -> Any:
     """The results of a call as tensors of the promised types: a list if a list of types is given."""
     if not isinstance(types, list | tuple):
@@ -94,7 +133,7 @@ def py_function(
         return convert_to_tensor(0 if value is None else value, dtype=dtype)
 
     def run(tensors: list[Any]) -> Any:
-        return _outputs(func(*tensors), Tout, convert)
+        return _outputs(_called(func, tensors), Tout, convert)
 
     inputs = [convert_to_tensor(x) for x in inp]
     return _call_in_graph(run, inputs, Tout, True) if _core.is_tracing() else run(inputs)
@@ -121,11 +160,13 @@ def numpy_function(
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)
 
+    tracing = _core.is_tracing()
+
     def run(tensors: list[Any]) -> Any:
         arrays = [np.asarray(tensor.numpy()) for tensor in tensors]
         with _core.StopRecording(True):
-            result = func(*arrays)
+            result = _called(func, arrays) if tracing else func(*arrays)
         return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))
 
     inputs = [convert_to_tensor(x) for x in inp]
-    return _call_in_graph(run, inputs, Tout, False) if _core.is_tracing() else run(inputs)
+    return _call_in_graph(run, inputs, Tout, False) if tracing else run(inputs)
