@@ -114,7 +114,7 @@ def _later_definition(module: ModuleType, name: str) -> Any:
         loader = _loader_by_path.get(path)
         return None if loader is None else importlib.import_module(loader).load(path)
     importlib.import_module(waiting)
-    return _installed(registered_definitions()[path])
+    return installed(registered_definitions()[path])
 
 
 def _show_public_name(function: FunctionType, path: str) -> None:
@@ -167,10 +167,10 @@ def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[t
         module = modules.get(namespace)
         if module is None:
             module = _open_namespace(namespace, modules, object_by_path)
-        _set_name(module, name, _installed(definition))
+        _set_name(module, name, installed(definition))
 
 
-def _installed(definition: object) -> object:
+def installed(definition: object) -> object:
     """What stands under the public name: the definition itself, or the callable that can trace a composition."""
     if not isinstance(definition, FunctionType) or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
         return definition

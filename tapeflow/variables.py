@@ -475,8 +475,22 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         _creators.stack.remove(variable_creator)
 
 
+class _Settings:
+    """How an initializer without settings is written down and made again."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The initializer with these arguments."""
+        config.pop("dtype", None)
+        return cls(**config)
+
+
 @public("zeros_initializer")
-class ZerosInitializer:
+class ZerosInitializer(_Settings):
     """Makes zeros.
 
     >>> tf.zeros_initializer()([2])
@@ -488,7 +502,7 @@ class ZerosInitializer:
 
 
 @public("ones_initializer")
-class OnesInitializer:
+class OnesInitializer(_Settings):
     """Makes ones.
 
     >>> tf.ones_initializer()([2])
@@ -500,7 +514,7 @@ class OnesInitializer:
 
 
 @public("constant_initializer")
-class ConstantInitializer:
+class ConstantInitializer(_Settings):
     """Makes a tensor of the given value or values.
 
     >>> tf.constant_initializer(3.)([2])
@@ -510,9 +524,18 @@ class ConstantInitializer:
     def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
         self.value = value
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"value": self.value}
+
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
         tensor = _core.convert_to_tensor(self.value, dtype, None, "constant_initializer")
         dims = list(as_shape(shape))
         if tensor.shape.rank == 0:
             return primitives.BroadcastTo(tensor, dims)
+        if tensor.shape.num_elements() != as_shape(dims).num_elements():
+            raise TypeError(
+                f"constant_initializer: {tensor.shape.num_elements()} values with unsupported shape: the `shape` "
+                f"{tuple(dims)} has {as_shape(dims).num_elements()} elements"
+            )
         return primitives.Reshape(tensor, dims)

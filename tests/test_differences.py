@@ -139,3 +139,27 @@ def test_special_functions_at_their_edges():
 def test_nan_is_not_lost():
     assert np.isnan(tf.nn.softmax([np.nan, 1.0]).numpy()).all()
     assert np.isnan(tf.math.cumulative_logsumexp([np.nan, 1.0]).numpy()).all()
+
+
+def test_equal_cells_of_a_window_do_not_multiply_the_gradient():
+    x = tf.ones([1, 2, 2, 2, 1])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.max_pool3d(x, 2, 2, "VALID")
+    assert tape.gradient(y, x).numpy().reshape(-1).tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_the_complex_gradient_of_silu():
+    z, upstream = np.array([0.3 + 0.4j, -1 + 0.2j]), np.array([0.5 - 1j, 1 + 1j])
+    x = tf.constant(z)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.silu(x)
+    exact = real_gradient(lambda v: v / (1 + np.exp(-v)), [z], upstream)[0]
+    np.testing.assert_allclose(tape.gradient(y, x, tf.constant(upstream)), exact, rtol=1e-6)
+
+
+def test_convolutions_of_nothing_have_a_shape():
+    filters = tf.ones([3, 3, 1, 2])
+    assert tf.nn.conv2d(tf.ones([0, 5, 5, 1]), filters, 2, "VALID").shape == [0, 2, 2, 2]
+    assert tf.nn.depthwise_conv2d(tf.ones([0, 5, 5, 1]), filters, [1, 1, 1, 1], "SAME").shape == [0, 5, 5, 2]

@@ -180,3 +180,11 @@ def test_eagerly_there_is_nothing_to_initialise():
     assert v.initializer is None
     with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
         v.eval()
+
+
+def test_initializers_know_their_arguments():
+    again = tf.constant_initializer.from_config(tf.constant_initializer(3.0).get_config())
+    assert again([2]).numpy().tolist() == [3, 3]
+    assert tf.zeros_initializer().get_config() == {}
+    with pytest.raises(TypeError, match="unsupported shape"):
+        tf.constant_initializer([1, 2, 3])([2, 2])

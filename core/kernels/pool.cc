@@ -152,7 +152,7 @@ void for_each_row_range(const PoolGeometry& g, Body&& body) {
 template <class T, class Body>
 bool for_each_channel_range(const PoolGeometry& g, const Finish* finish, Body&& body) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-  const int64_t groups = (g.channels + line - 1) / line;
+  const int64_t groups = std::max<int64_t>(1, (g.channels + line - 1) / line);
   const int64_t shares = g.batch >= 2 * thread_count() ? 1 : groups;
   const int64_t work = std::max<int64_t>(1, in_size(g) / shares);
   parallel_for(g.batch * shares, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {

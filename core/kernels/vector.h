@@ -34,7 +34,7 @@ struct VectorKernels {
   // Derivatives, the operands in TensorFlow's order.
   BinaryKernel<T> tanh_grad;        // (y, dy): dy (1 - y²)
   BinaryKernel<T> sigmoid_grad;     // (y, dy): dy y (1 - y)
-  BinaryKernel<T> sqrt_grad;        // (y, dy): dy / (2 y)
+  BinaryKernel<T> sqrt_grad;        // (y, dy): dy / (2 y); these three are 0 where dy is 0, whatever y is
   BinaryKernel<T> rsqrt_grad;       // (y, dy): -dy y³ / 2
   BinaryKernel<T> reciprocal_grad;  // (y, dy): -dy y²
   BinaryKernel<T> square_grad;      // (x, dy): 2 x dy

@@ -435,9 +435,9 @@ constexpr VectorKernels<T> make_kernels() {
 
       .tanh_grad = binary<T, [](V y, V dy) { return dy * (T(1) - y * y); }>,
       .sigmoid_grad = binary<T, [](V y, V dy) { return dy * y * (T(1) - y); }>,
-      .sqrt_grad = binary<T, [](V y, V dy) { return dy * T(0.5) / y; }>,
-      .rsqrt_grad = binary<T, [](V y, V dy) { return dy * T(-0.5) * y * (y * y); }>,
-      .reciprocal_grad = binary<T, [](V y, V dy) { return -dy * y * y; }>,
+      .sqrt_grad = binary<T, [](V y, V dy) { return dy == T(0) ? V{} : dy * T(0.5) / y; }>,
+      .rsqrt_grad = binary<T, [](V y, V dy) { return dy == T(0) ? V{} : dy * T(-0.5) * y * (y * y); }>,
+      .reciprocal_grad = binary<T, [](V y, V dy) { return dy == T(0) ? V{} : -dy * y * y; }>,
       .square_grad = binary<T, [](V x, V dy) { return dy * (T(2) * x); }>,
       .relu_grad = binary<T, [](V dy, V x) { return T(0) < x ? dy : V{}; }>,
       .relu6_grad = binary<T, [](V dy, V x) { return (T(0) < x) & (x < T(6)) ? dy : V{}; }>,

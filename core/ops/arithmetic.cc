@@ -259,8 +259,11 @@ const Op& reciprocal_op = unary<floating | complexes>(
     "Reciprocal", [](auto x) { return decltype(x)(1) / x; }, [](auto& v) { return v.reciprocal; },
     [](Y y, Dy dy) { return reciprocal_grad(y, dy); },
     {{"math.reciprocal"}, "`1 / x`.\n\n>>> tf.math.reciprocal([2., 4.])\n[0.5, 0.25]"});
+// Where no gradient comes, none goes on, also where the derivative is infinite: what tf.where does not take has no say.
+template <class T> T zero_for_zero(T dy, T dx) { return dy == T(0) ? T(0) : dx; }
+
 const Op& reciprocal_grad_op = binary<floating | complexes>(
-    "ReciprocalGrad", [](auto y, auto dy) { return -dy * y * y; }, [](auto& v) -> auto& { return v.reciprocal_grad; },
+    "ReciprocalGrad", [](auto y, auto dy) { return zero_for_zero(dy, -dy * y * y); }, [](auto& v) -> auto& { return v.reciprocal_grad; },
     [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); },
     [](A y, Dy d) { return reciprocal_grad(y, d); }, {{}, "", {"y", "dy"}});
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
@@ -271,7 +274,7 @@ const Op& sqrt_op = unary<floating | complexes>(
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
     {{"math.sqrt", "sqrt"}, "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]"});
 const Op& sqrt_grad_op = binary<floating | complexes>(
-    "SqrtGrad", [](auto y, auto dy) { return dy * decltype(y)(0.5) / y; }, [](auto& v) -> auto& { return v.sqrt_grad; },
+    "SqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, dy * decltype(y)(0.5) / y); }, [](auto& v) -> auto& { return v.sqrt_grad; },
     [](A y, B dy, Dy d) { return multiply(negative(divide(d, y)), sqrt_grad(y, dy)); },
     [](A y, Dy d) { return sqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
 Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
@@ -282,7 +285,7 @@ const Op& rsqrt_op = unary<floating | complexes>(
     [](Y y, Dy dy) { return rsqrt_grad(y, dy); },
     {{"math.rsqrt"}, "`1 / sqrt(x)`.\n\n>>> tf.math.rsqrt([4., 16.])\n[0.5, 0.25]"});
 const Op& rsqrt_grad_op = binary<floating | complexes>(
-    "RsqrtGrad", [](auto y, auto dy) { return decltype(y)(-0.5) * dy * y * y * y; },
+    "RsqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, decltype(y)(-0.5) * dy * y * y * y); },
     [](auto& v) -> auto& { return v.rsqrt_grad; },
     [](A y, B dy, Dy d) { return multiply(d, multiply(scaled(dy, -1.5), square(y))); },
     [](A y, Dy d) { return rsqrt_grad(y, d); }, {{}, "", {"y", "dy"}});

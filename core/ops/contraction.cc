@@ -138,8 +138,8 @@ void matmul_vjp(RuleContext& c) {
                                           add_product(tb ? dy : a, tb ? a : dy, tb || !ta, tb && ta, *total))
       return;
     if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
-      Tensor rows = reshape(a, {a.size() / std::max<int64_t>(1, a.shape().back()), a.shape().back()});
-      Tensor dy_rows = reshape(dy, {dy.size() / std::max<int64_t>(1, dy.shape().back()), dy.shape().back()});
+      Tensor rows = reshape(a, {a.shape().elements(0, a.rank() - 1), a.shape().back()});
+      Tensor dy_rows = reshape(dy, {dy.shape().elements(0, dy.rank() - 1), dy.shape().back()});
       db = tb ? matmul(dy_rows, rows, true, false) : matmul(rows, dy_rows, true, false);
     } else {
       db = tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);

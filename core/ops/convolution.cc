@@ -28,9 +28,11 @@ Window place_window(const char* who, int64_t in, int64_t size, int64_t stride, i
   int64_t before = 0, after = 0;
   if (padding == "EXPLICIT") before = explicit_pads[size_t(2 * d)], after = explicit_pads[size_t(2 * d) + 1];
   int64_t room = in + before + after - reach;
-  if (room < 0 && in > 0 && padding == "VALID")
-    return {0, 0};
-  return {room < 0 ? 0 : room / stride + 1, before};
+  int64_t out = (room + stride) / stride;
+  if (out < 0)
+    fail(ErrorKind::invalid_argument, who, ": Computed output size would be negative: ", out, " [input_size: ", in + before + after,
+         ", effective_filter_size: ", reach, ", stride: ", stride, "]");
+  return {room < 0 ? 0 : out, before};
 }
 
 void check_padding(const char* who, const std::string& padding) {

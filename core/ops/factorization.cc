@@ -66,8 +66,9 @@ template <KernelFunction Kernel> void widened(Call& call) {
 
 template <class T> void copy(const Tensor& from, const Tensor& to) { std::copy_n(from.data<T>(), from.size(), to.mutable_data<T>()); }
 template <class T> void fill_nan(T* x, int64_t n) { std::fill_n(x, n, T(std::numeric_limits<RealOf<T>>::quiet_NaN())); }
-template <class T> bool has_nan(const T* x, int64_t n) {
-  return std::any_of(x, x + n, [](T v) { return v != v; });
+// LAPACK's iterations may never end on NaN or infinity.
+template <class T> bool has_nan_or_infinity(const T* x, int64_t n) {
+  return std::any_of(x, x + n, [](T v) { return v - v != T(0); });
 }
 
 // ---- words of the rules
@@ -469,7 +470,7 @@ template <class T> void svd_batches(bool vectors, bool full, const Tensor& x, co
     const T* a = x.data<T>() + i * size;
     T *left = vectors ? u.mutable_data<T>() + i * u_size : nullptr, *right = vectors ? v.mutable_data<T>() + i * v_size : nullptr;
     Real* values = s.mutable_data<Real>() + i * k;
-    const bool lost = has_nan(a, size);
+    const bool lost = has_nan_or_infinity(a, size);
     if (!lost && factor_svd(m.rows, m.columns, full, a, values, left, right)) return;
     if (!lost) fail(ErrorKind::invalid_argument, "linalg.svd: the decomposition did not converge. The input might not be valid.");
     fill_nan(values, k);
@@ -554,7 +555,7 @@ template <class T> void pinv_batches(const Tensor& x, const Tensor& rcond, const
     T* to = y.mutable_data<T>() + i * size;
     BlockVector<Real> s(static_cast<size_t>(k));
     BlockVector<T> u(size_t(m.rows * k)), v(size_t(m.columns * k));
-    const bool lost = has_nan(a, size);
+    const bool lost = has_nan_or_infinity(a, size);
     if (lost) return fill_nan(to, size);
     if (!factor_svd(m.rows, m.columns, false, a, s.data(), u.data(), v.data()))
       fail(ErrorKind::invalid_argument, "linalg.pinv: the decomposition did not converge. The input might not be valid.");
@@ -610,7 +611,7 @@ template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor
   for_matrices(n ? x.size() / (n * n) : 0, 10 * cube(n), [&](int64_t i) {
     const T* a = x.data<T>() + i * n * n;
     BlockVector<RealOf<T>> values(static_cast<size_t>(n));
-    if (has_nan(a, n * n) || !factor_eigen_hermitian(n, a, values.data(), vectors ? v.mutable_data<T>() + i * n * n : nullptr))
+    if (has_nan_or_infinity(a, n * n) || !factor_eigen_hermitian(n, a, values.data(), vectors ? v.mutable_data<T>() + i * n * n : nullptr))
       fail(ErrorKind::invalid_argument, "linalg.eigh: Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     std::copy(values.begin(), values.end(), e.mutable_data<T>() + i * n);
   });
@@ -654,7 +655,7 @@ template <class T> void eig_batches(bool vectors, const Tensor& x, const Tensor&
   const int64_t n = x.shape().back();
   for_matrices(n ? x.size() / (n * n) : 0, 25 * cube(n), [&](int64_t i) {
     const T* a = x.data<T>() + i * n * n;
-    if (has_nan(a, n * n) || !factor_eigen(n, a, e.mutable_data<C>() + i * n, vectors ? v.mutable_data<C>() + i * n * n : nullptr))
+    if (has_nan_or_infinity(a, n * n) || !factor_eigen(n, a, e.mutable_data<C>() + i * n, vectors ? v.mutable_data<C>() + i * n * n : nullptr))
       fail(ErrorKind::invalid_argument, "linalg.eig: Eigen decomposition was not successful. The input might not be valid.");
   });
 }
@@ -716,7 +717,7 @@ template <class T, class F> void complex_function(F function, const Tensor& x, c
   for_matrices(size ? x.size() / size : 0, 40 * cube(n), [&](int64_t i) {
     const T* from = x.data<T>() + i * size;
     T* to = y.mutable_data<T>() + i * size;
-    if (has_nan(from, size)) return fill_nan(to, size);
+    if (has_nan_or_infinity(from, size)) return fill_nan(to, size);
     BlockVector<std::complex<double>> a(from, from + size);
     if (!function(n, a.data())) return fill_nan(to, size);
     if constexpr (is_complex<T>) {

@@ -165,8 +165,15 @@ const Op& bitcast_op = define(Op{
     .doc = "The same bytes read as another type, `type`.\n\n>>> tf.bitcast([1.0], tf.int32)\n[1065353216]",
 });
 
-// One dimension may be -1: what is left.
-Shape resolved_shape(const char* who, int64_t size, const Ints& dims) {
+int64_t product_without_zeros(const Shape& shape) {
+  int64_t product = 1;
+  for (int64_t d : shape)
+    if (d > 0) product *= d;
+  return product;
+}
+
+// One dimension may be -1: what is left. Beside a 0 that is what is left of the dimensions that are not 0.
+Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Ints& dims) {
   if (dims.size() > size_t(kMaxRank)) fail(ErrorKind::invalid_argument, who, ": at most ", kMaxRank, " dimensions; got ", dims.size());
   Shape shape(dims.data(), int(dims.size()));
   int unknown = -1;
@@ -184,8 +191,7 @@ Shape resolved_shape(const char* who, int64_t size, const Ints& dims) {
   if (unknown >= 0) {
     if (known == 0 ? size != 0 : size % known != 0)
       fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape requires a multiple of ", known);
-    if (known == 0) fail(ErrorKind::invalid_argument, who, ": reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero");
-    shape[unknown] = size / known;
+    shape[unknown] = known ? size / known : product_without_zeros(from) / product_without_zeros(shape);
   } else if (known != size) {
     fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape has ", known);
   }
@@ -197,7 +203,7 @@ void infer_reshape(Call& call) {
   const Param& wanted = call.params[0];
   Shape shape = known_shape(wanted);
   if (!shape.known_rank()) return call.returns(x.dtype(), shape);
-  if (x.size() >= 0 && all_known(wanted)) return call.returns(x.dtype(), resolved_shape(call.name(), x.size(), wanted.ints));
+  if (x.size() >= 0 && all_known(wanted)) return call.returns(x.dtype(), resolved_shape(call.name(), x.shape(), x.size(), wanted.ints));
   int open = 0, place = 0;
   int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -216,7 +222,7 @@ const Op& reshape_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          call.out.push_back(x.view(resolved_shape(call.name(), x.size(), call.params.ints(0))));
+          call.out.push_back(x.view(resolved_shape(call.name(), x.shape(), x.size(), call.params.ints(0))));
         },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },

@@ -5,6 +5,7 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -176,7 +177,13 @@ bool is_python_scalar(PyObject* o) {
 
 DType natural_dtype(PyObject* o) {
   if (PyBool_Check(o)) return DType::boolean;
-  if (PyFloat_Check(o)) return DType::float32;
+  if (PyFloat_Check(o)) {
+    const double v = PyFloat_AS_DOUBLE(o);
+    if (std::isfinite(v) && !std::isfinite(float(v)))
+      fail(ErrorKind::value, "Can't convert Python sequence with a value out of range for a double-precision float: ", v,
+           " is too large for float32. Say dtype=tf.float64.");
+    return DType::float32;
+  }
   if (PyComplex_Check(o)) return DType::complex128;
   if (PyUnicode_Check(o) || PyBytes_Check(o)) return DType::string;
   int overflow = 0;
@@ -293,9 +300,11 @@ bool holds_tensors(PyObject* o) {
 
 DType common_dtype(const std::vector<PyObject*>& items) {
   DType result = DType::invalid;
+  const bool wide = !items.empty() && PyArray_IsScalar(items[0], Double);  // a NumPy number is also a Python one
   for (PyObject* o : items) {
     DType d = natural_dtype(o);
     if (result == DType::invalid || result == d) result = d;
+    else if (d == DType::boolean && (integers.has(result) || result == DType::float32)) continue;
     else if (result == DType::int32 && integers.has(d)) result = d;
     else if (integers.has(result) && d == DType::int32) continue;
     else if (integers.has(result) && (d == DType::float32 || d == DType::complex128)) result = d;
@@ -304,6 +313,7 @@ DType common_dtype(const std::vector<PyObject*>& items) {
     else if (result == DType::complex128 && (integers.has(d) || d == DType::float32)) continue;
     else fail(ErrorKind::value, "Can't convert Python sequence with mixed types to Tensor.");
   }
+  if (wide && result == DType::float32) return DType::float64;
   return result == DType::invalid ? DType::float32 : result;
 }
 
@@ -316,7 +326,38 @@ DType dtype_inside(PyObject* o) {
   return DType::invalid;
 }
 
+// What lists of NumPy values become: the dtype of their first element, but integers are integers of Python. Invalid if
+// there is a tensor among them, or something else that says itself what it becomes.
+struct Found {
+  DType first = DType::invalid;
+  bool any_real = false, only_numpy = true;
+};
+void look_inside(PyObject* o, Found& found) {
+  if (is_sequence(o)) {
+    for (Py_ssize_t i = 0; i < sequence_size(o) && found.only_numpy; ++i) look_inside(sequence_item(o, i), found);
+    return;
+  }
+  const bool python = is_python_scalar(o) && !PyArray_IsScalar(o, Generic);
+  if (!python && !PyArray_Check(o) && !PyArray_IsScalar(o, Generic)) found.only_numpy = false;
+  if (!found.only_numpy) return;
+  DType d = python ? natural_dtype(o) : known_dtype(o);
+  if (d == DType::invalid || d == DType::uint64) found.only_numpy = false;
+  if (found.first == DType::invalid) found.first = d;
+  found.any_real |= floating.has(d);
+}
+
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
+  if (Found found; wanted == DType::invalid && preferred == DType::invalid) {
+    look_inside(o, found);
+    if (found.only_numpy && found.first != DType::invalid) {
+      const bool whole = integers.has(found.first) && !found.any_real;
+      Tensor t = pack_sequence(o, whole ? DType::int64 : integers.has(found.first) ? DType::float32 : found.first, preferred, who);
+      const auto fits = [](int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; };
+      if (!whole || !std::all_of(t.data<int64_t>(), t.data<int64_t>() + t.size(), fits)) return t;
+      PauseRecording paused;
+      return cast(t, DType::int32);
+    }
+  }
   DType inside = wanted != DType::invalid ? wanted : dtype_inside(o);
   if (wanted == DType::invalid && preferred != DType::invalid && inside != DType::invalid && keeps_its_kind(inside, preferred))
     wanted = inside = preferred;
@@ -481,7 +522,8 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() == 0) return result;
   if (!integers.has(t.dtype()))
-    fail(ErrorKind::type, who, ": ", argument, " must be integers; got dtype ", name_of(t.dtype()));
+    fail(ErrorKind::invalid_argument, who, ": ", argument, " must be integers: Value for attr 'T", argument, "' of ",
+         legacy_name_of(t.dtype()), " is not in the list of allowed values: int32, int64");
   note_on_tapes_if_any(Event::argument, t);
   return read_ints(t);
 }
@@ -493,7 +535,10 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
     if (overflow) fail(ErrorKind::value, who, ": ", argument, " is too large for an int64");
     return v;
   }
-  if (PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None)
+  if (o == Py_None)
+    fail(ErrorKind::value, who, ": ", argument,
+         " must be an integer: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.");
+  if (PyFloat_Check(o) || PyUnicode_Check(o))
     fail(ErrorKind::type, who, ": ", argument, " must be an integer; got a ", Py_TYPE(o)->tp_name);
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() != 1 || !integers.has(t.dtype()))

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/graph.h"
+#include "ops/ops.h"
 #include "python/common.h"
 
 namespace tapeflow::python {
@@ -88,6 +89,23 @@ DType dtype_inside_list(PyObject* list, bool of_arrays) {
   return DType::invalid;
 }
 
+// Whether what is given as a list of tensors becomes one tensor: a tensor, plain numbers that tf.stack would put side by
+// side anyway, an array for tf.concat.
+bool takes_whole(const Op& op, PyObject* o) {
+  if (is_tensor(o) || is_variable(o) || o == Py_None) return true;
+  std::string_view name = op.name;
+  if (name == "Pack") return (PyList_Check(o) || PyTuple_Check(o)) && dtype_inside_list(o, true) == DType::invalid;
+  return name == "ConcatV2" && known_dtype(o) != DType::invalid && !PyList_Check(o) && !PyTuple_Check(o);
+}
+
+// tf.stack of the rows of a tensor.
+Tensor restacked(const Tensor& x, PyObject* axis_or_null, const char* who) {
+  int64_t axis = axis_or_null ? to_integer(axis_or_null, who, "axis") : 0;
+  if (axis == 0 || !x.shape().known_rank() || x.rank() == 0) return identity(x);
+  Tensors rows = unstack(x, 0);
+  return stack(rows, axis);
+}
+
 bool holds_symbolic(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).symbolic();
   if (is_variable(o)) return true;
@@ -126,7 +144,9 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
     case Argument::Kind::axes:
     case Argument::Kind::ints:
       if (o == Py_None) {
-        if (a.required) fail(ErrorKind::type, who, ": argument '", a.name, "' must not be None");
+        if (a.required)
+          fail(ErrorKind::value, who, ": argument '", a.name,
+               "' must not be None: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.");
         return Param();
       }
       return Param(to_ints(o, who, a.name));
@@ -209,8 +229,10 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         if (!a.dtypes.has(own)) fail_dtype(op, a, in.size() - 1, own, slot[i]);
         if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
       } else if (a.kind == Argument::Kind::tensors) {
-        if (is_tensor(slot[i]) || is_variable(slot[i])) {
-          in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
+        if (takes_whole(op, slot[i])) {
+          Tensor whole = to_tensor(slot[i], DType::invalid, preferred, op.public_name());
+          if (std::string_view(op.name) == "Pack") return wrap(restacked(whole, slot[i + 1], op.public_name()));
+          in.push_back(std::move(whole));
         } else {
           Ref items = checked(PySequence_Fast(slot[i], "a list of tensors is expected"));
           for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {

@@ -40,7 +40,7 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside besi
     return {x, is_operand(b) ? operand(b) : convert(b, x.dtype())};
   }
   Tensor y = operand(b);
-  return {convert(a, y.dtype()), y};
+  return {to_tensor_beside(a, y.dtype(), who), y};
 }
 // `name`: of the node, in a graph.
 template <class Compute>
@@ -55,7 +55,6 @@ PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Co
 
 PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add, Beside::may_differ); }
 PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", "sub", subtract); }
-PyObject* nb_multiply(PyObject* a, PyObject* b) { return binary(a, b, "multiply", "mul", multiply); }
 PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", "floordiv", floor_div); }
 PyObject* nb_remainder(PyObject* a, PyObject* b) {
   return binary(a, b, "floormod", "mod", [](const Tensor& x, const Tensor& y) {
@@ -92,6 +91,12 @@ template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) 
 struct AndNames { static constexpr const char *logical = "LogicalAnd", *bitwise = "BitwiseAnd"; };
 struct OrNames { static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr"; };
 struct XorNames { static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor"; };
+PyObject* nb_multiply(PyObject* a, PyObject* b) {
+  auto multiply_or_both = [](const Tensor& x, const Tensor& y) {
+    return x.dtype() == DType::boolean && y.dtype() == DType::boolean ? by_dtype(x, y, AndNames{}) : multiply(x, y);
+  };
+  return binary(a, b, "multiply", "mul", multiply_or_both);
+}
 PyObject* nb_and(PyObject* a, PyObject* b) {
   return binary(a, b, "logical_and", "and", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
 }

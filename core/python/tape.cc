@@ -842,12 +842,16 @@ struct StopObject {
   PyObject_HEAD
   PauseRecording* pause;
   bool everything;
+  bool numerics_too;  // of everything, the search for NaN is stopped, too
 };
 PyObject* stop_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  int everything = 0;
-  if (!PyArg_ParseTuple(args, "|p:StopRecording", &everything)) return nullptr;
+  int everything = 0, numerics_too = 1;
+  if (!PyArg_ParseTuple(args, "|pp:StopRecording", &everything, &numerics_too)) return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) reinterpret_cast<StopObject*>(self)->everything = everything;
+  if (self) {
+    reinterpret_cast<StopObject*>(self)->everything = everything;
+    reinterpret_cast<StopObject*>(self)->numerics_too = everything && numerics_too;
+  }
   return self;
 }
 PyObject* stop_enter(PyObject* self, PyObject*) {
@@ -855,7 +859,7 @@ PyObject* stop_enter(PyObject* self, PyObject*) {
   if (!o->pause) {
     void* block = take_block(sizeof(PauseRecording));
     o->pause = o->everything ? new (block) PauseRecording : new (block) PauseRecording(PauseRecording::tapes());
-    if (!o->everything) NumericsCheck::listen_again();
+    if (!o->numerics_too) NumericsCheck::listen_again();
   }
   return Py_NewRef(self);
 }

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from tapeflow import _core
 from tapeflow.autodiff.gradient_tape import GradientTape
 from tapeflow.namespace import public
@@ -105,6 +107,8 @@ def _told_as_operation() -> Iterator[None]:
     """Errors of the Python function become those of an operation, as in TensorFlow, and keep their own class too."""
     try:
         yield
+    except OpError:
+        raise
     except Exception as error:
         kind = next((kind for own, kind in _KIND_BY_CLASS.items() if isinstance(error, own)), UnknownError)
         plain = kind(None, None, f"{type(error).__name__}: {error}")
@@ -166,7 +170,7 @@ def numpy_function(
     in_graph = _core.is_tracing()
 
     def run(tensors: list[Any]) -> Any:
-        arrays = [tensor.numpy() for tensor in tensors]
+        arrays = [np.asarray(tensor.numpy()) for tensor in tensors]
         with _core.StopRecording(True), _told_as_operation() if in_graph else nullcontext():
             result = func(*arrays)
         return _outputs(result, Tout, lambda value, dtype: cast(convert_to_tensor(value), dtype))

@@ -1,4 +1,4 @@
-"""`tf.map_fn` over ragged and sparse tensors, or with ragged results."""
+"""`tf.map_fn` over ragged and sparse tensors, or with ragged results; eagerly also with sparse ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tapeflow.ops.ragged import RaggedTensor, RaggedTensorSpec
 from tapeflow.types import nest
 from tapeflow.types.dtypes import as_dtype, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
-from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow.types.tensor_shape import TensorShape
 from tapeflow.types.tensor_spec import TypeSpec
 
@@ -24,7 +24,7 @@ from tapeflow.types.tensor_spec import TypeSpec
 def applies(elems: Any, signature: Any) -> bool:
     """Whether some of the elements or results are not tensors."""
     return any(isinstance(x, RaggedTensor | SparseTensor) for x in nest.flatten(elems)) or any(
-        isinstance(kind, RaggedTensorSpec) for kind in nest.flatten(signature)
+        isinstance(kind, RaggedTensorSpec | SparseTensorSpec) for kind in nest.flatten(signature)
     )
 
 
@@ -36,13 +36,17 @@ def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
     def apply(position: Any) -> list[Any]:
         result = fn(nest.pack_sequence_as(elems, [_slice(x, position) for x in parts]))
         nest.assert_same_structure(kinds, result, check_types=False)
-        leaves = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in nest.flatten(result)]
+        leaves = [
+            x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(result)
+        ]
         for leaf, kind in zip(leaves, nest.flatten(kinds)):
             _check_dtype(leaf, kind)
         return leaves
 
     flat_kinds = nest.flatten(kinds)
     if _core.is_tracing():
+        if any(isinstance(kind, SparseTensorSpec) for kind in flat_kinds):
+            raise NotImplementedError("map_fn: sparse results are had eagerly; in a graph let fn give dense ones")
         results = _in_loop(apply, _row_count(parts[0]), flat_kinds)
     else:
         rows = [apply(i) for i in range(int(_row_count(parts[0])))]
@@ -100,7 +104,24 @@ def _slice(x: Any, position: Any) -> Any:
     return SparseTensor(places, primitives.GatherV2(x.values, inside, 0, 0), x.dense_shape[1:])
 
 
+def _stacked_sparse(rows: list[Any], kind: Any) -> SparseTensor:
+    """Sparse tensors side by side, in a shape that holds them all."""
+    if not rows:
+        rank = kind.shape.rank or 0
+        return SparseTensor(zeros([0, rank + 1], int64), zeros([0], kind.dtype), zeros([rank + 1], int64))
+    places = []
+    for number, row in enumerate(rows):
+        count = primitives.Shape(row.indices, int64)[:1]
+        own = primitives.BroadcastTo(convert_to_tensor([[number]], int64), primitives.ConcatV2([count, [1]], 0))
+        places.append(primitives.ConcatV2([own, row.indices], 1))
+    sizes = primitives.Max(primitives.Pack([row.dense_shape for row in rows], 0), 0, False)
+    sizes = primitives.ConcatV2([convert_to_tensor([len(rows)], int64), sizes], 0)
+    return SparseTensor(primitives.ConcatV2(places, 0), primitives.ConcatV2([row.values for row in rows], 0), sizes)
+
+
 def _stacked(rows: list[Any], kind: Any) -> Any:
+    if isinstance(kind, SparseTensorSpec):
+        return _stacked_sparse(rows, kind)
     if not isinstance(kind, RaggedTensorSpec):
         return primitives.Pack(rows, 0) if rows else zeros([0], kind.dtype if isinstance(kind, TypeSpec) else kind)
     if rows:

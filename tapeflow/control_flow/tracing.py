@@ -72,7 +72,7 @@ class FuncGraph(_core.Graph):
 @contextmanager
 def building(graph: Any) -> Iterator[Any]:
     """Operations inside become nodes of `graph`; recorders that were open before do not hear of them."""
-    with _core.StopRecording(True), graph:
+    with _core.StopRecording(True, False), graph:  # what is computed while tracing may still be the first NaN
         yield graph
 
 

@@ -212,6 +212,8 @@ def _padded_shapes(before: Pipe, shapes: Any) -> list[TensorShape]:
     for spec, shape in zip(before.specs, flat):
         if _core.is_tensor(shape) or isinstance(shape, np.ndarray):
             shape = np.asarray(shape).tolist()
+        if isinstance(shape, int):
+            shape = [shape]
         shape = as_shape([None if size in (-1, None) else size for size in as_shape_list(shape)])
         if spec.shape.rank is not None and spec.shape.rank != shape.rank:
             raise ValueError(
@@ -332,10 +334,16 @@ class Rebatched(_Batching):
         def batch(spec: Any, length: int | None) -> Any:
             return batched_spec(unbatched_spec(spec), length)
 
-        super().__init__(before, size, drops, batch)
+        self._in_turn = None if _core.is_symbolic(size) or np.ndim(size) == 0 else [int(one) for one in size]
+        if self._in_turn is not None and (min(self._in_turn, default=0) < 0 or not any(self._in_turn)):
+            raise InvalidArgumentError(None, None, f"Batch sizes must not be negative, nor all 0; got {self._in_turn}.")
+        same = self._in_turn is None or len(set(self._in_turn)) == 1
+        super().__init__(before, max(self._in_turn) if self._in_turn else size, bool(drops) and same, batch)
+        self._drops = bool(drops)
 
     def begin(self, run: Run) -> Iterator[Leaves]:
-        size = run.number(self._size)
+        sizes = itertools.cycle(self._in_turn or [run.number(self._size)])
+        size = next(sizes)
         waiting: deque[Leaves] = deque()
         rows = 0
         for element in self.inputs[0].begin(run):
@@ -344,7 +352,7 @@ class Rebatched(_Batching):
                 stop = start + size - rows
                 yield self._joined([*waiting, tuple([leaf[start:stop] for leaf in element])])
                 waiting.clear()
-                rows, start = 0, stop
+                rows, start, size = 0, stop, next(sizes)
             if start < length:
                 waiting.append(tuple([leaf[start:] for leaf in element]))
                 rows += length - start
@@ -359,6 +367,6 @@ class Rebatched(_Batching):
         size, own = known(self._size), self.inputs[0].specs[0].shape
         if before < 0:
             return before
-        if size is None or not own.rank or own[0] is None:
+        if size is None or self._in_turn or not own.rank or own[0] is None:
             return UNKNOWN
         return before * own[0] // size if self._drops else -(-before * own[0] // size)

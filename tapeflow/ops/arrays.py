@@ -11,7 +11,7 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument
+from tapeflow.ops.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument, whole
 from tapeflow.ops.constants import range as number_range
 from tapeflow.ops.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow.ops.indexing import boolean_mask as boolean_mask
@@ -96,7 +96,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         value = convert_to_tensor(value)
     if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
         return _split_open(value, num_or_size_splits, axis, num)
-    axis, dims = int(axis), value.shape.as_list()
+    axis, dims = whole(axis), value.shape.as_list()
     if not -len(dims) <= axis < len(dims):
         raise InvalidArgumentError(
             None,
@@ -116,8 +116,13 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         return primitives.SplitV(value, [length // count] * count, axis)
     sizes_or_count = np.asarray(num_or_size_splits)
     if sizes_or_count.ndim == 0:
+        if _core.is_tensor(num_or_size_splits) or sizes_or_count.dtype.kind not in "iu":
+            raise ValueError(
+                "split: Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument "
+                f"provided: {num_or_size_splits}"
+            )
         return split(value, int(sizes_or_count), axis)
-    sizes = [int(s) for s in sizes_or_count]
+    sizes = dims_of(sizes_or_count)
     if num is not None and num != len(sizes):
         raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
     if sizes.count(-1) == 1:
@@ -326,8 +331,10 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         dims[axis] *= repeats
         return primitives.Reshape(primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), wide), dims)
     open_count = _core.is_symbolic(repeats) and repeats.shape.rank == 0
-    counts = np.zeros([1]) if open_count else np.asarray(repeats)
-    axis = int(axis)
+    counts = np.zeros([1], np.int64) if open_count else np.asarray(repeats)
+    if counts.size and counts.dtype.kind not in "iub":
+        raise TypeError(f"repeat: Argument `repeats` must be of type integer; got dtype {counts.dtype}")
+    axis = whole(axis)
     if not -x.shape.rank <= axis < x.shape.rank:
         raise ValueError(f"repeat: axis must be in [{-x.shape.rank}, {x.shape.rank}); got {axis}")
     axis = axis % x.shape.rank
@@ -343,10 +350,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if _core.is_tensor(dims[axis]):
         return take(x, np.repeat(np.arange(len(counts)), counts), axis)
     if counts.shape[0] != dims[axis]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"repeat: repeats must have {dims[axis]} elements, as the dimension {axis}; got {counts.shape[0]}",
+        raise ValueError(
+            f"repeat: Dimensions {dims[axis]} and {counts.shape[0]} are not compatible: repeats must have {dims[axis]} "
+            f"elements, as the dimension {axis}"
         )
     return take(x, np.repeat(np.arange(dims[axis]), counts), axis)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,18 @@ def extract_glimpse(
     >>> tf.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
     TensorShape([1, 2, 2, 1])
     """
+
+    def corner(place: Any, length: int, window: int) -> Any:
+        if normalized:
+            place = place * length
+            return place / 2 + (length / 2 - window / 2) if centered else place
+        return place + length / 2 if centered else place
+
+    return _glimpse(input, size, offsets, noise, corner)
+
+
+def _glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Any:
+    """Windows whose first row and column are `corner(offset, length, window)`."""
     x = convert_to_tensor(input)
     offsets = convert_to_tensor(offsets, dtype_hint=float32)
     if x.shape.rank != 4:
@@ -263,16 +276,14 @@ def extract_glimpse(
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise ValueError(f"image.extract_glimpse: noise must be 'uniform', 'gaussian' or 'zero'; got {noise!r}")
-    lengths, window = x.shape.as_list()[1:3], [int(s) for s in np.asarray(size)]
+    lengths, window = x.shape.as_list()[1:3], [int(s) for s in np.atleast_1d(size)]
+    if len(window) != 2:
+        raise InvalidArgumentError(
+            None, None, f"image.extract_glimpse: input must be a vector of size 2 (height, width); got {window}"
+        )
     y, seen = x, None
     for axis in (0, 1):
-        place = offsets[:, axis]
-        if normalized:
-            place = place * lengths[axis]
-            if centered:
-                place = place / 2 + (lengths[axis] / 2 - window[axis] / 2)
-        elif centered:
-            place = place + lengths[axis] / 2
+        place = corner(offsets[:, axis], lengths[axis], window[axis])
         cells = primitives.ExpandDims(cast(place, int64), 1) + np.arange(window[axis])[None, :]
         inside = primitives.LogicalAnd(cells >= 0, cells < lengths[axis])
         cells = primitives.SelectV2(inside, cells, cast(0, int64))
@@ -284,14 +295,19 @@ def extract_glimpse(
                 primitives.Transpose(turned, [0, 2, 1, 3]),
                 primitives.LogicalAnd(seen, primitives.ExpandDims(inside, 1)),
             )
-    return primitives.SelectV2(primitives.ExpandDims(seen, 3), y, _noise(noise, y))
+    return primitives.SelectV2(primitives.ExpandDims(seen, 3), y, _noise(noise, primitives.StopGradient(x), y))
 
 
-def _noise(kind: str, like: Any) -> Any:
+def _noise(kind: str, x: Any, like: Any) -> Any:
+    """Numbers from the range, or with the mean and the spread, of the elements of `x`."""
     if kind == "zero":
         return cast(0, like.dtype)
-    sample = uniform if kind == "uniform" else normal
-    return sample(like.shape, dtype=like.dtype)
+    if kind == "uniform":
+        least = primitives.Min(x, None, False)
+        return least + (primitives.Max(x, None, False) - least) * uniform(like.shape, dtype=like.dtype)
+    mean = primitives.Mean(x, None, False)
+    spread = primitives.Sqrt(primitives.Mean(primitives.SquaredDifference(x, mean), None, False))
+    return mean + spread * normal(like.shape, dtype=like.dtype)
 
 
 @public("compat.v1.image.extract_glimpse")
@@ -309,4 +325,9 @@ def extract_glimpse_v1(
     >>> tf.compat.v1.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
     TensorShape([1, 2, 2, 1])
     """
-    return extract_glimpse(input, size, offsets, centered, normalized, "uniform" if uniform_noise else "gaussian")
+
+    def corner(place: Any, length: int, window: int) -> Any:
+        place = place * length if normalized else place
+        return (place / 2 + length / 2 if centered else place) - window / 2
+
+    return _glimpse(input, size, offsets, "uniform" if uniform_noise else "gaussian", corner)

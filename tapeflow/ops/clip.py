@@ -19,6 +19,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     [0.6, 0.8]
     """
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
+    if isinstance(clip_norm, int | float):
+        clip_norm = max(clip_norm, 0)
     limit = convert_to_tensor(clip_norm, dtype_hint=values.dtype)
     squares = primitives.SumOfSquares(values, axes, True)
     positive = squares > 0

@@ -27,9 +27,18 @@ def dims_of(shape: Any) -> list[int]:
         if known is not None and None not in known:
             return known
     if isinstance(shape, list | tuple):
-        return [int(d) for d in shape]
+        return [whole(d) for d in shape]
     values = np.asarray(shape)
+    if values.size:
+        whole(values.flat[0])
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
+
+
+def whole(number: Any) -> int:
+    """An argument that must be an integer, as a Python one."""
+    if isinstance(number, float | np.floating | str):
+        raise TypeError(f"Cannot convert {number!r} to EagerTensor of dtype int32")
+    return int(number)
 
 
 def plain_sizes(shape: Any) -> bool:
@@ -260,25 +269,29 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     [0., 0.25, 0.5, 0.75, 1.]
     """
     start = convert_to_tensor(start)
-    stop = convert_to_tensor(stop, dtype=start.dtype if not _core.is_tensor(stop) else None)
+    stop = convert_to_tensor(stop, dtype=start.dtype)
     if start.dtype.is_integer:
-        start, stop = cast(start, "float64"), cast(stop, "float64")
+        real = "float32" if start.dtype.size < 4 else "float64"
+        start, stop = cast(start, real), cast(stop, real)
+    if start.shape.rank != stop.shape.rank:
+        none = zeros_like(start + stop)
+        start, stop = start + none, stop + none
     if _core.is_symbolic(num):
         return _open_linspace(start, stop, num, axis)
     num = int(num)
-    if num < 1:
-        raise _invalid(f"linspace: Requires num > 0: {num}")
+    if num < 0:
+        raise _invalid(f"linspace: Requires num >= 0: {num}")
     axis = axis if axis >= 0 else start.shape.rank + 1 + axis
     start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
     if num == 1:
-        return start + (stop - stop)
+        return start + zeros_like(stop)
     shape = [1] * (start.shape.rank)
     shape[axis] = num
     steps = np.arange(num, dtype=np.float64).reshape(shape)
     weights = _core.convert_to_tensor(steps, start.dtype, None, "linspace")
     inside = start + (stop - start) / (num - 1) * weights
     last = np.zeros(shape, bool)
-    last.reshape(-1)[-1] = True
+    last.reshape(-1)[-1:] = True
     return primitives.SelectV2(last, stop, inside)
 
 
@@ -306,6 +319,9 @@ def eye(
         rows, columns = _counted(num_rows), _counted(num_rows if num_columns is None else num_columns)
         tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
     else:
+        for size in (num_rows, num_columns):
+            if size is not None and size < 0:
+                raise _invalid(f"eye: Dimension {size} must be >= 0")
         matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
         tensor = _core.convert_to_tensor(matrix, None, None, "eye")
         if dtype is not float32:
@@ -364,7 +380,7 @@ def one_hot(
     shape = [1] * (rank + 1)
     shape[axis] = -1
     if not _core.is_symbolic(depth):
-        shape[axis] = int(depth)
+        shape[axis] = whole(depth)
         if int(depth) < 0:
             raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
     positions = cast(primitives.Reshape(_counted(depth), shape), indices.dtype)

@@ -285,6 +285,8 @@ def _transposed(
     if len(dims) == spatial:
         channels, batch = filters.shape[-2], dynamic_dims(x)[0]
         dims = [batch, channels, *dims] if first else [batch, *dims, channels]
+    elif isinstance(dims[0], int) and dims[0] == -1:
+        dims = [dynamic_dims(x)[0], *dims[1:]]
     if len(dims) != spatial + 2:
         raise ValueError(f"{who}: output_shape must have {spatial} or {spatial + 2} dimensions; got {dims}")
     kind, pads = padding_of(padding, spatial, first)
@@ -546,6 +548,10 @@ def separable_conv2d(
     depthwise_filter = convert_to_tensor(depthwise_filter, dtype_hint=pointwise_filter.dtype)
     if pointwise_filter.shape.rank != 4 or pointwise_filter.shape.as_list()[:2] != [1, 1]:
         raise ValueError(f"the pointwise filter must have shape [1, 1, in, out]; got {pointwise_filter.shape}")
+    if depthwise_filter.shape.rank != 4:
+        raise InvalidArgumentError(
+            None, None, f"nn.separable_conv2d: filter must be 4-dimensional: {depthwise_filter.shape.as_list()}"
+        )
     expected = depthwise_filter.shape[2] * depthwise_filter.shape[3]
     if pointwise_filter.shape[2] != expected:
         raise ValueError(

@@ -296,7 +296,7 @@ def glob(pattern: Any) -> list[str]:
     """
     from glob import glob as find  # only programs that look for files pay for it
 
-    patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
+    patterns = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     return [path for one in patterns for path in sorted(find(file_name(one)))]
 
 

@@ -11,11 +11,11 @@ from tapeflow import primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather, pad
 from tapeflow.ops.color import convert_image_dtype
-from tapeflow.ops.constants import dynamic_dims
+from tapeflow.ops.constants import dynamic_dims, whole
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.convolutions import depthwise_conv2d
 from tapeflow.ops.pools import avg_pool2d, window_positions
-from tapeflow.ops.resize import resize
+from tapeflow.ops.resize import resize, resize_v1
 from tapeflow.ops.window_arguments import padding_of, per_dimension
 from tapeflow.types.dtypes import float32
 from tapeflow.types.errors import InvalidArgumentError
@@ -108,7 +108,7 @@ def crop_to_bounding_box(
     [[[2.]]]
     """
     image = as_image(image)
-    top, left, height, width = (int(v) for v in (offset_height, offset_width, target_height, target_width))
+    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
     _require(left >= 0, "offset_width must be >= 0.")
     _require(top >= 0, "offset_height must be >= 0.")
     _require(width > 0, "target_width must be > 0.")
@@ -128,7 +128,7 @@ def pad_to_bounding_box(
     [[[0.], [1.]]]
     """
     image = as_image(image)
-    top, left, height, width = (int(v) for v in (offset_height, offset_width, target_height, target_width))
+    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
     below, right = height - top - image.shape[-3], width - left - image.shape[-2]
     _require(top >= 0, "offset_height must be >= 0")
     _require(left >= 0, "offset_width must be >= 0")
@@ -168,7 +168,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     [[[2.]]]
     """
     image = as_image(image)
-    height, width = int(target_height), int(target_width)
+    height, width = whole(target_height), whole(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
     more_rows, more_columns = height - image.shape[-3], width - image.shape[-2]
@@ -196,9 +196,23 @@ def resize_with_pad(
     )
 
 
+@public("compat.v1.image.resize_image_with_pad")
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = 0, align_corners: bool = False
+) -> Any:
+    """The same with TensorFlow 1's places of the pixels.
+
+    >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
+    [[[0.], [1.], [0.]]]
+    """
+    return _resize_with_pad(
+        image, target_height, target_width, lambda x, size: resize_v1(x, size, method, align_corners)
+    )
+
+
 def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
     image = as_image(image)
-    height, width = int(target_height), int(target_width)
+    height, width = whole(target_height), whole(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
     ratio = max(image.shape[-2] / width, image.shape[-3] / height)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow import _core, primitives
-from tapeflow.namespace import public
+from tapeflow.namespace import installed, public
 from tapeflow.ops.constants import (
     dims_of,
     dynamic_dims,
@@ -255,4 +255,4 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     return primitives.StitchRows(primitives.ConcatV2(places, 0), primitives.ConcatV2(rows, 0))
 
 
-_core.register_objects({"boolean_mask": boolean_mask})
+_core.register_objects({"boolean_mask": installed(boolean_mask)})

@@ -45,7 +45,7 @@ def solve_broadcast(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
 
 
 def require_equal_sizes(a: Any, b: Any) -> None:
-    if a != b:
+    if a != b and None not in (a, b):
         raise ValueError(f"Dimensions {a} and {b} are not compatible")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
+from tapeflow.ops.constants import dynamic_dims
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.types.dtypes import float32, float64, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
@@ -41,6 +42,8 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
             None, None, f"softmax_cross_entropy_with_logits: `axis` must be in the range [{-rank}, {rank}); got {axis}"
         )
     axis = axis % rank if rank else 0
+    if labels.shape.rank is not None and 0 < labels.shape.rank < rank and axis == rank - 1:
+        labels = primitives.Reshape(labels, [1] * (rank - labels.shape.rank) + dynamic_dims(labels))
     if axis != rank - 1 and labels.shape.rank == rank:
         order = [i for i in range(rank) if i != axis] + [axis]
         labels, logits = primitives.Transpose(labels, order), primitives.Transpose(logits, order)
@@ -244,7 +247,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
             f"per_example_loss={per_example_loss} with rank 0"
         )
     if loss.dtype.is_integer:
-        loss = cast(loss, float64)
+        loss = cast(loss, _quotient_dtype(loss.dtype))
     batch = loss.shape[0]
     if sample_weight is not None:
         weight = convert_to_tensor(sample_weight, dtype_hint=loss.dtype)
@@ -278,4 +281,10 @@ def scale_regularization_loss(regularization_loss: Any) -> Any:
     >>> tf.nn.scale_regularization_loss([1., 2.])
     3.0
     """
-    return primitives.Sum(convert_to_tensor(regularization_loss), None, False)
+    loss = primitives.Sum(convert_to_tensor(regularization_loss), None, False)
+    return cast(loss, _quotient_dtype(loss.dtype)) if loss.dtype.is_integer else loss
+
+
+def _quotient_dtype(dtype: Any) -> Any:
+    """The dtype of quotients of integers."""
+    return float32 if dtype.size < 4 else float64

@@ -83,8 +83,8 @@ def weighted_moments(
     total = primitives.Sum(
         primitives.BroadcastTo(weights, np.broadcast_shapes(tuple(weights.shape), tuple(y.shape))), axes, True
     )
-    mean = primitives.Sum(weights * y, axes, True) / total
-    variance = primitives.Sum(weights * primitives.SquaredDifference(y, mean), axes, True) / total
+    mean = primitives.DivNoNan(primitives.Sum(weights * y, axes, True), total)
+    variance = primitives.DivNoNan(primitives.Sum(weights * primitives.SquaredDifference(y, mean), axes, True), total)
     if not keepdims:
         mean, variance = primitives.Squeeze(mean, axes), primitives.Squeeze(variance, axes)
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))
@@ -335,7 +335,7 @@ def local_response_normalization(
     y = _wide(x)
     dims = dynamic_dims(x)
     positions = np.arange(dims[-1])
-    near = np.abs(positions[:, None] - positions[None, :]) <= depth_radius
+    near = np.abs(positions[:, None] - positions[None, :]) <= int(depth_radius)
     squares = primitives.Reshape(primitives.Square(y), [math.prod(dims[:-1]), dims[-1]])
     sums = primitives.Reshape(
         primitives.MatMul(squares, convert_to_tensor(near.astype(np.float64), dtype=y.dtype)), dims

@@ -200,7 +200,13 @@ _unary(
     "logical_not([0]) = [True]",
     floats=False,
 )
-_unary("bitwise_not", primitives.Invert, "Every bit flipped.", "bitwise_not([0]) = [-1]", floats=False)
+
+
+def _flipped(x: Any) -> Any:
+    return primitives.LogicalNot(x) if x.dtype.is_bool else primitives.Invert(x)
+
+
+_unary("bitwise_not", _flipped, "Every bit flipped.", "bitwise_not([0]) = [-1]", floats=False)
 _unary(
     "ravel flatten",
     lambda x: primitives.Reshape(x, [-1]),

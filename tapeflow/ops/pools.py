@@ -404,7 +404,7 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
     height, width, depth = filters.shape.as_list()
     rows, top, bottom = window_positions(x.shape[1], height, steps[0], spread[0], kind)
     columns, left, right = window_positions(x.shape[2], width, steps[1], spread[1], kind)
-    lowest = np.finfo(x.dtype.as_numpy_dtype).min if x.dtype.is_floating else np.iinfo(x.dtype.as_numpy_dtype).min
+    lowest = x.dtype.min
     if top or bottom or left or right:
         x = pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=lowest)
     cells = gather(gather(x, rows.reshape(-1), axis=1), columns.reshape(-1), axis=2)
@@ -529,7 +529,15 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
         raise ValueError(f"pooling_ratio should be of length 1, 2 or 4 with 1 for batch and depth; got {ratio}")
     if min(numbers) < 1:
         raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
-    random = np.random.default_rng(seed if seed else None)
+    for axis in (1, 2):
+        if x.shape[axis] < numbers[axis]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
+                f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
+            )
+    random = np.random.default_rng(abs(int(seed)) if seed else None)
     rows = _pooling_sequence(x.shape[1], numbers[1], pseudo_random, random)
     columns = _pooling_sequence(x.shape[2], numbers[2], pseudo_random, random)
     return x, rows, columns

@@ -275,7 +275,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Any:
-    """`input` rounded to `2 ** num_bits` levels of the given range, or of its own; gradients pass inside the range.
+    """`input` rounded to `2 ** num_bits` levels of the given range, or of its own; gradients pass inside the given one.
 
     >>> tf.quantization.quantize_and_dequantize_v2([0.4], -1., 1., num_bits=3, range_given=True)
     [0.33333334]
@@ -288,10 +288,8 @@ def quantize_and_dequantize_v2(
     )
     # The range has a gradient, of 0.
     border = 0 * (_along(x, low, axis) + _along(x, high, axis))
-    passed = x + border
-    if range_given:
-        inside = primitives.LogicalAnd(x >= _along(x, low, axis), x <= _along(x, high, axis))
-        passed = primitives.SelectV2(inside, x, border)
+    inside = primitives.LogicalAnd(x >= _along(x, low, axis), x <= _along(x, high, axis))
+    passed = primitives.SelectV2(inside, x, border)
     return y + (passed - primitives.StopGradient(passed))
 
 

@@ -18,7 +18,7 @@ from tapeflow.ops.indexing import boolean_mask as dense_boolean_mask
 from tapeflow.ops.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow.ops.sparse import as_sparse, crossed_rows, hash_features, join_features
 from tapeflow.types import nest
-from tapeflow.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow.types.dtypes import DType, as_dtype, float32, float64, int32, int64
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.tensor_shape import TensorShape, as_shape
@@ -96,6 +96,8 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows between neighbouring splits."""
         values, splits = _values_tensor(values), _splits_tensor(row_splits)
+        if values.shape.rank == 0:
+            raise InvalidArgumentError(None, None, "from_row_splits: values must have at least one dimension")
         if splits.shape.rank != 1:
             raise ValueError(f"Shape {splits.shape} must have rank 1")
         if splits.shape[0] == 0:
@@ -235,7 +237,10 @@ class RaggedTensor(CompositeTensor):
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
         if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
-            return cls.from_nested_row_lengths(primitives.Reshape(x, [-1, *dims[len(lengths) + 1 :]]), lengths)
+            outer = cls.from_tensor(x, lengths[0], row_splits_dtype=dtype)
+            if len(lengths) == 1:
+                return outer
+            return cls(cls.from_tensor(outer.values, lengths[1:], row_splits_dtype=dtype), outer.row_splits)
         if ragged_rank > 1:
             inner = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
             values = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, dtype)
@@ -613,7 +618,8 @@ class RaggedTensor(CompositeTensor):
         """Runs an operation that was called with a ragged argument."""
         name = getattr(function, "__name__", "")
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
-            return _STAGED_OPERATIONS[name](*args, **kwargs)
+            staged = _STAGED_OPERATIONS[name]
+            return NotImplemented if function is staged else staged(*args, **kwargs)
         if name == "embedding_lookup":
             return _elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         composed = isinstance(function, _core.Composition)
@@ -829,14 +835,13 @@ def range_(
     if limits is None:
         starts, limits = 0, starts
     parts = [convert_to_tensor(v) for v in (starts, limits, deltas)]
-    common = as_dtype(dtype) if dtype is not None else as_dtype(np.result_type(*(p.numpy() for p in parts)))
-    if dtype is None and all(p.dtype == parts[0].dtype for p in parts):
-        common = parts[0].dtype
+    ordered = (int32, int64, float32, float64)
+    common = as_dtype(dtype) if dtype is not None else max((p.dtype for p in parts), key=ordered.index)
     first, last, step = np.broadcast_arrays(*(np.atleast_1d(p.numpy()) for p in parts))
     if (step == 0).any():
         raise InvalidArgumentError(None, None, "ragged.range: Requires delta != 0")
     rows = [np.arange(a, b, s) for a, b, s in zip(first.tolist(), last.tolist(), step.tolist())]
-    values = _core.convert_to_tensor(np.concatenate(rows) if rows else np.zeros(0), common, None, "range")
+    values = _core.convert_to_tensor(np.concatenate(rows) if rows else [], common, None, "range")
     return RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), row_splits_dtype))
 
 
@@ -912,7 +917,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     """Ragged tensors joined along `axis`."""
     parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
     rank = parts[0].shape.rank
-    axis = int(axis) % rank
+    for part in parts[1:]:
+        if None not in (rank, part.shape.rank) and part.shape.rank != rank:
+            raise ValueError(f"concat: Shape {part.shape} must have rank {rank}")
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"concat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    axis %= rank
     ragged = [_as_ragged(x) for x in parts]
     if axis == 0:
         rows = [x.values for x in ragged]
@@ -1298,10 +1309,56 @@ def _reshape(tensor: RaggedTensor, shape: Any, name: str | None = None) -> Any:
     return primitives.Reshape(tensor.flat_values, [-1])
 
 
+def _cumsum(
+    x: RaggedTensor, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> RaggedTensor:
+    rank = x.shape.rank
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"cumsum: axis must be in [{-rank}, {rank}); got {axis}")
+    axis %= rank
+    if axis > 1 and isinstance(x.values, RaggedTensor):
+        return x.with_values(_cumsum(x.values, axis - 1, exclusive, reverse))
+    if axis > 1:
+        return x.with_values(primitives.Cumsum(x.values, axis - 1, exclusive, reverse))
+    if isinstance(x.values, RaggedTensor):
+        raise ValueError(f"cumsum: along dimension {axis} of a ragged tensor the rows must be plain; got {x.shape}")
+    sums = primitives.Cumsum(x.to_tensor(), axis, exclusive, reverse)
+    return RaggedTensor.from_tensor(sums, lengths=x.row_lengths())
+
+
+def _matmul(
+    a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
+) -> RaggedTensor:
+    if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
+        raise ValueError(
+            "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
+            f"{a.shape} and {b.shape}"
+        )
+    product = primitives.MatMul(a.to_tensor(), convert_to_tensor(b, dtype_hint=a.dtype), False, transpose_b)
+    return RaggedTensor.from_tensor(product, lengths=a.row_lengths())
+
+
+def _by_segment(function: Any, filler: Any) -> Any:
+    """Elements by the number that stands in their place, or rows by the number of the row."""
+
+    def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        if isinstance(segment_ids, RaggedTensor):
+            if not all(map(_same_splits, data.nested_row_splits, segment_ids.nested_row_splits)):
+                raise InvalidArgumentError(None, None, "segment_ids must have the rows of data")
+            return function(data.flat_values, segment_ids.flat_values, num_segments)
+        none = convert_to_tensor(filler(data.dtype), dtype=data.dtype)
+        lengths = primitives.UnsortedSegmentMax(data.row_lengths(), segment_ids, num_segments)
+        rows = function(data.to_tensor(default_value=none), segment_ids, num_segments)
+        return RaggedTensor.from_tensor(rows, lengths=primitives.Maximum(lengths, cast(0, lengths.dtype)))
+
+    return run
+
+
 # Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
 _DENSE = {
-    "transpose", "cumsum", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
-    "segment_prod", "matmul", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
+    "transpose", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
+    "segment_prod", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
     "strided_slice", "space_to_batch", "batch_to_space", "band_part",
 }  # fmt: skip
 _COMPOSED = {
@@ -1338,6 +1395,12 @@ _OPERATIONS: dict[str, Any] = {
     "reduce_join": _reduce_join,
     "add_n": _add_n,
     "reshape": _reshape,
+    "cumsum": _cumsum,
+    "matmul": _matmul,
+    "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0),
+    "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd, lambda dtype: 1),
+    "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax, lambda dtype: dtype.min),
+    "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),
 }
 _STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
 

@@ -15,6 +15,7 @@ from tapeflow import _core, namespace, primitives
 from tapeflow.ops import (
     arrays,
     indexing,
+    math,
     quantization,
     raw_arrays,
     raw_nn,
@@ -71,6 +72,11 @@ def _search(right: bool) -> Callable[..., Any]:
 
 def _matmul(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
     return primitives.MatMul(x, y, False, False, adj_x, adj_y)
+
+
+def _of_conjugate(operation: Any) -> Callable[..., Any]:
+    """TensorFlow's rule for complex numbers; those of the core are given the conjugate."""
+    return lambda y, dy: operation(math.conj(y), dy)
 
 
 def _bias_gradient(out_backprop: Any, data_format: str) -> Any:
@@ -401,7 +407,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("InTopK", "predictions, targets, k", lambda predictions, targets, k: sorting.in_top_k(targets, predictions, k)),
     ("InTopKV2", "predictions, targets, k", lambda predictions, targets, k: sorting.in_top_k(targets, predictions, k)),
     ("Inv", "x", "math.reciprocal"),
-    ("InvGrad", "y, dy", primitives.ReciprocalGrad),
+    ("InvGrad", "y, dy", _of_conjugate(primitives.ReciprocalGrad)),
     ("Invert", "x", "bitwise.invert"),
     ("InvertPermutation", "x", "math.invert_permutation"),
     ("IsFinite", "x", "math.is_finite"),
@@ -504,7 +510,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Real", "input, Tout='float32'", "math.real/1"),
     ("RealDiv", "x, y", "realdiv"),
     ("Reciprocal", "x", "math.reciprocal"),
-    ("ReciprocalGrad", "y, dy", primitives.ReciprocalGrad),
+    ("ReciprocalGrad", "y, dy", _of_conjugate(primitives.ReciprocalGrad)),
     ("RegexFullMatch", "input, pattern", "strings.regex_full_match"),
     ("RegexReplace", "input, pattern, rewrite, replace_global=True", "strings.regex_replace"),
     ("Relu", "features", "nn.relu"),
@@ -520,7 +526,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Roll", "input, shift, axis", "roll"),
     ("Round", "x", "math.round"),
     ("Rsqrt", "x", "math.rsqrt"),
-    ("RsqrtGrad", "y, dy", primitives.RsqrtGrad),
+    ("RsqrtGrad", "y, dy", _of_conjugate(primitives.RsqrtGrad)),
     ("ScatterNd", "indices, updates, shape, bad_indices_policy=''", "scatter_nd/3"),
     ("ScatterNdNonAliasingAdd", "input, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_add/3"),
     ("SegmentMax", "data, segment_ids", "math.segment_max"),
@@ -594,7 +600,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Split", "axis, value, num_split", lambda axis, value, count: arrays.split(value, count, axis)),
     ("SplitV", "value, size_splits, axis, num_split", "split/3"),
     ("Sqrt", "x", "math.sqrt"),
-    ("SqrtGrad", "y, dy", primitives.SqrtGrad),
+    ("SqrtGrad", "y, dy", _of_conjugate(primitives.SqrtGrad)),
     ("Square", "x", "math.square"),
     ("SquaredDifference", "x, y", "math.squared_difference"),
     ("Squeeze", "input, axis=[]", "squeeze"),
@@ -734,5 +740,9 @@ def definitions() -> list[tuple[str, RawOperation]]:
             target = function_by_path.get(path)
             if target is None:
                 continue
-        _operation_by_name[name] = RawOperation(name, arguments, adapt(target) if adapt else target, count)
+        target = adapt(target) if adapt else target
+        if getattr(target, "__name__", "") == "<lambda>":
+            target.__name__ = name
+        target = namespace.installed(target)
+        _operation_by_name[name] = RawOperation(name, arguments, target, count)
     return [(f"raw_ops.{name}", operation) for name, operation in _operation_by_name.items()]

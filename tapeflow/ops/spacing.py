@@ -77,6 +77,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     [[[1.], [2.], [3.], [4.]]]
     """
     x = convert_to_tensor(input)
+    block_shape = [block_shape] * 2 if isinstance(block_shape, int) else block_shape
     blocks = _blocks("batch_to_space", block_shape, x)
     pairs = _pairs("batch_to_space", "crops", crops, len(blocks))
     dims, count = x.shape.as_list(), len(blocks)

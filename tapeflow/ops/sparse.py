@@ -90,7 +90,8 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         "" if x.dtype.name == "string" else False if x.dtype.is_bool else 0, x.dtype, None, "from_dense"
     )
     indices = primitives.Where(primitives.NotEqual(x, zero))
-    return SparseTensor(indices, primitives.GatherNd(x, indices, 0), x.shape.as_list())
+    sizes = x.shape.as_list() if x.shape.is_fully_defined() else primitives.Shape(x, int64)
+    return SparseTensor(indices, primitives.GatherNd(x, indices, 0), sizes)
 
 
 def _check_order(indices: Any, dims: list[int], who: str) -> None:
@@ -650,19 +651,15 @@ def sampled_addmm(
     """
     indices, values, dims = convert_to_tensor(indices), convert_to_tensor(values), convert_to_tensor(dense_shape)
     mat1, mat2 = convert_to_tensor(mat1), convert_to_tensor(mat2)
-    if mat1.shape.rank < 2 or mat2.shape.rank != mat1.shape.rank or indices.shape.rank != 2:
+    rank = mat1.shape.rank
+    if rank < 2 or mat2.shape.rank != rank or indices.shape.rank != rank or indices.shape[-1] != 2:
         raise ValueError(
-            f"sampled_addmm: mat1 and mat2 must be (batches of) matrices; got {mat1.shape} and {mat2.shape}"
+            "sampled_addmm: mat1 and mat2 must be (batches of) matrices, and indices as many (batches of) pairs; got "
+            f"{mat1.shape}, {mat2.shape} and {indices.shape}"
         )
-    depth = indices.shape[-1]
-    swapped = [*range(mat2.shape.rank - 2), mat2.shape.rank - 1, mat2.shape.rank - 2]
-    rows = primitives.GatherNd(mat1, indices[:, :-1], 0)
-    of_columns = indices[:, :-2]
-    columns = primitives.GatherNd(
-        primitives.Transpose(mat2, swapped),
-        primitives.ConcatV2([of_columns, indices[:, depth - 1 :]], 1) if depth > 2 else indices[:, 1:],
-        0,
-    )
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    rows = primitives.GatherV2(mat1, indices[..., 0], rank - 2, rank - 2)
+    columns = primitives.GatherV2(primitives.Transpose(mat2, swapped), indices[..., 1], rank - 2, rank - 2)
     product = primitives.Sum(rows * columns, -1, False)
     result = _core.convert_to_tensor(alpha, product.dtype, None, "sampled_addmm") * product + beta * values
     return indices, cast(result, output_type), dims
@@ -676,6 +673,13 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     [0.5]
     """
     a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
+    if len(_dims(a)) != len(_dims(b)):
+        raise InvalidArgumentError(
+            None,
+            None,
+            "edit_distance: Expected truth and hypothesis to have matching ranks, but their shapes are "
+            f"{_dims(b)} and {_dims(a)}",
+        )
     shape = np.maximum(_dims(a)[:-1], _dims(b)[:-1])
     groups: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
     for which, x in enumerate((a, b)):
@@ -785,7 +789,8 @@ def bincount(
         rows = values.value_rowids() if axis == -1 else None
         weights = getattr(weights, "values", weights)
         values = values.values
-    numbers = cast(values, int64)
+    values = convert_to_tensor(values)
+    numbers, given = cast(values, int64), values.dtype
     if rows is None and axis == -1 and numbers.shape.rank == 2:
         row_count = numbers.shape[0]
         rows = primitives.Reshape(primitives.BroadcastTo(np.arange(row_count)[:, None], numbers.shape.as_list()), [-1])
@@ -793,7 +798,7 @@ def bincount(
     numbers = primitives.Reshape(numbers, [-1])
     weights = None if weights is None else primitives.Reshape(convert_to_tensor(weights), [-1])
     length = bin_count_length(numbers, minlength, maxlength)
-    dtype = int32 if weights is None else weights.dtype
+    dtype = weights.dtype if weights is not None else int64 if given == int64 else int32
     row_count, rows = (
         (row_count, cast(rows, int64)) if by_row else (1, _core.convert_to_tensor(0, int64, None, "bincount"))
     )

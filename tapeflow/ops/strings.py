@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 import functools
+import math
 import operator
 import re
 import unicodedata
@@ -138,7 +139,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
                 None, None, f"substr: pos {start} out of range for string {value!r} at index {i}"
             )
         begin = int(start) if start >= 0 else int(start) + size
-        result.append(b"".join(parts[begin : begin + max(int(count), 0)]))
+        result.append(b"".join(parts[begin : begin + int(count)] if count >= 0 else parts[begin:]))
     return _tensor(result, "string", values.shape)
 
 
@@ -175,7 +176,9 @@ def reduce_join(
     """
     values = np.asarray(_strings(inputs).numpy(), dtype=object)
     rank = values.ndim
-    axes = list(range(rank)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
+    axes = (
+        list(range(rank - 1, -1, -1)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
+    )
     if any(not 0 <= a < rank for a in axes):
         raise InvalidArgumentError(
             None, None, f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
@@ -183,7 +186,7 @@ def reduce_join(
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
     rows = (
-        values.transpose([*kept, *axes]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
+        values.transpose([*kept, *reversed(axes)]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
         if rank
         else values.reshape(1, 1)
     )
@@ -201,16 +204,30 @@ def unsorted_segment_join(
     >>> tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, ":")
     [b'a:c', b'b']
     """
-    rows: list[list[bytes]] = [[] for _ in range(int(num_segments))]
-    for value, row in zip(_elements(_strings(inputs)), np.asarray(convert_to_tensor(segment_ids)).reshape(-1).tolist()):
-        if row >= int(num_segments):
-            raise InvalidArgumentError(
-                None, None, f"unsorted_segment_join: segment id {row} is not in [0, {int(num_segments)})"
-            )
-        if row >= 0:
-            rows[row].append(value)
+    words, segments, count = _strings(inputs), np.asarray(convert_to_tensor(segment_ids)), int(num_segments)
+    if segments.ndim == 0:
+        raise InvalidArgumentError(None, None, "unsorted_segment_join: Segment_id cannot have rank 0")
+    if words.shape.as_list()[: segments.ndim] != list(segments.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"unsorted_segment_join: Segment_ids shape {list(segments.shape)} must be the beginning of that of inputs, "
+            f"{words.shape.as_list()}",
+        )
+    if segments.size and not 0 <= segments.min() <= segments.max() < count:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "unsorted_segment_join: segment_ids are not allowed to exceed num_segments or to have negative values; "
+            f"got {segments.min()} to {segments.max()} for {count} segments",
+        )
+    inner = words.shape.as_list()[segments.ndim :]
+    width = math.prod(inner)
+    cells: list[list[bytes]] = [[] for _ in range(count * width)]
+    for place, value in enumerate(_elements(words)):
+        cells[segments.flat[place // width] * width + place % width].append(value)
     between = _bytes(separator, "separator")
-    return _tensor([between.join(row) for row in rows], "string", [int(num_segments)])
+    return _tensor([between.join(cell) for cell in cells], "string", [count, *inner])
 
 
 # ---- patterns
@@ -324,7 +341,11 @@ def ngrams(
     >>> tf.strings.ngrams(["a", "b", "c"], 2)
     [b'a b', b'b c']
     """
-    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    widths = [int(width) for width in np.atleast_1d(ngram_width)]
+    if not isinstance(data, RaggedTensor):
+        data = _strings(data)
+        if data.shape.rank == 0:
+            raise ValueError("ngrams: Data must have rank>0")
     if any(w < 1 for w in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: ngram_width={ngram_width}")
     left, right = (pad_values, pad_values) if isinstance(pad_values, str | bytes) else pad_values or (None, None)
@@ -352,7 +373,7 @@ def ngrams(
             cast(np.cumsum([0, *map(len, rows)]), int64),
         )
     values = np.asarray(_strings(data).numpy(), dtype=object)
-    rows = [grams(row) for row in values.reshape(-1, values.shape[-1]).tolist()]
+    rows = [grams(row) for row in values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).tolist()]
     count = len(rows[0]) if rows else 0
     return _tensor(functools.reduce(operator.iadd, rows, []), "string", [*values.shape[:-1], count])
 
@@ -480,6 +501,10 @@ def unicode_encode(
     """
     if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         raise ValueError(f"output_encoding must be UTF-8, UTF-16-BE or UTF-32-BE; got {output_encoding!r}")
+    if not isinstance(input, RaggedTensor):
+        input = convert_to_tensor(input)
+        if input.shape.rank == 0:
+            raise ValueError("unicode_encode: input_tensor's rank must be at least 1.")
 
     def character(point: int) -> str:
         if 0 <= point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:

@@ -12,8 +12,8 @@ from tapeflow.types.errors import InvalidArgumentError, UnimplementedError
 
 
 def _as_ints(value: Any) -> list[int]:
-    if isinstance(value, int):
-        return [value]
+    if isinstance(value, int | float | np.number):
+        return [int(value)]
     if _core.is_tensor(value):
         value = np.asarray(value)
     return [int(v) for v in np.atleast_1d(value)] if isinstance(value, np.ndarray) else [int(v) for v in value]

@@ -39,11 +39,13 @@ class SparseTensor(CompositeTensor):
         self._dense_shape = _core.convert_to_tensor(dense_shape, int64, None, "SparseTensor")
         self._static_shape = TensorShape(None)
         positions, elements, sizes = self._indices.shape, self._values.shape, self._dense_shape.shape
-        if positions.rank != 2 or elements.rank != 1 or sizes.rank != 1:
+        if positions.rank not in (2, None) or elements.rank not in (1, None) or sizes.rank not in (1, None):
             raise ValueError(
                 "SparseTensor: indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes "
                 f"{positions}, {elements} and {sizes}"
             )
+        if positions.rank is None:
+            return
         if not positions[:1].is_compatible_with(elements):
             raise ValueError(f"Dimensions {positions[0]} and {elements[0]} of indices and values are not compatible")
         if not positions[1:].is_compatible_with(sizes):

@@ -86,7 +86,6 @@ older_paths.update(
         "dequantize": "quantization.dequantize",
         "dtypes.as_string": "strings.as_string",
         "linalg.transpose": "linalg.matrix_transpose",
-        "image.resize_image_with_pad": "image.resize_with_pad",
         "initialize_all_tables": "compat.v1.tables_initializer",
         "gfile.FastGFile": "io.gfile.GFile",
         "VERSION": "version.VERSION",

@@ -207,17 +207,15 @@ def variable_scope(
         raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
     store = _store()
     outer = store.scope
-    own_names: list[str] = []
+    uses = store.uses_by_scope
     if isinstance(name_or_scope, VariableScope):
         full, base, name = name_or_scope._name, name_or_scope, name_or_scope._name.rpartition("/")[2]
     else:
         name = name_or_scope if name_or_scope is not None else _unique(store, outer._name, default_name)
         full, base = (f"{outer._name}/{name}" if outer._name else name), outer
-        uses = store.uses_by_scope
         uses[full] = uses.get(full, 0) + 1
-        own_names = [key for key in uses if key.startswith(f"{full}/")]
-        for key in own_names:
-            del uses[key]
+    for key in [key for key in uses if key.startswith(f"{full}/")]:
+        del uses[key]
     inherited = base._reuse if isinstance(name_or_scope, VariableScope) else outer._reuse
     scope = base.copy_with(
         initializer=initializer, regularizer=regularizer, dtype=dtype, constraint=constraint, partitioner=partitioner,

@@ -330,3 +330,25 @@ def test_a_type_that_says_which_of_its_tensors_take_part():
         tape.watch(pair)
         y = pair.first * pair.first
     assert tape.gradient(y, pair).first.numpy() == 4.0
+
+
+def test_ragged_tensors_are_sources_and_targets():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = tf.reduce_sum(y)
+    assert tape.gradient(y, x).to_list() == [[2.0, 4.0], [6.0]]
+    assert tape.gradient(z, [x, x.flat_values])[0].to_list() == [[2.0, 4.0], [6.0]]
+    given = tf.ragged.constant([[1.0, 10.0], [100.0]])
+    assert tape.gradient(y, x, output_gradients=given).to_list() == [[2.0, 40.0], [600.0]]
+    assert tape.gradient(tf.constant(1.0), x) is None
+    assert tape.gradient(tf.constant(1.0), x, unconnected_gradients="zero").to_list() == [[0.0, 0.0], [0.0]]
+
+
+def test_watching_the_values_of_a_sparse_tensor():
+    x = tf.SparseTensor([[0, 1]], [3.0], [2, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sparse.to_dense(x) ** 2
+    assert tape.gradient(y, x.values).numpy().tolist() == [6.0]

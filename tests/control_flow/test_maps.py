@@ -34,3 +34,10 @@ def test_a_variable_that_slices_change():
 
     np.testing.assert_array_equal(tf.function(lambda x: tf.map_fn(doubled, x))(tf.zeros([4])), [1.0, 2.0, 4.0, 8.0])
     assert float(total) == 16.0
+
+
+def test_sparse_results():
+    rows = tf.map_fn(tf.sparse.eye, tf.constant([2, 3]), fn_output_signature=tf.SparseTensorSpec(None, tf.float32))
+    expected = np.zeros([2, 3, 3])
+    expected[0, :2, :2], expected[1] = np.eye(2), np.eye(3)
+    np.testing.assert_array_equal(tf.sparse.to_dense(rows), expected)

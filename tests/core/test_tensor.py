@@ -221,3 +221,29 @@ def test_numpy_values_that_would_change_are_refused(value):
     """TensorFlow cuts off what does not fit: 5 + np.float64(3.5) is 8 there."""
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a int32 tensor"):
         tf.constant(5) + value
+
+
+def test_lists_of_numpy_values():
+    """Integers become Python's, and real numbers what the first one is, as in TensorFlow."""
+    assert tf.constant([np.int64(3), 0]).dtype == tf.int32
+    assert tf.constant([0, np.int64(2**40)]).dtype == tf.int64
+    assert tf.constant([np.int8(3)]).dtype == tf.int32
+    assert tf.constant([np.array([1, 2]), [3, 4]]).dtype == tf.int32
+    assert tf.constant([[1, 2], np.array([3.0, 4.0])]).dtype == tf.float32
+    assert tf.constant([np.float64(3), 1.0]).dtype == tf.float64
+    assert tf.constant([1.0, np.float64(3)]).dtype == tf.float32
+    assert tf.constant([np.zeros(2), [1.0, 2.0]]).dtype == tf.float64
+    assert tf.constant([np.uint64(2**63)]).numpy().tolist() == [2**63]
+    assert tf.constant([1, True]).numpy().tolist() == [1, 1]
+    with pytest.raises(ValueError, match="mixed types"):
+        tf.constant([True, 1])
+    with pytest.raises(ValueError, match="out of range"):
+        tf.constant(1e300)
+
+
+def test_a_number_before_a_tensor_takes_its_dtype():
+    assert (2 + tf.constant(1.0)).dtype == tf.float32
+    with pytest.raises(TypeError, match=r"Cannot convert 1\.5"):
+        1.5 + tf.constant(1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.constant(1) + 1.5

@@ -240,3 +240,27 @@ def test_unseeded_operations_go_on():
     tf.random.set_seed(None)
     dataset = tf.data.Dataset.range(1).map(lambda _: tf.random.uniform([8]))
     assert (next(iter(dataset)) != next(iter(dataset))).numpy().any()
+
+
+def test_batches_of_several_sizes_in_turn():
+    batches = tf.data.Dataset.range(8).batch(4).rebatch([2, 1])
+    assert [list(batch) for batch in batches.as_numpy_iterator()] == [[0, 1], [2], [3, 4], [5], [6, 7]]
+    assert batches.element_spec.shape.as_list() == [None]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.data.Dataset.range(8).batch(4).rebatch([0])
+
+
+def test_one_number_is_a_padded_shape():
+    rows = tf.data.Dataset.range(1, 3).map(lambda x: tf.fill([x], x)).padded_batch(2, 3)
+    assert next(iter(rows)).numpy().tolist() == [[1, 0, 0], [2, 2, 0]]
+
+
+def test_tables_of_datasets():
+    pairs = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2]))
+    table = tf.data.experimental.table_from_dataset(pairs, default_value=-1)
+    assert table.lookup(tf.constant(["b", "q"])).numpy().tolist() == [2, -1]
+    words = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])
+    numbers = tf.data.experimental.index_table_from_dataset(words, num_oov_buckets=1, vocab_size=2)
+    assert numbers.lookup(tf.constant(["b", "c"])).numpy().tolist() == [1, 2]
+    with pytest.raises(ValueError, match="must be"):
+        tf.data.experimental.DatasetInitializer(words)

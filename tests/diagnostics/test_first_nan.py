@@ -231,3 +231,14 @@ class TestFirstNan:
         thread.start()
         thread.join()
         assert found == [None]
+
+
+def test_constants_of_a_function_are_searched_too():
+    tf.debugging.enable_check_numerics()
+    try:
+        function = tf.function(lambda x: tf.square(tf.math.log(x)) + 1.0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match='"Log"'):
+            function(-1.0)
+        assert function(1.0).numpy() == 1.0
+    finally:
+        tf.debugging.disable_check_numerics()

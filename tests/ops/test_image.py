@@ -170,3 +170,23 @@ def test_standardization_of_equal_pixels_has_a_gradient():
 def test_psnr_of_bytes():
     x = tf.constant([[[10], [20]]], tf.uint8)
     np.testing.assert_allclose(tf.image.psnr(x, x + tf.constant(5, tf.uint8), 255).numpy(), 34.1514, rtol=1e-4)
+
+
+def test_glimpses_of_tensorflow_1_leave_half_a_window():
+    x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    y = tf.compat.v1.image.extract_glimpse(x, [2, 2], [[1.0, 1.0]], centered=False, normalized=False)
+    np.testing.assert_array_equal(y[0, :, :, 0], [[0, 1], [3, 4]])
+    y = tf.image.extract_glimpse(x, [2, 2], [[1.0, 1.0]], centered=False, normalized=False)
+    np.testing.assert_array_equal(y[0, :, :, 0], [[4, 5], [7, 8]])
+
+
+def test_the_noise_around_a_glimpse_is_like_the_image():
+    x = 100 + tf.reshape(tf.range(25.0), [1, 5, 5, 1])
+    y = tf.image.extract_glimpse(x, [9, 9], [[0.0, 0.0]])
+    assert np.min(y) >= 100 and np.max(y) <= 124
+
+
+def test_padded_resizing_of_tensorflow_1_has_its_places():
+    x = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+    inner = tf.compat.v1.image.resize(x, [4, 4])
+    np.testing.assert_allclose(tf.compat.v1.image.resize_image_with_pad(x, 4, 4), inner)

@@ -451,3 +451,14 @@ def test_large_inverses_and_equations(dtype):
     for adjoint in (True, False):
         x = tf.linalg.solve(a, b, adjoint=adjoint).numpy()
         np.testing.assert_allclose((a.conj().T if adjoint else a) @ x, b, atol=400 * eps)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_matrices_with_infinity_end(bad):
+    a = np.arange(12.0).reshape(4, 3)
+    a[0, 2] = a[3, 1] = bad
+    assert np.isnan(tf.linalg.svd(a, compute_uv=False)).all()
+    assert np.isnan(tf.linalg.pinv(a)).all()
+    for decompose in (tf.linalg.eigh, tf.linalg.eig, tf.linalg.eigvals):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="decomposition was not successful"):
+            decompose(a[1:])

@@ -175,3 +175,36 @@ def test_powers_of_special_numbers():
         np.testing.assert_allclose(got, expected, rtol=1e-6)
         defined = ~np.isnan(expected)
         assert np.array_equal(np.signbit(got)[defined], np.signbit(expected)[defined])
+
+
+@pytest.mark.parametrize("function", [tf.sqrt, tf.math.rsqrt, tf.math.reciprocal])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16, tf.complex64])
+@pytest.mark.parametrize("size", [3, 40000])
+def test_no_gradient_is_asked_for_where_the_derivative_is_infinite(function, dtype, size):
+    x = tf.zeros([size], dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)[:1]
+    np.testing.assert_array_equal(tape.gradient(y, x)[1:], np.zeros(size - 1))
+
+
+def test_the_branch_that_where_does_not_take_has_no_say():
+    x = tf.constant([0.0, 4.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.where(x > 0, tf.sqrt(x), 0.0)
+    np.testing.assert_array_equal(tape.gradient(y, x), [0, 0.25])
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (4, 0)), ((2, 3, 0), (0, 2)), ((2, 0, 3), (3, 2)), ((0, 3, 4), (4, 2))])
+def test_gradients_of_products_of_empty_matrices(shapes):
+    a, b = (tf.ones(shape) for shape in shapes)
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        y = tf.matmul(a, b)
+    da, db = tape.gradient(y, [a, b])
+    assert da.shape == a.shape and db.shape == b.shape
+
+
+def test_a_negative_norm_is_none():
+    np.testing.assert_array_equal(tf.clip_by_norm([3.0, 4.0], -1.0), [0, 0])

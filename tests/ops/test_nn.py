@@ -262,3 +262,60 @@ def test_older_cross_entropies_by_position():
     labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[0.0, 0.0]])
     for loss in (v1.softmax_cross_entropy_with_logits, v1.sigmoid_cross_entropy_with_logits):
         np.testing.assert_allclose(loss(labels, logits).numpy().reshape(-1)[0], np.log(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("pool", [tf.nn.max_pool2d, tf.nn.avg_pool2d])
+def test_gradient_of_a_pool_without_channels(pool):
+    x = tf.zeros([1, 4, 4, 0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = pool(x, 2, 2, "VALID")
+    assert tape.gradient(y, x).shape == [1, 4, 4, 0]
+
+
+def test_moments_without_weight_are_zero():
+    mean, variance = tf.nn.weighted_moments([1.0, 2.0], [0], [0.0, 0.0])
+    assert mean == 0 and variance == 0
+
+
+def test_sizes_may_be_numpy_numbers():
+    x = tf.ones([1, 4, 4, 1])
+    assert tf.nn.max_pool2d(x, np.int64(2), np.int64(2), "VALID").shape == [1, 2, 2, 1]
+    assert tf.nn.convolution(x, tf.ones([2, 2, 1, 1]), strides=np.int64(2)).shape == [1, 2, 2, 1]
+
+
+def test_a_transposed_convolution_of_an_open_batch():
+    x, filters = tf.ones([3, 2, 2, 1]), tf.ones([2, 2, 1, 1])
+    assert tf.nn.conv2d_transpose(x, filters, [-1, 4, 4, 1], 2).shape == [3, 4, 4, 1]
+    widen = tf.function(
+        lambda x: tf.nn.conv2d_transpose(x, filters, [-1, 4, 4, 1], 2),
+        input_signature=[tf.TensorSpec([None, 2, 2, 1])],
+    )
+    assert widen(x).shape == [3, 4, 4, 1]
+
+
+def test_gradients_of_quantization_pass_inside_the_given_range():
+    x = tf.constant([-2.0, 0.5, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.quantization.quantize_and_dequantize_v2(x, -1.0, 1.0)
+    np.testing.assert_array_equal(tape.gradient(y, x), [0, 1, 0])
+
+
+def test_losses_of_integers_are_real():
+    assert tf.nn.scale_regularization_loss(tf.constant([1, 2])).dtype == tf.float64
+    assert tf.nn.compute_average_loss(tf.constant([1, 2], tf.int8)).dtype == tf.float32
+
+
+def test_windows_that_do_not_fit_are_refused():
+    x = tf.ones([1, 3, 3, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Computed output size would be negative"):
+        tf.nn.conv2d(x, tf.ones([5, 5, 1, 1]), 1, "VALID")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Computed output size would be negative"):
+        tf.nn.max_pool2d(x, 6, 1, "VALID")
+    assert tf.nn.max_pool2d(x, 4, 1, "VALID").shape == [1, 0, 0, 1]
+    spec = tf.TensorSpec([None, None, None, 1])
+    blurred = tf.function(lambda x: tf.nn.conv2d(x, tf.ones([5, 5, 1, 1]), 1, "VALID"), input_signature=[spec])
+    assert blurred(tf.ones([1, 6, 6, 1])).shape == [1, 2, 2, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="would be negative"):
+        blurred(x)

@@ -251,3 +251,8 @@ def test_limits_of_types():
     for dtype in (tf.float32, np.float32, "float32", tf.complex64):
         assert tnp.finfo(dtype).eps == np.finfo(np.float32).eps
     assert tnp.iinfo(tf.int16).max == tnp.iinfo(np.int16).max == 32767
+
+
+def test_flipped_truth_values():
+    assert tf.experimental.numpy.bitwise_not([True, False]).numpy().tolist() == [False, True]
+    assert tf.experimental.numpy.bitwise_not([0, 5]).numpy().tolist() == [-1, -6]

@@ -1,0 +1,118 @@
+"""Building, joining and reshaping: what TensorFlow accepts, and what it refuses, at the edges."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+def test_the_rest_of_an_empty_reshape():
+    assert tf.reshape(tf.ones([3, 0]), [0, -1]).shape == [0, 3]
+    assert tf.reshape(tf.ones([3, 0]), [-1, 0]).shape == [3, 0]
+    assert tf.reshape(tf.ones([0]), [-1, 0, 4]).shape == [0, 0, 4]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="requires a multiple of 0"):
+        tf.reshape(tf.ones([3]), [0, -1])
+
+
+def test_stack_of_a_tensor_is_that_of_its_rows():
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_array_equal(tf.stack(x), x)
+    np.testing.assert_array_equal(tf.stack(x, axis=1), tf.transpose(x))
+    np.testing.assert_array_equal(tf.stack(x, axis=-1), tf.transpose(x))
+    stacked = tf.function(tf.stack, input_signature=[tf.TensorSpec([None, 3])])
+    np.testing.assert_array_equal(stacked(x), x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.stack(x, axis=1)
+    np.testing.assert_array_equal(tape.gradient(y, x, tf.reshape(tf.range(6.0), [3, 2])), [[0, 2, 4], [1, 3, 5]])
+
+
+def test_stack_of_plain_numbers():
+    assert tf.stack([1, 2.5]).dtype == tf.float32
+    np.testing.assert_array_equal(tf.stack([[1, 2], [3.0, 4]], axis=1), [[1, 3], [2, 4]])
+    assert tf.stack([]).shape == [0]
+
+
+def test_concat_of_an_array_is_the_array():
+    np.testing.assert_array_equal(tf.concat(np.ones([2, 3]), 0), np.ones([2, 3]))
+
+
+def test_linspace_between_tensors_of_different_shapes():
+    np.testing.assert_allclose(tf.linspace(0.0, [1.0, 2.0], 3), [[0, 0], [0.5, 1], [1, 2]])
+    np.testing.assert_allclose(tf.linspace([0.0, 1.0], 3.0, 2, axis=-1), [[0, 3], [1, 3]])
+    assert tf.linspace([0.0, 0.0], 1.0, 0).shape == [0, 2]
+    assert tf.linspace(np.int8(0), np.int8(5), 3).dtype == tf.float32
+    assert tf.linspace(0, 5, 3).dtype == tf.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: tf.reshape([1.0], None), ValueError, r"Attempt to convert a value \(None\)"),
+        (lambda: tf.concat([[1.0]], None), ValueError, r"Attempt to convert a value \(None\)"),
+        (lambda: tf.expand_dims([1.0], None), ValueError, r"Attempt to convert a value \(None\)"),
+        (lambda: tf.reshape([1.0], [1.5]), tf.errors.InvalidArgumentError, "of float is not in the list of allowed"),
+        (lambda: tf.repeat([1, 2, 3], [1, 2], axis=0), ValueError, "Dimensions 3 and 2 are not compatible"),
+        (lambda: tf.eye(-1), tf.errors.InvalidArgumentError, "Dimension -1 must be >= 0"),
+    ],
+)
+def test_refusals(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_one_number_is_a_block_of_two_dimensions():
+    x = tf.reshape(tf.range(4.0), [4, 1, 1, 1])
+    y = tf.batch_to_space(x, 2, [[0, 0], [0, 0]])
+    np.testing.assert_array_equal(y[0, :, :, 0], [[0, 1], [2, 3]])
+
+
+def test_the_product_of_truth_values():
+    both = tf.constant([True, True, False]) * tf.constant([True, False, False])
+    np.testing.assert_array_equal(both, [True, False, False])
+    np.testing.assert_array_equal(True * tf.constant([True, False]), [True, False])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.multiply(tf.constant([True]), tf.constant([True]))
+
+
+def test_a_mask_of_a_tensor_of_unknown_rank():
+    pick = tf.function(lambda x: x[tf.constant([True, False, True])], input_signature=[tf.TensorSpec(None)])
+    np.testing.assert_array_equal(pick(tf.constant([1.0, 2.0, 3.0])), [1, 3])
+
+
+def test_raw_operations_on_shapes_that_are_not_known():
+    raw = tf.raw_ops
+    spec = tf.TensorSpec([None, None])
+    smallest = tf.function(lambda x: raw.NthElement(input=x, n=0), input_signature=[spec])
+    np.testing.assert_array_equal(smallest(tf.constant([[3.0, 1.0, 2.0]])), [1])
+    turned = tf.function(lambda x: raw.ReverseSequence(input=x, seq_lengths=[1, 2], seq_dim=1), input_signature=[spec])
+    np.testing.assert_array_equal(turned(tf.constant([[1.0, 2.0], [3.0, 4.0]])), [[1, 2], [4, 3]])
+
+
+def test_raw_rules_of_complex_numbers():
+    y, dy = tf.constant([1 + 2j]), tf.constant([3 - 1j])
+    np.testing.assert_allclose(tf.raw_ops.SqrtGrad(y=y, dy=dy), [0.5 + 0.5j])
+    np.testing.assert_allclose(tf.raw_ops.RsqrtGrad(y=y, dy=dy), [15.5 - 8.5j])
+    np.testing.assert_allclose(tf.raw_ops.ReciprocalGrad(y=y, dy=dy), [13 + 9j])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.ones([2.0, 3]),
+        lambda: tf.slice([1, 2, 3], [1], [1.5]),
+        lambda: tf.one_hot([1], 2.5),
+        lambda: tf.repeat([1, 2], 1.5),
+        lambda: tf.split([1, 2], 2, axis=0.5),
+        lambda: tf.image.resize_with_crop_or_pad(tf.ones([2, 2, 1]), 1.5, 2),
+    ],
+)
+def test_sizes_that_are_not_whole_are_refused(call):
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        call()
+
+
+def test_a_tensor_is_no_number_of_parts():
+    with pytest.raises(ValueError, match="Rank-0 tensors are not supported"):
+        tf.split([1, 2], tf.constant(2))
+    assert len(tf.split([1, 2], np.int64(2))) == 2
