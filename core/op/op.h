@@ -74,6 +74,7 @@ struct Op {
   bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
   void (*float_unary)(const void* x, void* y, int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
   const BinaryLoops* float_binary = nullptr;
+  ElementLoops (*element_loops)(DType last_operand, DType result) = nullptr;  // elementwise: may join a group of a plan
   bool stateful = false;               // random numbers, variables: never folded or merged
   bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
   bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there
