@@ -1,7 +1,7 @@
 // How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
 // parameters that are still open become inputs (planner_parameters.cc), equal nodes are merged, nodes that only show elements
 // under another shape become aliases (planner.cc), chains of some kinds become one node (planner_joins.cc), elementwise nodes
-// are put into groups, some of them to run as one loop (planner_combinations.cc), and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
+// are put into groups, some of them to run as one loop (planner_combinations.cc), some later than they could (planner_deferral.cc), and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
 // lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
 #pragma once
 #include <map>
@@ -87,6 +87,22 @@ class Planner {
     int left, right;
     bool swapped;
   };
+  // Where putting nodes into steps has come to.
+  struct Walk {
+    std::vector<int> waiting;               // by node: for how many others
+    std::vector<std::vector<int>> readers;  // by node
+    std::set<int> ready, deferred;
+    std::vector<bool> inside;               // by node: whether it is in the group that is being made
+    std::vector<int> uses;                  // by value
+
+    void done(int i);
+    void undo(int i);
+  };
+  Walk begin_walk();
+  int next_of(const Walk&);
+  void grow(Scheduled&, const std::vector<ValueId>& family, Walk&);
+  bool can_wait(int i, int64_t size, const Walk&);
+  void defer(Scheduled&, Walk&);
   void find_loops();
   std::vector<int> count_uses();
   void combine(Scheduled&, const std::vector<int>& uses);
@@ -98,7 +114,7 @@ class Planner {
   bool join_group(int i);
   bool may_join(const Node&, const Scheduled&);
   bool reads_in_full(const Node&, ValueId v, int64_t size);
-  template <class Done> void take_reductions(Scheduled&, const std::set<int>& ready, Done);
+  void take_reductions(Scheduled&, Walk&);
   int first_reader(int reduction, const std::set<int>& ready);
   // What a reduction goes over: the columns of tables of `length` neighbouring elements each; 0 if there are no such tables.
   struct Table {

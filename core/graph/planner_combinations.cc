@@ -8,7 +8,7 @@
 namespace tapeflow {
 
 // Fewest elements for which setting up a combined loop pays.
-constexpr int64_t kWorthCombining = 256;
+constexpr int64_t kWorthCombining = 2048;
 
 static Arithmetic arithmetic_of(const Node& n) {
   const std::string_view name = n.op->name;

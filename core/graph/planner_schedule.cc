@@ -65,82 +65,73 @@ std::vector<ValueId> Planner::find_families() {
 }
 
 void Planner::schedule() {
-  Graph& g = graph();
   find_loops();
   const std::vector<ValueId> family = find_families();
-  const std::vector<int> uses = count_uses();
-  std::vector<int> waiting(g.nodes.size(), 0);
-  std::vector<std::vector<int>> readers(g.nodes.size());
-  std::set<int> ready;
-  for (int i : nodes_) {
-    std::set<int> before;
-    for (ValueId v : g.nodes[size_t(i)].inputs)
-      if (info_[meant(v)].kind == Info::Kind::computed) before.insert(info_[meant(v)].node);
-    waiting[size_t(i)] = int(before.size());
-    for (int b : before) readers[size_t(b)].push_back(i);
-    if (before.empty()) ready.insert(i);
-  }
-  auto done = [&](int i) {
-    ready.erase(i);
-    for (int r : readers[size_t(i)])
-      if (--waiting[size_t(r)] == 0) ready.insert(r);
-  };
-  // What the group itself makes is read element by element, as it is made: a part that is repeated must be there before.
-  std::vector<bool> inside(g.nodes.size(), false);
-  auto reads_in_step = [&](const Node& n, int64_t size) {
-    return std::ranges::all_of(n.inputs, [&](ValueId v) {
-      const int maker = info_[meant(v)].node;
-      return maker == kNone || !inside[size_t(maker)] || spec(v).shape.elements() == size;
-    });
-  };
+  Walk walk = begin_walk();
   Placement placement;
-  while (!ready.empty()) {
-    int next = *ready.begin();
-    if (int reader = first_reader(next, ready); reader != kNone) next = reader;
-    const Node& n = g.nodes[size_t(next)];
+  while (!walk.ready.empty()) {
+    int next = next_of(walk);
+    if (int reader = first_reader(next, walk.ready); reader != kNone) next = reader;
+    const Node& n = graph().nodes[size_t(next)];
     Scheduled s;
-    int64_t size = n.outputs ? spec(n.first_output).shape.elements() : 0;
-    done(next);
-    if (!fits_group(next, size, &s.row_length, placement)) {
+    walk.done(next);
+    if (!fits_group(next, n.outputs ? spec(n.first_output).shape.elements() : 0, &s.row_length, placement)) {
       s.kernel = next;
       if (!join_group(next)) add(std::move(s));
       continue;
     }
     s.group.push_back(next);
-    inside[size_t(next)] = true;
-    for (bool more = true; more && s.group.size() < 96;) {
-      more = false;
-      for (int candidate : ready)
-        if ((size < kSmallGroup || family[g.nodes[size_t(candidate)].first_output] == family[n.first_output]) &&
-            reads_in_step(g.nodes[size_t(candidate)], size) && fits_group(candidate, size, &s.row_length, placement)) {
-          s.group.push_back(candidate);
-          inside[size_t(candidate)] = true;
-          done(candidate);
-          more = true;
-          break;
-        }
-    }
+    grow(s, family, walk);
+    defer(s, walk);
     for (int i : s.group) {
-      info_[g.nodes[size_t(i)].first_output].grouped = true;
-      inside[size_t(i)] = false;
+      info_[graph().nodes[size_t(i)].first_output].grouped = true;
+      walk.inside[size_t(i)] = false;
     }
-    combine(s, uses);
+    combine(s, walk.uses);
     if (int at = followed(s); at != kNone) {
       s.kernel = scheduled_[size_t(at)].kernel;
       number(scheduled_[size_t(at)] = std::move(s), at);
     } else {
-      take_reductions(s, ready, done);
+      take_reductions(s, walk);
       add(std::move(s));
     }
   }
 }
 
+// Adds to a group what is ready and fits, and what is ready then.
+void Planner::grow(Scheduled& s, const std::vector<ValueId>& family, Walk& walk) {
+  const Node& first = graph().nodes[size_t(s.group[0])];
+  const int64_t size = spec(first.first_output).shape.elements();
+  Placement placement;
+  // What the group itself makes is read element by element, as it is made: a part that is repeated must be there before.
+  auto reads_in_step = [&](const Node& n) {
+    return std::ranges::all_of(n.inputs, [&](ValueId v) {
+      const int maker = info_[meant(v)].node;
+      return maker == kNone || !walk.inside[size_t(maker)] || spec(v).shape.elements() == size;
+    });
+  };
+  auto joins = [&](int candidate) {
+    const Node& n = graph().nodes[size_t(candidate)];
+    if (size >= kSmallGroup && family[n.first_output] != family[first.first_output]) return false;
+    return reads_in_step(n) && fits_group(candidate, size, &s.row_length, placement);
+  };
+  walk.inside[size_t(s.group[0])] = true;
+  while (s.group.size() < 96) {
+    const auto found = std::ranges::find_if(walk.ready, joins);
+    if (found == walk.ready.end()) return;
+    const int member = *found;
+    s.group.push_back(member);
+    walk.inside[size_t(member)] = true;
+    walk.done(member);
+  }
+}
+
 // Takes reductions of what a group reads into it.
-template <class Done> void Planner::take_reductions(Scheduled& s, const std::set<int>& ready, Done done) {
+void Planner::take_reductions(Scheduled& s, Walk& walk) {
   const int64_t size = spec(graph().nodes[size_t(s.group[0])].first_output).shape.elements();
   if (size < kWorthJoining) return;
   std::vector<int> taken;
-  for (int candidate : ready) {
+  for (int candidate : walk.ready) {
     const Node& n = graph().nodes[size_t(candidate)];
     if (n.inputs.size() != 1 || info_[meant(n.inputs[0])].grouped || spec(n.inputs[0]).shape.elements() != size || !may_join(n, s)) continue;
     if (std::ranges::none_of(s.group, [&](int i) { return reads_in_full(graph().nodes[size_t(i)], n.inputs[0], size); })) continue;
@@ -148,7 +139,7 @@ template <class Done> void Planner::take_reductions(Scheduled& s, const std::set
     s.reductions.push_back(candidate);
     taken.push_back(candidate);
   }
-  for (int i : taken) done(i);
+  for (int i : taken) walk.done(i);
 }
 
 void Planner::add(Scheduled s) {

@@ -89,19 +89,34 @@ struct Choice {
     using V = Vector<T>;
     constexpr int64_t width = lanes<V>;
     int64_t i = 0;
-    for (; i <= n - width; i += width) store(y + i, mask(condition + i) ? a.at(i) : b.at(i));
+    for (; i <= n - width; i += width) store(y + i, blend(condition + i, a.at(i), b.at(i)));
     if (i == n) return;
     bool rest[width] = {};
     std::memcpy(rest, condition + i, size_t(n - i));
-    store_first(y + i, mask(rest) ? a.at(i, n - i) : b.at(i, n - i), n - i);
+    store_first(y + i, blend(rest, a.at(i, n - i), b.at(i, n - i)), n - i);
   }
-  // All bits of the lanes for which the condition holds.
-  TAPEFLOW_INLINE static auto mask(const bool* condition) {
+  // The lanes of `a` for which the condition holds, and of `b` for the others.
+  TAPEFLOW_INLINE static Vector<T> blend(const bool* condition, Vector<T> a, Vector<T> b) {
     using V = Vector<T>;
-    typedef uint8_t Bytes __attribute__((vector_size(lanes<V>)));
-    Bytes bytes;
-    std::memcpy(&bytes, condition, sizeof bytes);
-    return __builtin_convertvector(bytes, Bits<V>) != 0;
+#if defined(__AVX512F__)
+    __m128i bytes = _mm_setzero_si128();
+    std::memcpy(&bytes, condition, lanes<V>);
+    const __mmask16 chosen = _mm_test_epi8_mask(bytes, bytes);
+    if constexpr (sizeof(T) == 4)
+      return (V)_mm512_mask_blend_ps(chosen, (__m512)b, (__m512)a);
+    else
+      return (V)_mm512_mask_blend_pd(__mmask8(chosen), (__m512d)b, (__m512d)a);
+#elif defined(__AVX2__)
+    __m128i bytes = _mm_setzero_si128();
+    std::memcpy(&bytes, condition, lanes<V>);
+    if constexpr (sizeof(T) == 4)
+      return (V)_mm256_blendv_ps((__m256)b, (__m256)a, _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_cvtepu8_epi32(bytes))));
+    else
+      return (V)_mm256_blendv_pd((__m256d)b, (__m256d)a, _mm256_castsi256_pd(_mm256_sub_epi64(_mm256_setzero_si256(), _mm256_cvtepu8_epi64(bytes))));
+#else
+    for (int k = 0; k < lanes<V>; ++k) b[k] = condition[k] ? a[k] : b[k];
+    return b;
+#endif
   }
 };
 

@@ -51,6 +51,10 @@ Spreading::Spreading(const Shape& operand, const Shape& result) {
   }
   if (groups_.empty()) groups_.push_back({1, 0});
   std::reverse(groups_.begin(), groups_.end());
+  const Group& last = groups_.back();
+  if (groups_.size() < 2 || last.stride == 0 || last.length > kLongestPeriod) return;
+  period_ = last.length;
+  region_ = last.length * groups_[groups_.size() - 2].length;
 }
 
 template <class T> void Spreading::write(const T* operand, int64_t first, int64_t n, T* y) const {
@@ -103,8 +107,11 @@ template <class T> void Spreading::write(const T* operand, int64_t first, int64_
 }
 
 ElementwiseProgram::Operand ElementwiseProgram::spread(TensorBody* body, const Shape& result) {
+  const Spreading spreading(body->shape, result);
+  const auto known = std::ranges::find_if(spread_, [&](const auto& s) { return s.first == body && s.second == spreading; });
+  if (known != spread_.end()) return {body, -1, Layout::spread, int(known - spread_.begin())};
   Operand o{body, -1, Layout::spread, int(spread_.size())};
-  spread_.emplace_back(body, Spreading(body->shape, result));
+  spread_.emplace_back(body, spreading);
   return o;
 }
 
@@ -164,6 +171,13 @@ void ElementwiseProgram::repeat_short_rows() {
     });
 }
 
+// A spread operand in the memory of a thread: its elements follow.
+struct alignas(64) ElementwiseProgram::SpreadOperand {
+  int64_t region;   // whose elements are there; -1: those of a block
+  const char* now;  // the first element for this block
+  char* elements() { return reinterpret_cast<char*>(this + 1); }
+};
+
 // The memory of one thread: what steps leave for later ones, the short rows, written out, and spread operands.
 struct ElementwiseProgram::Workspace {
   explicit Workspace(const ElementwiseProgram& program, int64_t elements) : more(bytes_beyond_stack(program)) {
@@ -176,6 +190,11 @@ struct ElementwiseProgram::Workspace {
       for (int64_t i = 0, at = 0; i + rows <= program.block_ && i < elements + rows; i += rows, at += bytes)
         std::memcpy(repeated + int64_t(k) * pitch + at, program.repeated_[k]->data, size_t(bytes));
     }
+    for (size_t k = 0; k < program.spread_.size(); ++k) spread_operand(program, k).region = -1;
+  }
+
+  SpreadOperand& spread_operand(const ElementwiseProgram& program, size_t k) const {
+    return *reinterpret_cast<SpreadOperand*>(spread + int64_t(k) * program.spread_bytes());
   }
 
   static int64_t bytes_beyond_stack(const ElementwiseProgram& p) {
@@ -217,6 +236,13 @@ int64_t ElementwiseProgram::lanes(const Reduction& r) const {
   return r.columns == 1 ? 0 : r.columns * std::clamp<int64_t>(block_ / r.columns, 1, r.length / r.columns);
 }
 
+// Folds rows that lie side by side into one row of results, and begins anew.
+template <class T> static void fold_lanes(const ElementwiseProgram::ReductionLoops<T>& loops, T* lanes, int64_t width, int64_t columns, T* y) {
+  for (int64_t rows = width / columns; rows > 1; rows -= rows / 2) loops.fold(lanes + (rows - rows / 2) * columns, lanes, rows / 2 * columns);
+  loops.fold(lanes, y, columns);
+  std::fill_n(lanes, width, loops.start);
+}
+
 // Where the results of one chunk go.
 template <class T> struct ElementwiseProgram::Totals {
   T* of_all;   // one number for each reduction of all elements, `pitch` apart
@@ -256,8 +282,7 @@ template <class T> void ElementwiseProgram::run_with_reductions() const {
       for (const Reduction& r : reductions_) {
         const Loops& loops = std::get<Loops>(r.loops);
         if (r.columns > 1 && r.length == size_) {
-          for (int64_t k = 0; k < lanes(r); k += r.columns) loops.fold(from + k, to, r.columns);
-          std::fill_n(from, lanes(r), loops.start);
+          fold_lanes(loops, from, lanes(r), r.columns, to);
           to += r.columns;
         }
         from += lanes(r);
@@ -306,12 +331,11 @@ template <class T> void ElementwiseProgram::add_reductions(const Workspace& work
         reduce_row(x, done = std::min(n, (row + 1) * r.length - at), y + row);
         ++row;
       }
-      if (const int64_t whole = (n - done) / r.length; loops.short_rows && whole > 0) {
-        loops.short_rows(x + done, y + row, whole, r.length);
-        done += whole * r.length;
-        row += whole;
-      }
-      for (int64_t count; done < n; done += count, ++row) reduce_row(x + done, count = std::min(n - done, r.length), y + row);
+      const int64_t whole = (n - done) / r.length;
+      if (loops.short_rows && whole > 0) loops.short_rows(x + done, y + row, whole, r.length);
+      for (int64_t k = 0; !loops.short_rows && k < whole; ++k) y[row + k] = loops.row(x + done + k * r.length, r.length);
+      done += whole * r.length;
+      if (done < n) reduce_row(x + done, n - done, y + row + whole);
     }
   }
 }
@@ -326,8 +350,7 @@ template <class T> void ElementwiseProgram::add_columns(const Reduction& r, T* o
     loops.fold(x + done, own_lanes + lane, count);
     if (r.length == size_ || in_table + count < r.length) continue;
     T* y = static_cast<T*>(r.target->data) + (at + done) / r.length * r.columns;
-    for (int64_t k = 0; k < width; k += r.columns) loops.fold(own_lanes + k, y, r.columns);
-    std::fill_n(own_lanes, width, loops.start);
+    fold_lanes(loops, own_lanes, width, r.columns, y);
   }
 }
 
@@ -342,7 +365,7 @@ template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& 
   }
 }
 
-static void write_spread(const TensorBody& body, const Spreading& spreading, int64_t first, int64_t n, char* y) {
+static void write_elements(const TensorBody& body, const Spreading& spreading, int64_t first, int64_t n, char* y) {
   auto write = [&]<class T>(T*) { spreading.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y)); };
   switch (size_of(body.dtype)) {
     case 1: return write(static_cast<uint8_t*>(nullptr));
@@ -350,6 +373,23 @@ static void write_spread(const TensorBody& body, const Spreading& spreading, int
     case 4: return write(static_cast<uint32_t*>(nullptr));
     default: return write(static_cast<uint64_t*>(nullptr));
   }
+}
+
+// A short run that is repeated is written out once for all blocks where it is.
+void ElementwiseProgram::write_spread(const Workspace& workspace, size_t k, int64_t at, int64_t n) const {
+  const auto& [body, spreading] = spread_[k];
+  SpreadOperand& operand = workspace.spread_operand(*this, k);
+  const int64_t region = spreading.period() > 0 ? at / spreading.region() : -1;
+  if (region >= 0 && at + n <= (region + 1) * spreading.region()) {
+    const int64_t first = region * spreading.region();
+    if (operand.region != region) write_elements(*body, spreading, first, std::min(block_ + spreading.period(), spreading.region()), operand.elements());
+    operand.region = region;
+    operand.now = operand.elements() + (at - first) % spreading.period() * int64_t(size_of(body->dtype));
+    return;
+  }
+  operand.region = -1;
+  operand.now = operand.elements();
+  write_elements(*body, spreading, at, n, operand.elements());
 }
 
 template <class Source> void ElementwiseProgram::run_combined(const Step& s, Source source, void* y, int64_t n) {
@@ -364,11 +404,10 @@ template <class Source> void ElementwiseProgram::run_combined(const Step& s, Sou
 }
 
 void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column, int64_t n) const {
-  for (size_t k = 0; k < spread_.size(); ++k)
-    write_spread(*spread_[k].first, spread_[k].second, at, n, workspace.spread + int64_t(k) * spread_bytes());
+  for (size_t k = 0; k < spread_.size(); ++k) write_spread(workspace, k, at, n);
   auto source = [&](const Operand& o) -> const char* {
     if (o.step >= 0) return result_of(workspace, steps_[size_t(o.step)], at);
-    if (o.layout == Layout::spread) return workspace.spread + o.written * spread_bytes();
+    if (o.layout == Layout::spread) return workspace.spread_operand(*this, size_t(o.written)).now;
     const int64_t width = int64_t(size_of(o.body->dtype));
     if (o.written >= 0) return workspace.repeated + o.written * slot_bytes() + column * width;
     const char* p = static_cast<const char*>(o.body->data);

@@ -49,12 +49,19 @@ class Spreading {
   // Writes the operand's elements for the results [first, first + n). Room for kSlack more must be there.
   template <class T> void write(const T* operand, int64_t first, int64_t n, T* y) const;
   static constexpr int64_t kSlack = 16;
+  // A short run that comes again and again: how long it is (0: there is none), and for how many results it does so.
+  int64_t period() const { return period_; }
+  int64_t region() const { return region_; }
+  static constexpr int64_t kLongestPeriod = 256;
+  bool operator==(const Spreading&) const = default;
 
  private:
   struct Group {
     int64_t length, stride;  // the stride is 0 where the operand repeats
+    bool operator==(const Group&) const = default;
   };
   std::vector<Group> groups_;  // outermost first
+  int64_t period_ = 0, region_ = 0;
 };
 
 class ElementwiseProgram {
@@ -130,6 +137,7 @@ class ElementwiseProgram {
 
  private:
   void repeat_short_rows();
+  struct SpreadOperand;
   struct Workspace;
   template <class T> struct Totals;
   template <class AfterBlock> void run_range(const Workspace&, int64_t begin, int64_t end, AfterBlock) const;
@@ -139,10 +147,14 @@ class ElementwiseProgram {
   template <class T> void add_reductions(const Workspace&, int64_t at, int64_t n, Totals<T>&) const;
   template <class T> void add_columns(const Reduction&, T* lanes, const T* x, int64_t at, int64_t n) const;
   char* result_of(const Workspace&, const Step&, int64_t at) const;
+  void write_spread(const Workspace&, size_t k, int64_t at, int64_t n) const;
   void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
   template <class Source> static void run_combined(const Step&, Source source, void* y, int64_t n);
   int64_t slot_bytes() const { return block_ * int64_t(widest_); }
-  int64_t spread_bytes() const { return (block_ + Spreading::kSlack) * int64_t(widest_); }
+  int64_t spread_bytes() const {
+    constexpr int64_t line = 64;
+    return line + ((block_ + Spreading::kLongestPeriod + Spreading::kSlack) * int64_t(widest_) + line - 1) / line * line;
+  }
 
   std::vector<Step> steps_;
   std::vector<Reduction> reductions_;
