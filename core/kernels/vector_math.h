@@ -439,28 +439,13 @@ TAPEFLOW_INLINE V expm1(V x) {
   return copysign(e.exponent == Element<V>(0) ? e.fraction : y, x);
 }
 
-// a / b for finite a, and b that is neither tiny nor huge. Where division is slow the quotient comes from an estimate of 1/b,
-// one step of Newton, and one correction by the remainder: it is hardly ever the other neighbour of the exact quotient.
-template <class V>
-TAPEFLOW_INLINE V quotient(V a, V b) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(Element<V>) == 4) {
-    V r = (V)_mm512_maskz_rcp14_ps(all_lanes<F>, (__m512)b);
-    r = fma(fma(-b, r, splat<V>(1)), r, r);
-    const V q = a * r;
-    return fma(fma(-q, b, a), r, q);
-  }
-#endif
-  return a / b;
-}
-
 // tanh |x| = -z / (z + 2) for z = e^(-2|x|) - 1
 template <class V>
 TAPEFLOW_INLINE V tanh(V x) {
   auto e = exponential(Element<V>(-2) * at_most(abs(x), C<V>::tanh_most));
   V power = e.power();
   V z = fma(power, e.fraction, power - Element<V>(1));
-  return copysign(quotient(z, fma(power, e.fraction, power + Element<V>(1))), x);
+  return copysign(z / fma(power, e.fraction, power + Element<V>(1)), x);
 }
 
 // e^-|x|; for large positive x, where all users add it to something of size 1, it may stop at e^-40.
@@ -474,7 +459,7 @@ TAPEFLOW_INLINE V decay(V x) {
 template <class V>
 TAPEFLOW_INLINE V sigmoid(V x) {
   V e = decay(x);
-  return quotient(x < Element<V>(0) ? e : splat<V>(1), e + Element<V>(1));
+  return (x < Element<V>(0) ? e : splat<V>(1)) / (e + Element<V>(1));
 }
 
 // x sigmoid(v) where `e` is e^-|v| and v has the sign of x. It is 0 for x < -most, and `a` is |x| bounded by that.
@@ -482,8 +467,7 @@ TAPEFLOW_INLINE V sigmoid(V x) {
 template <class V>
 TAPEFLOW_INLINE V gate(V x, V a, Element<V> most, const Exponential<V>& e) {
   auto left = x < Element<V>(0);
-  V above = left ? e.times_mantissa(a) : x;
-  V y = above < C<V>::infinity ? quotient(above, e.small() + Element<V>(1)) : above;
+  V y = (left ? e.times_mantissa(a) : x) / (e.small() + Element<V>(1));
   return copysign(scale(y, left ? e.exponent : V{}, x, -most), x);
 }
 
@@ -491,7 +475,7 @@ TAPEFLOW_INLINE V gate(V x, V a, Element<V> most, const Exponential<V>& e) {
 template <class V>
 TAPEFLOW_INLINE V gate_slope(V x, V a, V v_slope, const Exponential<V>& exponential) {
   V e = exponential.small();
-  V r = quotient(splat<V>(1), e + Element<V>(1));
+  V r = Element<V>(1) / (e + Element<V>(1));
   return r * fma(copysign(a, x) * e, r * v_slope, x < Element<V>(0) ? e : splat<V>(1));
 }
 
@@ -796,14 +780,14 @@ TAPEFLOW_INLINE V acos(V x) {
 template <class V>
 TAPEFLOW_INLINE V erfc_tail(V z) {
   constexpr auto k = C<V>::erfcx_middle;
-  return quotient(polynomial(quotient(z - k, z + k), C<V>::erfcx), fma(z, Element<V>(2), Element<V>(1)));
+  return polynomial((z - k) / (z + k), C<V>::erfcx) / fma(z, Element<V>(2), Element<V>(1));
 }
 
 // e^(a²/2) Phi(-a) for a >= 0
 template <class V>
 TAPEFLOW_INLINE V normal_tail(V a) {
   constexpr auto k = C<V>::normal_middle;
-  return quotient(polynomial(quotient(a - k, a + k), C<V>::normal), a + Element<V>(0.75));
+  return polynomial((a - k) / (a + k), C<V>::normal) / (a + Element<V>(0.75));
 }
 
 // e^(-factor a²), the rounding error of a² carried along

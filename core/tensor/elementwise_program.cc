@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
@@ -119,8 +120,10 @@ void ElementwiseProgram::finish() {
   for (Step& s : steps_) {
     s.last_use = -1;
     widest_ = std::max(widest_, s.width);
-    s.each_operand([&](const Operand& o) {
-      if (o.body) widest_ = std::max(widest_, size_of(o.body->dtype));
+    s.each_operand([&](Operand& o) {
+      if (!o.body) return;
+      o.width = uint8_t(size_of(o.body->dtype));
+      widest_ = std::max(widest_, size_t(o.width));
     });
   }
   for (size_t i = 0; i < steps_.size(); ++i)
@@ -180,9 +183,9 @@ struct alignas(64) ElementwiseProgram::SpreadOperand {
 
 // The memory of one thread: what steps leave for later ones, the short rows, written out, and spread operands.
 struct ElementwiseProgram::Workspace {
-  explicit Workspace(const ElementwiseProgram& program, int64_t elements) : more(bytes_beyond_stack(program)) {
+  explicit Workspace(const ElementwiseProgram& program, int64_t elements) {
     const int64_t pitch = program.slot_bytes(), rows = program.row_length_;
-    scratch = more.size() > 0 ? more.data() : on_stack;
+    if (const int64_t bytes = bytes_for(program); bytes > kOnStack) scratch = more.emplace(bytes).data();
     repeated = scratch + program.slots_ * pitch;
     spread = repeated + int64_t(program.repeated_.size()) * pitch;
     for (size_t k = 0; k < program.repeated_.size(); ++k) {
@@ -197,14 +200,13 @@ struct ElementwiseProgram::Workspace {
     return *reinterpret_cast<SpreadOperand*>(spread + int64_t(k) * program.spread_bytes());
   }
 
-  static int64_t bytes_beyond_stack(const ElementwiseProgram& p) {
-    const int64_t bytes = (p.slots_ + int64_t(p.repeated_.size())) * p.slot_bytes() + int64_t(p.spread_.size()) * p.spread_bytes();
-    return bytes > kOnStack ? bytes : 0;
+  static int64_t bytes_for(const ElementwiseProgram& p) {
+    return (p.slots_ + int64_t(p.repeated_.size())) * p.slot_bytes() + int64_t(p.spread_.size()) * p.spread_bytes();
   }
   static constexpr int64_t kOnStack = kScratchBytes + 16 * 1024;
   alignas(64) char on_stack[kOnStack];
-  Scratch<char> more;
-  char *scratch, *repeated, *spread;
+  std::optional<Scratch<char>> more;
+  char *scratch = on_stack, *repeated, *spread;
 };
 
 void ElementwiseProgram::run() const {
@@ -408,7 +410,7 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
   auto source = [&](const Operand& o) -> const char* {
     if (o.step >= 0) return result_of(workspace, steps_[size_t(o.step)], at);
     if (o.layout == Layout::spread) return workspace.spread_operand(*this, size_t(o.written)).now;
-    const int64_t width = int64_t(size_of(o.body->dtype));
+    const int64_t width = o.width;
     if (o.written >= 0) return workspace.repeated + o.written * slot_bytes() + column * width;
     const char* p = static_cast<const char*>(o.body->data);
     switch (o.layout) {

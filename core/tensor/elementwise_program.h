@@ -80,6 +80,7 @@ class ElementwiseProgram {
     int step = -1;
     Layout layout = Layout::full;
     int written = -1;  // of a short row: which of the repeated ones; of a spread operand: which of those
+    uint8_t width = 0;  // bytes of an element in memory
   };
   struct Step {
     Unary unary = nullptr;
