@@ -1,8 +1,9 @@
 // How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
 // parameters that are still open become inputs (planner_parameters.cc), equal nodes are merged, nodes that only show elements
 // under another shape become aliases (planner.cc), chains of some kinds become one node (planner_joins.cc), elementwise nodes
-// are put into groups, some of them to run as one loop (planner_combinations.cc), some later than they could (planner_deferral.cc), and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
-// lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
+// are put into groups (planner_schedule.cc), some of them later than they could (planner_deferral.cc) and some to run as one
+// loop (planner_combinations.cc), and steps that can run at the same time into sections (planner_schedule.cc), memory is given
+// out by lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
 #pragma once
 #include <map>
 #include <set>
