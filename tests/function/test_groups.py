@@ -121,7 +121,15 @@ def test_dtypes_meet_in_one_group(size):
         chosen = tf.where(above, tf.cast(x, tf.float64) * 2.0, wide)
         by_row = tf.where(tf.equal(label, 1), chosen, tf.sign(chosen))
         share = tf.reduce_mean(tf.cast(above, tf.float32), 1)
-        return above, chosen, by_row, share, tf.reduce_max(by_row), tf.reduce_min(chosen, 1), tf.where(label > 0, x, 0.0)
+        return (
+            above,
+            chosen,
+            by_row,
+            share,
+            tf.reduce_max(by_row),
+            tf.reduce_min(chosen, 1),
+            tf.where(label > 0, x, 0.0),
+        )
 
     above = (x > 0.5) & ~(wide.astype(np.float32) < x)
     chosen = np.where(above, x.astype(np.float64) * 2, wide)
@@ -192,7 +200,13 @@ def test_short_rows(dtype):
 
         def program(x):
             y = x * 2.0
-            return tf.reduce_sum(y, 1), tf.reduce_mean(y, 1), tf.reduce_max(y, 1), tf.reduce_min(y, 1), tf.reduce_max(x, 1)
+            return (
+                tf.reduce_sum(y, 1),
+                tf.reduce_mean(y, 1),
+                tf.reduce_max(y, 1),
+                tf.reduce_min(y, 1),
+                tf.reduce_max(x, 1),
+            )
 
         expected = (x * 2).sum(1), (x * 2).mean(1), (x * 2).max(1), (x * 2).min(1), x.max(1)
         for run in (program, tf.function(program)):

@@ -189,6 +189,8 @@ def test_remainders_and_angles(dtype):
     floored = np.where((truncated != 0) & ((truncated < 0) != (b < 0)), truncated + b, truncated)
     np.testing.assert_array_equal(tf.truncatemod(a, b), truncated)
     np.testing.assert_array_equal(tf.math.floormod(a, b), floored)
-    np.testing.assert_array_equal(tf.math.floormod(a, dtype(0.7)), tf.stack([tf.math.floormod(x, dtype(0.7)) for x in a]))
+    np.testing.assert_array_equal(
+        tf.math.floormod(a, dtype(0.7)), tf.stack([tf.math.floormod(x, dtype(0.7)) for x in a])
+    )
     np.testing.assert_allclose(tf.atan2(a, b), np.arctan2(a, b), rtol=4 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(np.signbit(tf.atan2(a[:144], b[:144])), np.signbit(np.arctan2(a[:144], b[:144])))
