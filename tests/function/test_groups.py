@@ -212,3 +212,28 @@ def test_short_rows(dtype):
         for run in (program, tf.function(program)):
             for result, value in zip(run(tf.constant(x)), expected, strict=True):
                 np.testing.assert_allclose(result, value, rtol=1e-4, atol=1e-4)
+
+
+def test_what_only_a_later_group_reads_is_made_there():
+    random = np.random.default_rng(5)
+    start, gradients = (
+        random.standard_normal((2, 70_000)).astype(np.float32),
+        random.standard_normal((3, 70_000)).astype(np.float32),
+    )
+
+    def steps(wrap):
+        weights, momentum = tf.Variable(start[0]), tf.Variable(start[1])
+
+        @wrap
+        def step(gradient):
+            kept, old = 0.9 * momentum, tf.abs(weights)
+            gradient = gradient * tf.minimum(1.0 / tf.norm(gradient), 1.0) + tf.random.uniform([70_000], seed=1) * 0.0
+            momentum.assign(kept + gradient)
+            weights.assign_sub(0.1 * momentum)
+            return tf.reduce_max(old), tf.where(old > tf.reduce_mean(momentum), old, momentum)
+
+        return [[*step(tf.constant(g)), weights.numpy(), momentum.numpy()] for g in gradients]
+
+    for compiled, eager in zip(steps(tf.function), steps(lambda f: f), strict=True):
+        for a, b in zip(compiled, eager, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -262,3 +262,21 @@ def test_older_cross_entropies_by_position():
     labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[0.0, 0.0]])
     for loss in (v1.softmax_cross_entropy_with_logits, v1.sigmoid_cross_entropy_with_logits):
         np.testing.assert_allclose(loss(labels, logits).numpy().reshape(-1)[0], np.log(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("function", [tf.nn.softmax, tf.nn.log_softmax])
+def test_softmax_along_an_inner_axis_of_a_large_tensor(function, axis):
+    x = tf.constant(np.random.default_rng(0).standard_normal((40, 50, 20)).astype(np.float32) * 5)
+    order = [0, 1, 2]
+    order[axis], order[2] = order[2], order[axis]
+    values, gradients = [], []
+    for along in (lambda x: function(x, axis), lambda x: tf.transpose(function(tf.transpose(x, order)), order)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = along(x)
+            total = tf.reduce_sum(tf.sin(y))
+        values.append(y)
+        gradients.append(tape.gradient(total, x))
+    np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-6)
