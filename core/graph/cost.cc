@@ -134,7 +134,7 @@ bool may_fail(const Graph& g, const Node& n) {
   if (n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op) return false;  // random numbers
   if (std::ranges::find(never_failing, n.op->name) != std::end(never_failing)) return false;
   const bool simple = n.op->family || n.op->finishes || n.op->float_unary || n.op->float_binary;
-  return !simple || !(floating | complexes).has(value(g, n.first_output).dtype());
+  return !simple || !(floating | complexes | booleans).has(value(g, n.first_output).dtype());
 }
 
 Cost cost_of_group(int64_t elements, size_t operations, int threads) {

@@ -118,15 +118,15 @@ void Planner::choose_flushing() {
     if (v.tensor.dtype() == DType::float64 || v.tensor.dtype() == DType::complex128) plan_->flushes_ = false;
 }
 
-// The one value that all elements of a constant have.
-bool Planner::uniform(ValueId v, float* value) {
+// Whether all elements of a constant are the same.
+bool Planner::uniform(ValueId v) {
   if (info_[v].kind != Info::Kind::constant) return false;
   const Tensor& t = graph().values[v].tensor;
-  if (t.dtype() != DType::float32 || t.size() == 0) return false;
-  const float* p = t.data<float>();
-  *value = *p;
+  if (t.dtype() == DType::variant || t.dtype() == DType::string || t.size() == 0) return false;
   int& known = info_[v].uniform;
-  if (known == kNone) known = t.size() == 1 || std::memcmp(p, p + 1, size_t(t.size() - 1) * sizeof *p) == 0;
+  const size_t width = size_of(t.dtype());
+  const char* p = static_cast<const char*>(t.raw());
+  if (known == kNone) known = t.size() == 1 || std::memcmp(p, p + width, size_t(t.size() - 1) * width) == 0;
   return known == 1;
 }
 
@@ -135,9 +135,9 @@ int Planner::simplified(const Node& n) {
   std::string_view name = n.op->name;
   if (name != "Mul" && name != "RealDiv") return kNone;
   for (size_t one = name == "Mul" ? 0 : 1; one < 2; ++one) {
-    float value;
-    ValueId other = n.inputs[1 - one];
-    if (uniform(n.inputs[one], &value) && value == 1.0f && spec(other).shape == spec(n.first_output).shape) return int(other);
+    const ValueId factor = n.inputs[one], other = n.inputs[1 - one];
+    if (spec(factor).dtype != DType::float32 || !uniform(factor)) continue;
+    if (*graph().values[factor].tensor.data<float>() == 1.0f && spec(other).shape == spec(n.first_output).shape) return int(other);
   }
   return kNone;
 }

@@ -1,14 +1,16 @@
 // How a plan is made. The graph is traced once more with the shapes of the inputs, so that every rule that waited is there;
 // parameters that are still open become inputs (planner_parameters.cc), equal nodes are merged, nodes that only show elements
 // under another shape become aliases (planner.cc), chains of some kinds become one node (planner_joins.cc), elementwise nodes
-// are put into groups, and steps that can run at the same time into sections (planner_schedule.cc), memory is given out by
-// lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
+// are put into groups (planner_schedule.cc), some of them later than they could (planner_deferral.cc) and some to run as one
+// loop (planner_combinations.cc), and steps that can run at the same time into sections (planner_schedule.cc), memory is given
+// out by lifetime (planner_memory.cc), and the steps are written down (planner_steps.cc).
 #pragma once
 #include <map>
 #include <set>
 
 #include "graph/branches.h"
 #include "graph/plan.h"
+#include "kernels/combination.h"
 
 namespace tapeflow {
 
@@ -50,7 +52,7 @@ class Planner {
   bool stands_in_the_way(const Node&);
   bool has_no_shape(const Node&);
   void choose_flushing();
-  bool uniform(ValueId v, float* value);
+  bool uniform(ValueId v);
   int simplified(const Node&);
   void find_values();
   void read_before_broadcast(Node&);
@@ -66,13 +68,13 @@ class Planner {
 
   // ---- in which order, in which groups, and what at the same time
 
-  // A kernel, or a group of elementwise nodes and the sums of their results, or a kernel and the group that follows it
+  // A kernel, or a group of elementwise nodes and reductions of what it makes or reads, or a kernel and the group that follows it
   // element by element.
   struct Scheduled {
     int kernel = kNone;
-    std::vector<int> group, sums;
+    std::vector<int> group, reductions;
     int64_t row_length = 0;  // 0: no operand of the group needs rows
-    int64_t sum_length = 0;  // of those sums that are not of all elements
+    int64_t table_length = 0;  // of those reductions that are not of all elements
     int part = kNone;        // of a section: which of all parts
     int program_order = 0;   // its place before steps were put into sections
     int after = kNone;       // of a part that follows: the last step of the first part that it waits for
@@ -80,21 +82,49 @@ class Planner {
     template <class Visit> void each_node(Visit visit) const {
       if (kernel != kNone) visit(kernel);
       for (int i : group) visit(i);
-      for (int i : sums) visit(i);
+      for (int i : reductions) visit(i);
     }
   };
-  bool is_float_elementwise(const Node&);
-  bool fits_group(const Node&, int64_t size, int64_t* row_length, Placement&);
+  // A member of a group together with those that make its operands, or one of them. If swapped, its right side comes first.
+  struct Combined {
+    Combination kernel;
+    int left, right;
+    bool swapped;
+  };
+  // Where putting nodes into steps has come to.
+  struct Walk {
+    std::vector<int> waiting;               // by node: for how many others
+    std::vector<std::vector<int>> readers;  // by node
+    std::set<int> ready, deferred;
+    std::vector<bool> inside;               // by node: whether it is in the group that is being made
+    std::vector<int> uses;                  // by value
+
+    void done(int i);
+    void undo(int i);
+  };
+  Walk begin_walk();
+  int next_of(const Walk&);
+  void grow(Scheduled&, const std::vector<ValueId>& family, Walk&);
+  bool can_wait(int i, int64_t size, const Walk&);
+  void defer(Scheduled&, Walk&);
+  void find_loops();
+  std::vector<int> count_uses();
+  void combine(Scheduled&, const std::vector<int>& uses);
+  bool fits_group(int i, int64_t size, int64_t* row_length, Placement&);
   std::vector<ValueId> find_families();
   void schedule();
   void add(Scheduled);
   void number(const Scheduled&, int step);
   bool join_group(int i);
-  // What a sum or mean adds up: the columns of tables of `length` neighbouring elements each; 0 if there are no such tables.
-  struct SumTable {
+  bool may_join(const Node&, const Scheduled&);
+  bool reads_in_full(const Node&, ValueId v, int64_t size);
+  void take_reductions(Scheduled&, Walk&);
+  int first_reader(int reduction, const std::set<int>& ready);
+  // What a reduction goes over: the columns of tables of `length` neighbouring elements each; 0 if there are no such tables.
+  struct Table {
     int64_t length, columns;
   };
-  SumTable sum_table(const Node&);
+  Table reduced_table(const Node&);
   int followed(const Scheduled&);
   void find_sections();
   void find_order(std::vector<BranchStep>&);
@@ -119,6 +149,9 @@ class Planner {
   void alias(ValueId v);
   void make_steps();
   const ElementwiseProgram* make_program(const Scheduled&);
+  template <class T> void add_reduction(int i, const Scheduled&, ElementwiseProgram&);
+  ElementwiseProgram::Step make_member(int i, const Scheduled&, ElementwiseProgram&);
+  ElementwiseProgram::Step make_combined(const ElementwiseProgram::Step& outer, const Combined&, const Scheduled&, ElementwiseProgram&);
   void make_call(const Scheduled&, Plan::Step&);
   TensorBody* body_for(ValueId v, int part);
   void make_section(const Section&);
@@ -127,6 +160,9 @@ class Planner {
   std::unique_ptr<Plan> plan_;
   std::vector<Info> info_;
   std::vector<int> nodes_;  // that become steps, in program order
+  std::vector<ElementLoops> loops_;  // by node; none if it is not elementwise
+  std::map<int, Combined> combined_;
+  std::set<int> taken_in_;  // by a combination
   std::vector<ValueId> variable_values_;
   std::set<VariableBody*> assigned_;
   std::vector<std::pair<VariableBody*, ValueId>> stores_;

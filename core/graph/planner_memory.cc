@@ -1,6 +1,5 @@
 // Where the values of a plan live: in memory of their own, in a variable's, or in memory that others have done with.
 #include <algorithm>
-#include <string_view>
 
 #include "graph/planner.h"
 #include "graph/shown_memory.h"
@@ -109,22 +108,22 @@ bool Planner::over_old_value(VariableBody* variable, ValueId v) {
   return read_element_by_element(old, v);
 }
 
-// A kernel that changes some positions of its first operand, and leaves the others alone where it is given no other memory.
-static bool changes_positions(const Op& op) { return std::string_view(op.name).starts_with("TensorScatter"); }
-
 // Whether the step that computes `v` may write it over `old`. A group may if its members read `old` itself, element by element,
-// none does so after the one that makes `v`, and the kernel that they follow does not read it.
+// none does so after the one that makes `v`, and neither the kernel that they follow nor a reduction reads it.
 bool Planner::read_element_by_element(ValueId old, ValueId v) {
   if (info_[old].lent) return false;
   const Scheduled& s = scheduled_[size_t(info_[v].step)];
   if (!info_[v].grouped) {
     const Node& n = graph().nodes[size_t(info_[v].node)];
-    if (!changes_positions(*n.op) || meant(n.inputs[0]) != old || info_[n.inputs[0]].offset != 0) return false;
+    if (!n.op->changes_first || meant(n.inputs[0]) != old || info_[n.inputs[0]].offset != 0) return false;
     return meant(n.inputs[1]) != old && meant(n.inputs[2]) != old;
   }
+  if (size_of(spec(old).dtype) != size_of(spec(v).dtype)) return false;
   if (s.kernel != kNone)
     for (ValueId x : graph().nodes[size_t(s.kernel)].inputs)
       if (meant(x) == old) return false;
+  for (int i : s.reductions)
+    if (meant(graph().nodes[size_t(i)].inputs[0]) == old) return false;
   bool written = false;
   for (int i : s.group) {
     const Node& n = graph().nodes[size_t(i)];

@@ -11,22 +11,34 @@ namespace tapeflow {
 // Elements of a group that is quicker together with any other of its size. Larger ones stay apart if nothing connects
 // them: each can follow a kernel of its own, and be in a branch of its own.
 constexpr int64_t kSmallGroup = 1024;
+// Elements of a reduction that is worth joining a group that happens to read the same; fewer of a table may rather follow a long
+// chain on another thread.
+constexpr int64_t kWorthJoining = 1 << 14;
 
-bool Planner::is_float_elementwise(const Node& n) {
-  if (!n.op->float_unary && !n.op->float_binary) return false;
-  if (spec(n.first_output).dtype != DType::float32 || spec(n.first_output).shape.elements() == 0) return false;
-  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return spec(v).dtype == DType::float32; });
+// The loops of the elementwise nodes.
+void Planner::find_loops() {
+  loops_.assign(graph().nodes.size(), {});
+  for (int i : nodes_) {
+    const Node& n = graph().nodes[size_t(i)];
+    if (!n.op->element_loops || n.outputs != 1 || spec(n.first_output).shape.elements() == 0) continue;
+    loops_[size_t(i)] = n.op->element_loops(spec(n.inputs[n.inputs.size() - 1]).dtype, spec(n.first_output).dtype);
+  }
 }
 
 // Whether a node fits into a group whose rows have some length or none yet, and how its operands lie.
-bool Planner::fits_group(const Node& n, int64_t size, int64_t* row_length, Placement& placement) {
-  if (!is_float_elementwise(n) || spec(n.first_output).shape.elements() != size) return false;
+bool Planner::fits_group(int i, int64_t size, int64_t* row_length, Placement& placement) {
+  const Node& n = graph().nodes[size_t(i)];
+  const ElementLoops& loops = loops_[size_t(i)];
+  if (!loops || spec(n.first_output).shape.elements() != size) return false;
   const Shape result = spec(n.first_output).shape;
   placement.row_length = *row_length;
-  if (n.op->float_unary) return true;
-  float value;  // of a constant that is the same number everywhere, and lies as one number does
-  auto shape_of = [&](ValueId v) { return uniform(v, &value) ? Shape{} : spec(v).shape; };
-  if (!placement.find(shape_of(n.inputs[0]), shape_of(n.inputs[1]), result)) return false;
+  if (loops.unary) return true;
+  // A constant that is the same number everywhere lies as one number does.
+  auto shape_of = [&](ValueId v) { return uniform(v) ? Shape{} : spec(v).shape; };
+  const size_t a = loops.choice ? 1 : 0;
+  const bool varies = placement.find(shape_of(n.inputs[a]), shape_of(n.inputs[a + 1]), result);
+  if (loops.choice) placement.find_condition(spec(n.inputs[0]).shape, result);
+  else if (!varies) return false;
   *row_length = placement.row_length;
   return true;
 }
@@ -41,7 +53,7 @@ std::vector<ValueId> Planner::find_families() {
   };
   for (int i : nodes_) {
     const Node& n = graph().nodes[size_t(i)];
-    if (!is_float_elementwise(n)) continue;
+    if (!loops_[size_t(i)]) continue;
     for (ValueId v : n.inputs)
       if (spec(meant(v)).shape.elements() == spec(n.first_output).shape.elements()) {
         const ValueId a = first_of(meant(v)), b = first_of(n.first_output);
@@ -53,69 +65,81 @@ std::vector<ValueId> Planner::find_families() {
 }
 
 void Planner::schedule() {
-  Graph& g = graph();
+  find_loops();
   const std::vector<ValueId> family = find_families();
-  std::vector<int> waiting(g.nodes.size(), 0);
-  std::vector<std::vector<int>> readers(g.nodes.size());
-  std::set<int> ready;
-  for (int i : nodes_) {
-    std::set<int> before;
-    for (ValueId v : g.nodes[size_t(i)].inputs)
-      if (info_[meant(v)].kind == Info::Kind::computed) before.insert(info_[meant(v)].node);
-    waiting[size_t(i)] = int(before.size());
-    for (int b : before) readers[size_t(b)].push_back(i);
-    if (before.empty()) ready.insert(i);
-  }
-  auto done = [&](int i) {
-    ready.erase(i);
-    for (int r : readers[size_t(i)])
-      if (--waiting[size_t(r)] == 0) ready.insert(r);
-  };
-  // What the group itself makes is read element by element, as it is made: a part that is repeated must be there before.
-  std::vector<bool> inside(g.nodes.size(), false);
-  auto reads_in_step = [&](const Node& n, int64_t size) {
-    return std::ranges::all_of(n.inputs, [&](ValueId v) {
-      const int maker = info_[meant(v)].node;
-      return maker == kNone || !inside[size_t(maker)] || spec(v).shape.elements() == size;
-    });
-  };
+  Walk walk = begin_walk();
   Placement placement;
-  while (!ready.empty()) {
-    int next = *ready.begin();
-    const Node& n = g.nodes[size_t(next)];
+  while (!walk.ready.empty()) {
+    int next = next_of(walk);
+    if (int reader = first_reader(next, walk.ready); reader != kNone) next = reader;
+    const Node& n = graph().nodes[size_t(next)];
     Scheduled s;
-    int64_t size = n.outputs ? spec(n.first_output).shape.elements() : 0;
-    done(next);
-    if (!fits_group(n, size, &s.row_length, placement)) {
+    walk.done(next);
+    if (!fits_group(next, n.outputs ? spec(n.first_output).shape.elements() : 0, &s.row_length, placement)) {
       s.kernel = next;
       if (!join_group(next)) add(std::move(s));
       continue;
     }
     s.group.push_back(next);
-    inside[size_t(next)] = true;
-    for (bool more = true; more && s.group.size() < 96;) {
-      more = false;
-      for (int candidate : ready)
-        if ((size < kSmallGroup || family[g.nodes[size_t(candidate)].first_output] == family[n.first_output]) &&
-            reads_in_step(g.nodes[size_t(candidate)], size) && fits_group(g.nodes[size_t(candidate)], size, &s.row_length, placement)) {
-          s.group.push_back(candidate);
-          inside[size_t(candidate)] = true;
-          done(candidate);
-          more = true;
-          break;
-        }
-    }
+    grow(s, family, walk);
+    defer(s, walk);
     for (int i : s.group) {
-      info_[g.nodes[size_t(i)].first_output].grouped = true;
-      inside[size_t(i)] = false;
+      info_[graph().nodes[size_t(i)].first_output].grouped = true;
+      walk.inside[size_t(i)] = false;
     }
+    combine(s, walk.uses);
     if (int at = followed(s); at != kNone) {
       s.kernel = scheduled_[size_t(at)].kernel;
       number(scheduled_[size_t(at)] = std::move(s), at);
     } else {
+      take_reductions(s, walk);
       add(std::move(s));
     }
   }
+}
+
+// Adds to a group what is ready and fits, and what is ready then.
+void Planner::grow(Scheduled& s, const std::vector<ValueId>& family, Walk& walk) {
+  const Node& first = graph().nodes[size_t(s.group[0])];
+  const int64_t size = spec(first.first_output).shape.elements();
+  Placement placement;
+  // What the group itself makes is read element by element, as it is made: a part that is repeated must be there before.
+  auto reads_in_step = [&](const Node& n) {
+    return std::ranges::all_of(n.inputs, [&](ValueId v) {
+      const int maker = info_[meant(v)].node;
+      return maker == kNone || !walk.inside[size_t(maker)] || spec(v).shape.elements() == size;
+    });
+  };
+  auto joins = [&](int candidate) {
+    const Node& n = graph().nodes[size_t(candidate)];
+    if (size >= kSmallGroup && family[n.first_output] != family[first.first_output]) return false;
+    return reads_in_step(n) && fits_group(candidate, size, &s.row_length, placement);
+  };
+  walk.inside[size_t(s.group[0])] = true;
+  while (s.group.size() < 96) {
+    const auto found = std::ranges::find_if(walk.ready, joins);
+    if (found == walk.ready.end()) return;
+    const int member = *found;
+    s.group.push_back(member);
+    walk.inside[size_t(member)] = true;
+    walk.done(member);
+  }
+}
+
+// Takes reductions of what a group reads into it.
+void Planner::take_reductions(Scheduled& s, Walk& walk) {
+  const int64_t size = spec(graph().nodes[size_t(s.group[0])].first_output).shape.elements();
+  if (size < kWorthJoining) return;
+  std::vector<int> taken;
+  for (int candidate : walk.ready) {
+    const Node& n = graph().nodes[size_t(candidate)];
+    if (n.inputs.size() != 1 || info_[meant(n.inputs[0])].grouped || spec(n.inputs[0]).shape.elements() != size || !may_join(n, s)) continue;
+    if (std::ranges::none_of(s.group, [&](int i) { return reads_in_full(graph().nodes[size_t(i)], n.inputs[0], size); })) continue;
+    if (const int64_t length = reduced_table(n).length; length != size) s.table_length = length;
+    s.reductions.push_back(candidate);
+    taken.push_back(candidate);
+  }
+  for (int i : taken) walk.done(i);
 }
 
 void Planner::add(Scheduled s) {
@@ -128,27 +152,48 @@ void Planner::number(const Scheduled& s, int step) {
   });
 }
 
-// Lets the group that computes the input of a sum or mean make it, over all elements or over neighbouring axes.
+// Whether a node is a sum, mean, maximum or minimum that a step can make beside those it makes already.
+bool Planner::may_join(const Node& n, const Scheduled& s) {
+  const std::string_view name = n.op->name;
+  if (name != "Sum" && name != "Mean" && name != "Max" && name != "Min") return false;
+  const auto [dtype, shape] = spec(n.inputs[0]);
+  if (!wide_floating.has(dtype) || info_[n.inputs[0]].offset != 0 || spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
+  if (!s.reductions.empty() && spec(graph().nodes[size_t(s.reductions[0])].first_output).dtype != dtype) return false;
+  const int64_t length = reduced_table(n).length;
+  return length != 0 && (length == shape.elements() || s.table_length == 0 || s.table_length == length);
+}
+
+// Lets the group that computes the input of a reduction make it, over all elements or over neighbouring axes.
 bool Planner::join_group(int i) {
   const Node& n = graph().nodes[size_t(i)];
-  const std::string_view name = n.op->name;
-  if (name != "Sum" && name != "Mean") return false;
+  if (n.inputs.size() != 1) return false;
   const Info& x = info_[meant(n.inputs[0])];
-  if (!x.grouped || info_[n.inputs[0]].offset != 0 || scheduled_[size_t(x.step)].kernel != kNone) return false;
-  const Shape shape = spec(n.inputs[0]).shape;
-  if (spec(meant(n.inputs[0])).shape.elements() != shape.elements()) return false;
-  const int64_t length = sum_table(n).length;
-  int64_t& others = scheduled_[size_t(x.step)].sum_length;
-  if (length == 0 || (length != shape.elements() && others != 0 && others != length)) return false;
-  if (length != shape.elements()) others = length;
-  scheduled_[size_t(x.step)].sums.push_back(i);
+  if (!x.grouped || scheduled_[size_t(x.step)].kernel != kNone) return false;
+  Scheduled& s = scheduled_[size_t(x.step)];
+  if (!may_join(n, s)) return false;
+  if (const int64_t length = reduced_table(n).length; length != spec(n.inputs[0]).shape.elements()) s.table_length = length;
+  s.reductions.push_back(i);
   info_[n.first_output].step = x.step;
   return true;
 }
 
-Planner::SumTable Planner::sum_table(const Node& n) {
+bool Planner::reads_in_full(const Node& n, ValueId v, int64_t size) {
+  return std::ranges::any_of(n.inputs, [&](ValueId x) { return meant(x) == meant(v) && info_[x].offset == 0 && spec(x).shape.elements() == size; });
+}
+
+// The elementwise node that is ready and reads what a large reduction reads: both can be done in one pass.
+int Planner::first_reader(int reduction, const std::set<int>& ready) {
+  const Node& n = graph().nodes[size_t(reduction)];
+  const int64_t size = n.inputs.size() == 1 ? spec(n.inputs[0]).shape.elements() : 0;
+  if (size < kWorthJoining || !may_join(n, {})) return kNone;
+  Placement placement;
+  for (int i : ready)
+    if (int64_t rows = 0; fits_group(i, size, &rows, placement) && reads_in_full(graph().nodes[size_t(i)], n.inputs[0], size)) return i;
+  return kNone;
+}
+
+Planner::Table Planner::reduced_table(const Node& n) {
   constexpr int64_t kMostColumns = 1 << 14, kLongTable = 1 << 16;
-  constexpr int64_t kWorthJoining = 1 << 14;  // elements; sums of fewer may rather follow a long chain on another thread
   const Shape shape = spec(n.inputs[0]).shape;
   const Param& axes = n.params[0];
   if (axes.kind == Param::Kind::none) return {shape.elements(), 1};
@@ -160,10 +205,10 @@ Planner::SumTable Planner::sum_table(const Node& n) {
   while (last > first && (!reduced[last - 1] || shape[last - 1] == 1)) --last;
   for (int i = first; i < last; ++i)
     if (!reduced[i] && shape[i] != 1) return {0, 0};
-  const SumTable table{shape.elements(first, shape.rank()), shape.elements(last, shape.rank())};
+  const Table table{shape.elements(first, shape.rank()), shape.elements(last, shape.rank())};
   if (table.columns > 1 && shape.elements() < kWorthJoining) return {0, 0};
-  if (table.columns == 1 || table.length == shape.elements()) return table.columns <= kMostColumns ? table : SumTable{0, 0};
-  return table.length <= kLongTable && table.columns <= kMostColumns ? table : SumTable{0, 0};
+  if (table.columns == 1 || table.length == shape.elements()) return table.columns <= kMostColumns ? table : Table{0, 0};
+  return table.length <= kLongTable && table.columns <= kMostColumns ? table : Table{0, 0};
 }
 
 // The step whose kernel a group can follow: the last one that the group waits for, if the kernel says when elements of
@@ -205,7 +250,7 @@ void Planner::find_sections() {
     }
     if (!step.group.empty()) {
       const int64_t elements = spec(graph().nodes[size_t(step.group[0])].first_output).shape.elements();
-      steps[s].cost += cost_of_group(elements, step.group.size() + step.sums.size(), thread_count());
+      steps[s].cost += cost_of_group(elements, step.group.size() + step.reductions.size(), thread_count());
     }
   }
   const int threads = branch_limit();

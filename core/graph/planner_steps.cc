@@ -1,9 +1,12 @@
 // The steps of a plan: calls of kernels and programs of groups, with the bodies of the tensors they read and write.
 #include <algorithm>
+#include <limits>
 #include <string_view>
+#include <tuple>
 
 #include "graph/planner.h"
 #include "graph/shown_memory.h"
+#include "kernels/short_rows.h"
 #include "kernels/vector.h"
 
 namespace tapeflow {
@@ -40,39 +43,84 @@ void Planner::make_steps() {
   for (const Section& section : sections_) make_section(section);
 }
 
+ElementwiseProgram::Step Planner::make_member(int i, const Scheduled& s, ElementwiseProgram& program) {
+  const Node& n = graph().nodes[size_t(i)];
+  const ElementLoops& loops = loops_[size_t(i)];
+  const Shape result = spec(n.first_output).shape;
+  Placement placement;
+  int64_t rows = s.row_length;
+  fits_group(i, result.elements(), &rows, placement);
+  auto place = [&](ValueId v, Layout layout) -> ElementwiseProgram::Operand {
+    const Info& m = info_[meant(v)];
+    if (m.node != kNone && taken_in_.contains(m.node)) return {};
+    if (layout == Layout::spread) return program.spread(body_of(v), result);
+    if (m.member != kNone && m.step == info_[n.first_output].step) return {nullptr, m.member, layout};
+    return {body_of(v), -1, layout};
+  };
+  ElementwiseProgram::Step step;
+  const size_t a = loops.choice ? 1 : 0;
+  step.a = place(n.inputs[a], placement.a);
+  if (!loops.unary) step.b = place(n.inputs[a + 1], placement.b);
+  if (loops.choice) step.c = place(n.inputs[0], placement.condition);
+  step.unary = loops.unary;
+  if (loops.binary) step.binary = placement.loop(*loops.binary);
+  if (loops.choice) step.choice = placement.choice_loop(*loops.choice);
+  step.width = size_of(spec(n.first_output).dtype);
+  return step;
+}
+
+// The operands of a side of a combination are those of the member that is taken in, or the one of the outer operation.
+ElementwiseProgram::Step Planner::make_combined(const ElementwiseProgram::Step& outer, const Combined& combined, const Scheduled& s, ElementwiseProgram& program) {
+  using Side = std::pair<ElementwiseProgram::Operand, ElementwiseProgram::Operand>;
+  auto side = [&](int taken, const ElementwiseProgram::Operand& own) -> Side {
+    if (taken == kNone) return {own, {}};
+    const ElementwiseProgram::Step inner = make_member(taken, s, program);
+    const bool square = inner.unary && std::string_view(graph().nodes[size_t(taken)].op->name) == "Square";
+    return {inner.a, square ? inner.a : inner.b};
+  };
+  Side left = side(combined.left, outer.a), right = side(combined.right, outer.b);
+  if (combined.swapped) std::swap(left, right);
+  ElementwiseProgram::Step step;
+  step.combined = {combined.kernel.run, combined.kernel.loop};
+  std::tie(step.a, step.b) = left;
+  std::tie(step.c, step.d) = right;
+  step.width = outer.width;
+  return step;
+}
+
+template <class T> void Planner::add_reduction(int i, const Scheduled& s, ElementwiseProgram& program) {
+  const Node& n = graph().nodes[size_t(i)];
+  const std::string_view name = n.op->name;
+  const Table table = reduced_table(n);
+  const auto& kernels = vector_kernels<T>();
+  const auto& rows = short_row_kernels<T>();
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  using Loops = ElementwiseProgram::ReductionLoops<T>;
+  Loops loops = name == "Max"   ? Loops{kernels.max, kernels.accumulate_max, -infinity, rows.max}
+                : name == "Min" ? Loops{kernels.min, kernels.accumulate_min, infinity, rows.min}
+                                : Loops{kernels.sum, kernels.accumulate, T(0), rows.sum};
+  if (table.length > kLongestShortRow) loops.short_rows = nullptr;
+  const Info& x = info_[meant(n.inputs[0])];
+  const bool inside = x.grouped && &scheduled_[size_t(x.step)] == &s;
+  const double divisor = name == "Mean" ? double(table.length / table.columns) : 1;
+  program.add({inside ? x.member : kNone, inside ? nullptr : body_of(n.inputs[0]), table.length, table.columns, divisor, body_of(n.first_output)}, loops);
+}
+
 const ElementwiseProgram* Planner::make_program(const Scheduled& s) {
   Graph& g = graph();
   int64_t size = spec(g.nodes[size_t(s.group[0])].first_output).shape.elements();
   ElementwiseProgram& program = plan_->programs_.emplace_back(size, s.row_length);
   for (int i : s.group) {
-    const Node& n = g.nodes[size_t(i)];
-    Placement placement;
-    int64_t rows = s.row_length;
-    fits_group(n, size, &rows, placement);
-    ElementwiseProgram::Step step;
-    ElementwiseProgram::Operand* operands[] = {&step.a, &step.b};
-    for (size_t k = 0; k < n.inputs.size(); ++k) {
-      ValueId v = n.inputs[k];
-      const Info& m = info_[meant(v)];
-      operands[k]->layout = k == 0 ? placement.a : placement.b;
-      if (operands[k]->layout == Layout::spread)
-        *operands[k] = program.spread(body_of(v), spec(n.first_output).shape);
-      else if (m.member != kNone && m.step == info_[n.first_output].step)
-        operands[k]->step = m.member;
-      else
-        operands[k]->body = body_of(v);
-    }
-    step.unary = n.op->float_unary;
-    if (n.op->float_binary) step.binary = placement.loop(*n.op->float_binary);
-    Info& made = info_[n.first_output];
-    if (made.kept) step.target = body_of(n.first_output);
+    if (taken_in_.contains(i)) continue;
+    Info& made = info_[g.nodes[size_t(i)].first_output];
+    ElementwiseProgram::Step step = make_member(i, s, program);
+    if (auto it = combined_.find(i); it != combined_.end()) step = make_combined(step, it->second, s, program);
+    if (made.kept) step.target = body_of(g.nodes[size_t(i)].first_output);
     made.member = program.add(step);
   }
-  for (int i : s.sums) {
-    const Node& n = g.nodes[size_t(i)];
-    const SumTable table = sum_table(n);
-    const float divisor = std::string_view(n.op->name) == "Mean" ? float(table.length / table.columns) : 1.0f;
-    program.add({info_[meant(n.inputs[0])].member, table.length, table.columns, divisor, body_of(n.first_output)}, {vector_kernels<float>().sum, vector_kernels<float>().accumulate});
+  for (int i : s.reductions) {
+    if (spec(g.nodes[size_t(i)].first_output).dtype == DType::float64) add_reduction<double>(i, s, program);
+    else add_reduction<float>(i, s, program);
   }
   program.finish();
   return &program;

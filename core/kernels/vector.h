@@ -13,11 +13,21 @@ template <class T>
 using UnaryKernel = void (*)(const T* x, T* y, int64_t n);
 
 // One function of two operands, for arrays on both sides (vv) and for a single number on the right (vs) or left (sv).
-template <class T>
+template <class T, class Y = T>
 struct BinaryKernel {
-  void (*vv)(const T* a, const T* b, T* y, int64_t n);
-  void (*vs)(const T* a, T b, T* y, int64_t n);
-  void (*sv)(T a, const T* b, T* y, int64_t n);
+  using Result = Y;
+  void (*vv)(const T* a, const T* b, Y* y, int64_t n);
+  void (*vs)(const T* a, T b, Y* y, int64_t n);
+  void (*sv)(T a, const T* b, Y* y, int64_t n);
+};
+
+// y = condition ? a : b on elements of some size, with a single one in the place of one array or both.
+template <class T>
+struct ChoiceKernel {
+  void (*vv)(const bool* condition, const T* a, const T* b, T* y, int64_t n);
+  void (*vs)(const bool* condition, const T* a, T b, T* y, int64_t n);
+  void (*sv)(const bool* condition, T a, const T* b, T* y, int64_t n);
+  void (*ss)(const bool* condition, T a, T b, T* y, int64_t n);
 };
 
 template <class T>
@@ -30,6 +40,8 @@ struct VectorKernels {
   BinaryKernel<T> add, subtract, multiply, divide, squared_difference;
   BinaryKernel<T> maximum, minimum;  // NaN propagates from either side
   BinaryKernel<T> pow, sigmoid_cross_entropy /* (logit, label) */;
+  BinaryKernel<T, bool> less, less_equal, greater, greater_equal, equal, not_equal;
+  ChoiceKernel<T> choose;
 
   // Derivatives, the operands in TensorFlow's order.
   BinaryKernel<T> tanh_grad;        // (y, dy): dy (1 - y²)

@@ -4,83 +4,12 @@
 #include "kernels/copy.h"
 #include "kernels/vector.h"
 #include "kernels/vector_math.h"
+#include "kernels/vector_memory.h"
 
 #include <cstring>
 
 namespace tapeflow::TAPEFLOW_ISA {
 namespace {
-
-// ---- Whole vectors, and the first `count` lanes of one (0 < count < lanes) ----------------------------------------
-
-template <class T>
-TAPEFLOW_INLINE Vector<T> load(const T* p) {
-  Vector<T> x;
-  std::memcpy(&x, p, sizeof x);
-  return x;
-}
-
-template <class V>
-TAPEFLOW_INLINE void store(Element<V>* p, V x) {
-  std::memcpy(p, &x, sizeof x);
-}
-
-#if defined(__AVX512F__)
-template <class T>
-TAPEFLOW_INLINE auto first_lanes(int64_t count) {
-  if constexpr (sizeof(T) == 4)
-    return __mmask16((1u << count) - 1);
-  else
-    return __mmask8((1u << count) - 1);
-}
-#elif defined(__AVX2__)
-template <class T>
-TAPEFLOW_INLINE __m256i first_lanes(int64_t count) {
-  static constexpr int32_t edge[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-  __m256i mask;
-  std::memcpy(&mask, edge + 8 - count * int64_t(sizeof(T) / 4), sizeof mask);
-  return mask;
-}
-#endif
-
-template <class T>
-TAPEFLOW_INLINE Vector<T> load_first(const T* p, int64_t count, T fill = 0) {
-  using V = Vector<T>;
-  V rest = splat<V>(fill);
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4)
-    return (V)_mm512_mask_loadu_ps((__m512)rest, first_lanes<T>(count), p);
-  else
-    return (V)_mm512_mask_loadu_pd((__m512d)rest, first_lanes<T>(count), p);
-#elif defined(__AVX2__)
-  __m256i mask = first_lanes<T>(count);
-  if constexpr (sizeof(T) == 4)
-    return (V)_mm256_blendv_ps((__m256)rest, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
-  else
-    return (V)_mm256_blendv_pd((__m256d)rest, _mm256_maskload_pd(p, mask), _mm256_castsi256_pd(mask));
-#else
-  for (int i = 0; i < lanes<V> - 1; ++i)
-    if (i < count) rest[i] = p[i];
-  return rest;
-#endif
-}
-
-template <class V>
-TAPEFLOW_INLINE void store_first(Element<V>* p, V x, int64_t count) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(Element<V>) == 4)
-    _mm512_mask_storeu_ps(p, first_lanes<float>(count), (__m512)x);
-  else
-    _mm512_mask_storeu_pd(p, first_lanes<double>(count), (__m512d)x);
-#elif defined(__AVX2__)
-  if constexpr (sizeof(Element<V>) == 4)
-    _mm256_maskstore_ps(p, first_lanes<float>(count), (__m256)x);
-  else
-    _mm256_maskstore_pd(p, first_lanes<double>(count), (__m256d)x);
-#else
-  for (int i = 0; i < lanes<V> - 1; ++i)
-    if (i < count) p[i] = x[i];
-#endif
-}
 
 // ---- Elementwise --------------------------------------------------------------------------------------------------
 
@@ -121,6 +50,75 @@ struct Binary {
 
 template <class T, auto f>
 constexpr BinaryKernel<T> binary = {Binary<T, f>::vv, Binary<T, f>::vs, Binary<T, f>::sv};
+
+// Comparisons and choices between arrays of different types: plain loops, which the compiler turns into masks.
+template <class T, auto f>
+struct Comparison {
+  static void vv(const T* a, const T* b, bool* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  }
+  static void vs(const T* a, T b, bool* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b);
+  }
+  static void sv(T a, const T* b, bool* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a, b[i]);
+  }
+};
+
+template <class T, auto f>
+constexpr BinaryKernel<T, bool> comparison = {Comparison<T, f>::vv, Comparison<T, f>::vs, Comparison<T, f>::sv};
+
+template <class T>
+struct Choice {
+  static void vv(const bool* condition, const T* a, const T* b, T* y, int64_t n) {
+    choose(y, n, condition, Array<T>{a}, Array<T>{b});
+  }
+  static void vs(const bool* condition, const T* a, T b, T* y, int64_t n) {
+    choose(y, n, condition, Array<T>{a}, Number<T>{b});
+  }
+  static void sv(const bool* condition, T a, const T* b, T* y, int64_t n) {
+    choose(y, n, condition, Number<T>{a}, Array<T>{b});
+  }
+  static void ss(const bool* condition, T a, T b, T* y, int64_t n) {
+    choose(y, n, condition, Number<T>{a}, Number<T>{b});
+  }
+
+ private:
+  template <class A, class B>
+  TAPEFLOW_INLINE static void choose(T* y, int64_t n, const bool* condition, A a, B b) {
+    using V = Vector<T>;
+    constexpr int64_t width = lanes<V>;
+    int64_t i = 0;
+    for (; i <= n - width; i += width) store(y + i, blend(condition + i, a.at(i), b.at(i)));
+    if (i == n) return;
+    bool rest[width] = {};
+    std::memcpy(rest, condition + i, size_t(n - i));
+    store_first(y + i, blend(rest, a.at(i, n - i), b.at(i, n - i)), n - i);
+  }
+  // The lanes of `a` for which the condition holds, and of `b` for the others.
+  TAPEFLOW_INLINE static Vector<T> blend(const bool* condition, Vector<T> a, Vector<T> b) {
+    using V = Vector<T>;
+#if defined(__AVX512F__)
+    __m128i bytes = _mm_setzero_si128();
+    std::memcpy(&bytes, condition, lanes<V>);
+    const __mmask16 chosen = _mm_test_epi8_mask(bytes, bytes);
+    if constexpr (sizeof(T) == 4)
+      return (V)_mm512_mask_blend_ps(chosen, (__m512)b, (__m512)a);
+    else
+      return (V)_mm512_mask_blend_pd(__mmask8(chosen), (__m512d)b, (__m512d)a);
+#elif defined(__AVX2__)
+    __m128i bytes = _mm_setzero_si128();
+    std::memcpy(&bytes, condition, lanes<V>);
+    if constexpr (sizeof(T) == 4)
+      return (V)_mm256_blendv_ps((__m256)b, (__m256)a, _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_cvtepu8_epi32(bytes))));
+    else
+      return (V)_mm256_blendv_pd((__m256d)b, (__m256d)a, _mm256_castsi256_pd(_mm256_sub_epi64(_mm256_setzero_si256(), _mm256_cvtepu8_epi64(bytes))));
+#else
+    for (int k = 0; k < lanes<V>; ++k) b[k] = condition[k] ? a[k] : b[k];
+    return b;
+#endif
+  }
+};
 
 // y[i] = f(y[i], x[i])
 template <class T, auto f>
@@ -432,6 +430,13 @@ constexpr VectorKernels<T> make_kernels() {
       .minimum = binary<T, minimum>,
       .pow = power_kernel<T>,
       .sigmoid_cross_entropy = binary<T, [](V x, V z) { return sigmoid_cross_entropy(x, z); }>,
+      .less = comparison<T, [](T a, T b) { return a < b; }>,
+      .less_equal = comparison<T, [](T a, T b) { return a <= b; }>,
+      .greater = comparison<T, [](T a, T b) { return (a > b); }>,
+      .greater_equal = comparison<T, [](T a, T b) { return (a >= b); }>,
+      .equal = comparison<T, [](T a, T b) { return a == b; }>,
+      .not_equal = comparison<T, [](T a, T b) { return a != b; }>,
+      .choose = {Choice<T>::vv, Choice<T>::vs, Choice<T>::sv, Choice<T>::ss},
 
       .tanh_grad = binary<T, [](V y, V dy) { return dy * (T(1) - y * y); }>,
       .sigmoid_grad = binary<T, [](V y, V dy) { return dy * y * (T(1) - y); }>,

@@ -63,6 +63,7 @@ struct Op {
   KernelFunction kernel = nullptr;
   bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
   bool finishes = false;               // the kernel may call call.finish
+  bool changes_first = false;          // the result is the first input, changed in places: a plan may put it in that one's memory
   // For a result that is mostly zeros: adds it to `total`, which has the result's shape and dtype, float32 or float64.
   void (*add_to)(const Call&, const Tensor& total) = nullptr;
   VjpFunction vjp = nullptr;
@@ -74,6 +75,7 @@ struct Op {
   bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
   void (*float_unary)(const void* x, void* y, int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
   const BinaryLoops* float_binary = nullptr;
+  ElementLoops (*element_loops)(DType last_operand, DType result) = nullptr;  // elementwise: may join a group of a plan
   bool stateful = false;               // random numbers, variables: never folded or merged
   bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
   bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there

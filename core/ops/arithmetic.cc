@@ -1,6 +1,7 @@
 // Arithmetic, element by element: sums, products, quotients, remainders, powers, rounding, signs and complex parts.
 #include <cmath>
 
+#include "kernels/quotients.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -124,7 +125,8 @@ const Op& floor_div_op = binary<real_numbers>(
     {{"math.floordiv", "floordiv"}, "Quotient `x / y`, rounded down. It has no gradient.\n\n>>> tf.math.floordiv([7, -7], 2)\n[3, -4]"});
 
 const Op& floor_mod_op = binary<real_numbers>(
-    "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); }, NoFast{}, [](Dy dy) -> Tensor { return dy; },
+    "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); },
+    []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().floor_mod; }, [](Dy dy) -> Tensor { return dy; },
     [](A a, B b, Dy dy) { return multiply(dy, negative(floor_div(a, b))); },
     {{"math.floormod", "floormod", "math.mod"},
      "Remainder of the division rounded down; it has the sign of `y`.\n\n>>> tf.math.floormod([7, -7], 3)\n[1, 2]"});
@@ -134,7 +136,8 @@ const Op& truncate_div_op = binary<real_numbers>(
     {{"truncatediv"}, "Quotient `x / y`, rounded towards zero.\n\n>>> tf.truncatediv([7, -7], 2)\n[3, -3]"});
 
 const Op& truncate_mod_op = binary<real_numbers>(
-    "TruncateMod", [](auto a, auto b) { return truncated_remainder(a, b); }, NoFast{},
+    "TruncateMod", [](auto a, auto b) { return truncated_remainder(a, b); },
+    []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().truncate_mod; },
     [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(truncate_div(a, b))); },
     {{"truncatemod"}, "Remainder of the division rounded towards zero; it has the sign of `x`.\n\n>>> tf.truncatemod([7, -7], 3)\n[1, -1]"});
 
@@ -207,13 +210,14 @@ const Op& squared_difference_op = define(Op{
           c.set(0, complexes.has(c.dtype(0)) ? real_as_complex(y_dot) : y_dot);
         },
     .keep = keep_input(0) | keep_input(1),
+    .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference)>,
     .names = {"math.squared_difference"},
     .doc = "`(x - y)` times its conjugate.\n\n>>> tf.math.squared_difference([3., 5.], 1.)\n[4., 16.]",
     .family = "binary",
 });
 
 const Op& atan2_op = binary<floating, kCostlyGrain>(
-    "Atan2", [](auto a, auto b) { return std::atan2(a, b); }, NoFast{},
+    "Atan2", [](auto a, auto b) { return std::atan2(a, b); }, []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().atan2; },
     [](A a, B b, Dy dy) { return multiply(b, divide(dy, add(square(a), square(b)))); },
     [](A a, B b, Dy dy) { return multiply(negative(a), divide(dy, add(square(a), square(b)))); },
     {{"math.atan2", "atan2"}, "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]", {"y", "x"}});
@@ -344,6 +348,7 @@ const Op& sign_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.x_dot(0))); },
     .keep = keep_input(0),
+    .element_loops = family::unary_loops<numbers, decltype(sign_of), decltype(fast_sign)>,
     .names = {"math.sign", "sign"},
     .doc = "-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.\n\n>>> tf.sign([-2., 0., 5.])\n[-1., 0., 1.]",
     .family = "unary",

@@ -33,6 +33,7 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double>) return kernels.float_to_double(from, to, n);
   else if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>) return kernels.double_to_float(from, to, n);
   else if constexpr (std::is_same_v<From, int32_t> && std::is_same_v<To, float>) return kernels.int32_to_float(from, to, n);
+  else if constexpr (std::is_same_v<From, bool> && std::is_same_v<To, float>) return kernels.bool_to_float(static_cast<const uint8_t*>(x), to, n);
   else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, half>) return kernels.float_to_half(from, &to->bits, n);
   else if constexpr (std::is_same_v<From, half> && std::is_same_v<To, float>) return kernels.half_to_float(&from->bits, to, n);
   else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) return kernels.float_to_bfloat16(from, &to->bits, n);
@@ -67,6 +68,14 @@ const Op& cast_op = define(Op{
           if (differentiable.has(c.dtype(0))) c.set(0, cast(c.dy(), c.dtype(0)));
         },
     .jvp = [](RuleContext& c) { c.set(0, cast(c.x_dot(0), c.y().dtype())); },
+    .element_loops =
+        [](DType operand, DType result) {
+          ElementLoops loops;
+          visit<family::joining.bits>(operand, [&](auto* p) {
+            visit<family::joining.bits>(result, [&](auto* q) { loops.unary = cast_loop<Pointee<decltype(p)>, Pointee<decltype(q)>>; });
+          });
+          return loops;
+        },
     .passes_rows = true,
 });
 

@@ -9,22 +9,22 @@ namespace tapeflow {
 namespace {
 
 const Op& equal_op = binary<any_dtype>(
-    "Equal", [](auto a, auto b) { return a == b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "Equal", [](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; }, NoGradient{}, NoGradient{},
     {{"math.equal", "equal"}, "Whether `x` equals `y`, element by element.\n\n>>> tf.equal([1, 2], [1, 3])\n[True, False]"});
 const Op& not_equal_op = binary<any_dtype>(
-    "NotEqual", [](auto a, auto b) { return a != b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "NotEqual", [](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; }, NoGradient{}, NoGradient{},
     {{"math.not_equal", "not_equal"}, "Whether `x` differs from `y`.\n\n>>> tf.not_equal([1, 2], [1, 3])\n[False, True]"});
 const Op& less_op = binary<real_numbers>(
-    "Less", [](auto a, auto b) { return a < b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "Less", [](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; }, NoGradient{}, NoGradient{},
     {{"math.less", "less"}, "Whether `x < y`.\n\n>>> tf.less([1, 2], 2)\n[True, False]"});
 const Op& less_equal_op = binary<real_numbers>(
-    "LessEqual", [](auto a, auto b) { return a <= b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "LessEqual", [](auto a, auto b) { return a <= b; }, [](auto& v) { return v.less_equal; }, NoGradient{}, NoGradient{},
     {{"math.less_equal", "less_equal"}, "Whether `x <= y`.\n\n>>> tf.less_equal([1, 2], 1)\n[True, False]"});
 const Op& greater_op = binary<real_numbers>(
-    "Greater", [](auto a, auto b) { return a > b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "Greater", [](auto a, auto b) { return a > b; }, [](auto& v) { return v.greater; }, NoGradient{}, NoGradient{},
     {{"math.greater", "greater"}, "Whether `x > y`.\n\n>>> tf.greater([1, 2], 1)\n[False, True]"});
 const Op& greater_equal_op = binary<real_numbers>(
-    "GreaterEqual", [](auto a, auto b) { return a >= b; }, NoFast{}, NoGradient{}, NoGradient{},
+    "GreaterEqual", [](auto a, auto b) { return a >= b; }, [](auto& v) { return v.greater_equal; }, NoGradient{}, NoGradient{},
     {{"math.greater_equal", "greater_equal"}, "Whether `x >= y`.\n\n>>> tf.greater_equal([1, 2], 2)\n[False, True]"});
 
 const Op& logical_and_op = binary<booleans>(
@@ -105,22 +105,35 @@ template <class T> T choose_one(bool condition, const T& x, const T& y) {
     return condition ? x : y;
   }
 }
+// Elements of the size of a float or double go through the vector kernels: their bits are moved, not looked at.
+template <class T> using Moved = std::conditional_t<std::is_same_v<T, uint32_t>, float, std::conditional_t<std::is_same_v<T, uint64_t>, double, T>>;
+template <class T, bool SingleA, bool SingleB> void choice_loop(const void* condition, const void* then, const void* otherwise, void* y, int64_t n) {
+  const bool* chosen = static_cast<const bool*>(condition);
+  const auto *a = static_cast<const Moved<T>*>(then), *b = static_cast<const Moved<T>*>(otherwise);
+  auto* to = static_cast<Moved<T>*>(y);
+  if constexpr (!std::is_same_v<T, Moved<T>>) {
+    const ChoiceKernel<Moved<T>>& kernel = vector_kernels<Moved<T>>().choose;
+    if constexpr (SingleA && SingleB) kernel.ss(chosen, *a, *b, to, n);
+    else if constexpr (SingleA) kernel.sv(chosen, *a, b, to, n);
+    else if constexpr (SingleB) kernel.vs(chosen, a, *b, to, n);
+    else kernel.vv(chosen, a, b, to, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = choose_one(chosen[i], a[SingleA ? 0 : i], b[SingleB ? 0 : i]);
+  }
+}
+template <class T>
+constexpr ChoiceLoops choice_loops{choice_loop<T, false, false>, choice_loop<T, false, true>, choice_loop<T, true, false>, choice_loop<T, true, true>};
+
 template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
   PauseRecording paused;
   Tensor spread_condition = c.shape() == out.shape() ? c : broadcast_to(c, out.shape());
   Spread<T> then(x, out.shape()), otherwise(y, out.shape());
-  const uint8_t* chosen = static_cast<const uint8_t*>(spread_condition.raw());
-  const T *a = then.data, *b = otherwise.data;
+  const bool* chosen = static_cast<const bool*>(spread_condition.raw());
   T* to = out.mutable_data<T>();
+  const ChoiceLoops& loops = choice_loops<T>;
+  const ChoiceLoop loop = then.single ? otherwise.single ? loops.ss : loops.sv : otherwise.single ? loops.vs : loops.vv;
   parallel_for(out.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-    if (then.single && otherwise.single)
-      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, *a, *b);
-    else if (then.single)
-      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, *a, b[i]);
-    else if (otherwise.single)
-      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, a[i], *b);
-    else
-      for (int64_t i = begin; i < end; ++i) to[i] = choose_one(chosen[i] != 0, a[i], b[i]);
+    loop(chosen + begin, then.data + (then.single ? 0 : begin), otherwise.data + (otherwise.single ? 0 : begin), to + begin, end - begin);
   });
 }
 
@@ -153,6 +166,13 @@ const Op& select_op = define(Op{
           if (c.wants(2)) c.set(2, unbroadcast(select(c.x(0), zero, dy), c.shape(2)));
         },
     .keep = keep_input(0),
+    .element_loops =
+        [](DType operand, DType) {
+          ElementLoops loops;
+          if ((fixed_size | complexes).has(operand) && size_of(operand) <= sizeof(double))
+            by_size(operand, [&]<class T>(T*) { loops.choice = &choice_loops<T>; });
+          return loops;
+        },
 });
 
 }  // namespace

@@ -61,23 +61,49 @@ template <class Fast, class T> UnaryLoop fast_unary_loop() {
   };
 }
 template <class Fast, class T> struct FastBinary {
-  static const BinaryKernel<T>& kernel() {
-    static const BinaryKernel<T>& k = Fast{}(vector_kernels<T>());
+  using Kernel = std::remove_cvref_t<decltype(Fast{}(vector_kernels<T>()))>;
+  using R = typename Kernel::Result;
+  static const Kernel& kernel() {
+    static const Kernel k = Fast{}(vector_kernels<T>());
     return k;
   }
   static constexpr BinaryLoops loops{
       [](const void* a, const void* b, void* y, int64_t n) {
-        kernel().vv(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), n);
+        kernel().vv(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<R*>(y), n);
       },
       [](const void* a, const void* b, void* y, int64_t n) {
-        kernel().vs(static_cast<const T*>(a), *static_cast<const T*>(b), static_cast<T*>(y), n);
+        kernel().vs(static_cast<const T*>(a), *static_cast<const T*>(b), static_cast<R*>(y), n);
       },
       [](const void* a, const void* b, void* y, int64_t n) {
-        kernel().sv(*static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), n);
+        kernel().sv(*static_cast<const T*>(a), static_cast<const T*>(b), static_cast<R*>(y), n);
       }};
 };
 template <class Fast, class T>
 constexpr bool has_fast = !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
+
+// What may join a group: what has a vector kernel, and whatever gives truth values. Others take long, and may fail.
+template <class Fast, class T, class R> constexpr bool joins = has_fast<Fast, T> || std::is_same_v<R, bool>;
+constexpr DTypes joining = wide_floating | booleans | DType::int32 | DType::int64;
+template <DTypes Set, class F, class Fast> ElementLoops unary_loops(DType operand, DType) {
+  ElementLoops loops;
+  visit<Set.bits & joining.bits>(operand, [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    using R = UnaryResult<F, T>;
+    if constexpr (has_fast<Fast, T>) loops.unary = fast_unary_loop<Fast, T>();
+    else if constexpr (joins<Fast, T, R>) loops.unary = unary_loop<T, R, F>;
+  });
+  return loops;
+}
+template <DTypes Set, class F, class Fast> ElementLoops binary_loops(DType operand, DType) {
+  ElementLoops loops;
+  visit<Set.bits & joining.bits>(operand, [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    using R = BinaryResult<F, T>;
+    if constexpr (has_fast<Fast, T>) loops.binary = &FastBinary<Fast, T>::loops;
+    else if constexpr (joins<Fast, T, R>) loops.binary = &ElementBinary<T, R, F>::loops;
+  });
+  return loops;
+}
 
 [[noreturn]] void fail_unsupported(const Call&);  // the dtype of the first input is not one the operation takes
 
@@ -174,6 +200,7 @@ const Op& unary(const char* name, F, Fast, Rule, Named named) {
   op.infer = op.infer_staged = family::infer_unary<Set, F>;
   op.kernel = family::unary_kernel<Set, F, Fast>;
   if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) op.float_unary = family::fast_unary_loop<Fast, float>();
+  op.element_loops = family::unary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<Rule, NoGradient>) {
     op.gradient = Gradient::none;
   } else {
@@ -195,7 +222,10 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
         .arguments = {tensor(given ? named.arguments[0] : "x", Set), tensor(given ? named.arguments[1] : "y", Set)}};
   op.infer = op.infer_staged = family::infer_binary<Set, F>;
   op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
-  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) op.float_binary = &family::FastBinary<Fast, float>::loops;
+  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) {
+    if constexpr (std::is_same_v<typename family::FastBinary<Fast, float>::R, float>) op.float_binary = &family::FastBinary<Fast, float>::loops;
+  }
+  op.element_loops = family::binary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {
     op.gradient = Gradient::none;
   } else {

@@ -696,6 +696,7 @@ template <DTypes Set, class Combine> Op tensor_scatter(const char* name, VjpFunc
   op.infer = infer_tensor_scatter;
   op.infer_staged = same_as_input;
   op.kernel = tensor_scatter_kernel<Set, Combine>;
+  op.changes_first = true;
   op.vjp = vjp;
   op.keep = keep;
   op.names = {path};

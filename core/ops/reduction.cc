@@ -8,6 +8,7 @@
 #include "base/blocks.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/short_rows.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -69,28 +70,6 @@ SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
   return groups;
 }
 
-// Short rows: y[r] = fold of the `length` elements of row r.
-constexpr int64_t kShortRow = 8;
-template <class C, class F, int64_t length> void reduce_short(const C* x, C* y, int64_t rows) {
-  for (int64_t r = 0; r < rows; ++r, x += length) {
-    C total = x[0];
-    for (int64_t k = 1; k < length; ++k) total = F{}(total, x[k]);
-    y[r] = total;
-  }
-}
-template <class C, class F> void reduce_short_rows(const C* x, C* y, int64_t rows, int64_t length) {
-  switch (length) {
-    case 1: return reduce_short<C, F, 1>(x, y, rows);
-    case 2: return reduce_short<C, F, 2>(x, y, rows);
-    case 3: return reduce_short<C, F, 3>(x, y, rows);
-    case 4: return reduce_short<C, F, 4>(x, y, rows);
-    case 5: return reduce_short<C, F, 5>(x, y, rows);
-    case 6: return reduce_short<C, F, 6>(x, y, rows);
-    case 7: return reduce_short<C, F, 7>(x, y, rows);
-    default: return reduce_short<C, F, kShortRow>(x, y, rows);
-  }
-}
-
 // What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with short
 // rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
 template <class C> struct Steps {
@@ -136,7 +115,7 @@ template <class C> class Reducer {
     int64_t step_in = input_size(level + 1), step_out = output_size(level + 1);
     if (!g.reduced) {
       int64_t work = std::max<int64_t>(1, step_in);
-      const bool short_rows = steps_.short_rows && level + 2 == groups_.size() && step_in <= kShortRow;
+      const bool short_rows = steps_.short_rows && level + 2 == groups_.size() && step_in <= kLongestShortRow;
       auto body = [&](int64_t begin, int64_t end) {
         if (short_rows) return steps_.short_rows(x + begin * step_in, y + begin, end - begin, step_in);
         for (int64_t i = begin; i < end; ++i) run(x + i * step_in, y + i * step_out, level + 1);
@@ -266,28 +245,21 @@ template <class C, class F> Steps<C> generic_steps(C start, F) {
 
 template <class C> Steps<C> sum_steps() {
   if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
-    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate, reduce_short_rows<C, std::plus<C>>};
+    return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate, short_row_kernels<C>().sum};
   else
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }
 template <class C> Steps<C> prod_steps() { return generic_steps(C(1), [](C a, C b) { return C(a * b); }); }
 template <class C> C lowest_of() { return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest(); }
 template <class C> C highest_of() { return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max(); }
-// Of two numbers; a NaN on either side stays.
-struct Larger {
-  template <class C> C operator()(C a, C b) const { return b > a || b != b ? b : a; }
-};
-struct Smaller {
-  template <class C> C operator()(C a, C b) const { return b < a || b != b ? b : a; }
-};
 template <class C> Steps<C> max_steps() {
   if constexpr (std::is_floating_point_v<C>)
-    return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max, reduce_short_rows<C, Larger>};
+    return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max, short_row_kernels<C>().max};
   else return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
 }
 template <class C> Steps<C> min_steps() {
   if constexpr (std::is_floating_point_v<C>)
-    return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min, reduce_short_rows<C, Smaller>};
+    return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min, short_row_kernels<C>().min};
   else return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
 }
 
@@ -439,6 +411,11 @@ const Op& equal_as_number_op = [] () -> const Op& {
   op.infer = op.infer_staged = family::infer_binary<floating, EqualAsNumber>;
   op.kernel = family::binary_kernel<floating, EqualAsNumber, NoFast, kCheapGrain>;
   op.float_binary = &ElementBinary<float, float, EqualAsNumber>::loops;
+  op.element_loops = [](DType operand, DType) {
+    const ElementLoops floats{.binary = &ElementBinary<float, float, EqualAsNumber>::loops};
+    const ElementLoops doubles{.binary = &ElementBinary<double, double, EqualAsNumber>::loops};
+    return operand == DType::float32 ? floats : operand == DType::float64 ? doubles : ElementLoops{};
+  };
   op.gradient = Gradient::none;
   op.family = "binary";
   return define(std::move(op));

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "base/small_vector.h"
 
 namespace tapeflow {
 namespace {
-constexpr int64_t kScratchFloats = 12 * 1024;  // of one thread
+constexpr int64_t kScratchBytes = 48 * 1024;   // of one thread
 constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
 constexpr int64_t kShortestRow = 128;          // elements of a row for which an operand of its own is not written out
-constexpr int64_t kSumChunk = 1 << 14;         // elements of one partial sum: the same for any number of threads
+constexpr int64_t kReductionChunk = 1 << 14;   // elements of one partial result: the same for any number of threads
 }  // namespace
 
 void Placement::find(const Shape& operand, const Shape& result, Layout& layout) {
@@ -52,9 +52,13 @@ Spreading::Spreading(const Shape& operand, const Shape& result) {
   }
   if (groups_.empty()) groups_.push_back({1, 0});
   std::reverse(groups_.begin(), groups_.end());
+  const Group& last = groups_.back();
+  if (groups_.size() < 2 || last.stride == 0 || last.length > kLongestPeriod) return;
+  period_ = last.length;
+  region_ = last.length * groups_[groups_.size() - 2].length;
 }
 
-void Spreading::write(const float* operand, int64_t first, int64_t n, float* y) const {
+template <class T> void Spreading::write(const T* operand, int64_t first, int64_t n, T* y) const {
   const size_t last = groups_.size() - 1;
   const Group inner = groups_[last];
   int64_t index[kMaxRank], rest = first, offset = 0;
@@ -65,13 +69,13 @@ void Spreading::write(const float* operand, int64_t first, int64_t n, float* y) 
   }
   for (int64_t done = 0; done < n;) {
     const int64_t count = std::min(inner.length - index[last], n - done);
-    const float* from = operand + offset;
+    const T* from = operand + offset;
     if (inner.stride == 0) {
       constexpr int64_t together = 4;
       for (int64_t i = 0; i < count; i += together)
         for (int64_t k = 0; k < together; ++k) y[done + i + k] = *from;
     } else if (count >= 8) {
-      std::memcpy(y + done, from, size_t(count) * sizeof(float));
+      std::memcpy(y + done, from, size_t(count) * sizeof(T));
     } else {
       for (int64_t i = 0; i < count; ++i) y[done + i] = from[i];
     }
@@ -83,12 +87,12 @@ void Spreading::write(const float* operand, int64_t first, int64_t n, float* y) 
       if (more % count == 0) {
         for (int64_t made = 0, part; made < more; made += part, there += part) {
           part = std::min(there, more - made);
-          std::memcpy(y + done + made, y + done - count, size_t(part) * sizeof(float));
+          std::memcpy(y + done + made, y + done - count, size_t(part) * sizeof(T));
         }
         done += more;
       } else {
         for (int64_t made = 0; made < more; made += std::min(count, more - made))
-          std::memcpy(y + done + made, y + done - count, size_t(std::min(count, more - made)) * sizeof(float));
+          std::memcpy(y + done + made, y + done - count, size_t(std::min(count, more - made)) * sizeof(T));
         return;  // n is reached
       }
     }
@@ -104,77 +108,109 @@ void Spreading::write(const float* operand, int64_t first, int64_t n, float* y) 
 }
 
 ElementwiseProgram::Operand ElementwiseProgram::spread(TensorBody* body, const Shape& result) {
+  const Spreading spreading(body->shape, result);
+  const auto known = std::ranges::find_if(spread_, [&](const auto& s) { return s.first == body && s.second == spreading; });
+  if (known != spread_.end()) return {body, -1, Layout::spread, int(known - spread_.begin())};
   Operand o{body, -1, Layout::spread, int(spread_.size())};
-  spread_.emplace_back(body, Spreading(body->shape, result));
+  spread_.emplace_back(body, spreading);
   return o;
 }
 
 void ElementwiseProgram::finish() {
-  for (Step& s : steps_) s.last_use = -1;
+  for (Step& s : steps_) {
+    s.last_use = -1;
+    widest_ = std::max(widest_, s.width);
+    s.each_operand([&](Operand& o) {
+      if (!o.body) return;
+      o.width = uint8_t(size_of(o.body->dtype));
+      widest_ = std::max(widest_, size_t(o.width));
+    });
+  }
   for (size_t i = 0; i < steps_.size(); ++i)
-    for (const Operand& o : {steps_[i].a, steps_[i].b})
+    steps_[i].each_operand([&](const Operand& o) {
       if (o.step >= 0) steps_[size_t(o.step)].last_use = int(i);
-  for (const Sum& s : sums_) steps_[size_t(s.step)].last_use = int(steps_.size());
+    });
+  for (const Reduction& r : reductions_)
+    if (!r.body) steps_[size_t(r.step)].last_use = int(steps_.size());
   std::vector<bool> used;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& s = steps_[i];
-    // The loops may write over what they read: an operand's slot is free for the result of its last reader.
-    for (const Operand& o : {s.a, s.b})
-      if (o.step >= 0 && steps_[size_t(o.step)].last_use == int(i) && steps_[size_t(o.step)].slot >= 0)
-        used[size_t(steps_[size_t(o.step)].slot)] = false;
-    if (s.target) continue;
-    auto free = std::find(used.begin(), used.end(), false);
-    s.slot = int(free - used.begin());
-    if (free == used.end())
-      used.push_back(true);
-    else
-      *free = true;
+    auto let_go = [&](bool same_width) {
+      s.each_operand([&](const Operand& o) {
+        if (o.step < 0) return;
+        const Step& read = steps_[size_t(o.step)];
+        if (read.last_use == int(i) && read.slot >= 0 && (read.width == s.width) == same_width) used[size_t(read.slot)] = false;
+      });
+    };
+    // The loops may write over what they read: the slot of an operand as wide is free for the result of its last reader.
+    let_go(true);
+    if (!s.target) {
+      auto free = std::find(used.begin(), used.end(), false);
+      s.slot = int(free - used.begin());
+      if (free == used.end())
+        used.push_back(true);
+      else
+        *free = true;
+    }
+    let_go(false);
   }
   slots_ = int(used.size());
-  while (block_ > 128 && slots_ * block_ > kScratchFloats) block_ /= 2;
+  while (block_ > 128 && slots_ * slot_bytes() > kScratchBytes) block_ /= 2;
   block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
   repeat_short_rows();
 }
 
 void ElementwiseProgram::repeat_short_rows() {
   if (row_length_ == 0 || 2 * row_length_ > block_) return;
-  for (const Step& s : steps_)
-    for (const Operand& o : {s.a, s.b})
-      if (o.body && o.layout == Layout::column) return;
+  bool columns = false;
+  for (Step& s : steps_) s.each_operand([&](const Operand& o) { columns |= o.body && o.layout == Layout::column; });
+  if (columns) return;
   for (Step& s : steps_)
-    for (Operand* o : {&s.a, &s.b}) {
-      if (!o->body || o->layout != Layout::row) continue;
-      auto at = std::find(repeated_.begin(), repeated_.end(), o->body);
-      o->written = int(at - repeated_.begin());
-      if (at == repeated_.end()) repeated_.push_back(o->body);
-    }
+    s.each_operand([&](Operand& o) {
+      if (!o.body || o.layout != Layout::row) return;
+      auto at = std::find(repeated_.begin(), repeated_.end(), o.body);
+      o.written = int(at - repeated_.begin());
+      if (at == repeated_.end()) repeated_.push_back(o.body);
+    });
 }
+
+// A spread operand in the memory of a thread: its elements follow.
+struct alignas(64) ElementwiseProgram::SpreadOperand {
+  int64_t region;   // whose elements are there; -1: those of a block
+  const char* now;  // the first element for this block
+  char* elements() { return reinterpret_cast<char*>(this + 1); }
+};
 
 // The memory of one thread: what steps leave for later ones, the short rows, written out, and spread operands.
 struct ElementwiseProgram::Workspace {
   explicit Workspace(const ElementwiseProgram& program, int64_t elements) {
-    const int64_t block = program.block_, rows = program.row_length_;
-    const int64_t slots = program.slots_ * block, short_rows = int64_t(program.repeated_.size()) * block;
-    const int64_t floats = slots + short_rows + int64_t(program.spread_.size()) * (block + Spreading::kSlack);
-    if (floats > kOnStack) {
-      more.resize(size_t(floats));
-      scratch = more.data();
+    const int64_t pitch = program.slot_bytes(), rows = program.row_length_;
+    if (const int64_t bytes = bytes_for(program); bytes > kOnStack) scratch = more.emplace(bytes).data();
+    repeated = scratch + program.slots_ * pitch;
+    spread = repeated + int64_t(program.repeated_.size()) * pitch;
+    for (size_t k = 0; k < program.repeated_.size(); ++k) {
+      const int64_t bytes = rows * int64_t(size_of(program.repeated_[k]->dtype));
+      for (int64_t i = 0, at = 0; i + rows <= program.block_ && i < elements + rows; i += rows, at += bytes)
+        std::memcpy(repeated + int64_t(k) * pitch + at, program.repeated_[k]->data, size_t(bytes));
     }
-    repeated = scratch + slots;
-    spread = repeated + short_rows;
-    for (size_t k = 0; k < program.repeated_.size(); ++k)
-      for (int64_t i = 0; i + rows <= block && i < elements + rows; i += rows)
-        std::memcpy(repeated + int64_t(k) * block + i, program.repeated_[k]->data, size_t(rows) * sizeof(float));
+    for (size_t k = 0; k < program.spread_.size(); ++k) spread_operand(program, k).region = -1;
   }
 
-  static constexpr int64_t kOnStack = kScratchFloats + 4096;
-  alignas(64) float on_stack[kOnStack];
-  std::vector<float> more;
-  float *scratch = on_stack, *repeated, *spread;
+  SpreadOperand& spread_operand(const ElementwiseProgram& program, size_t k) const {
+    return *reinterpret_cast<SpreadOperand*>(spread + int64_t(k) * program.spread_bytes());
+  }
+
+  static int64_t bytes_for(const ElementwiseProgram& p) {
+    return (p.slots_ + int64_t(p.repeated_.size())) * p.slot_bytes() + int64_t(p.spread_.size()) * p.spread_bytes();
+  }
+  static constexpr int64_t kOnStack = kScratchBytes + 16 * 1024;
+  alignas(64) char on_stack[kOnStack];
+  std::optional<Scratch<char>> more;
+  char *scratch = on_stack, *repeated, *spread;
 };
 
 void ElementwiseProgram::run() const {
-  if (!sums_.empty()) return run_with_sums();
+  if (!reductions_.empty()) return reduces_doubles_ ? run_with_reductions<double>() : run_with_reductions<float>();
   int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
   if (size_ <= grain) return run_part(0, size_, 1, 0);
   int64_t unit = row_length_ == 0 ? 1 : row_length_;
@@ -184,151 +220,216 @@ void ElementwiseProgram::run() const {
 
 void ElementwiseProgram::run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const {
   Workspace workspace(*this, count);
-  for (int64_t r = 0; r < rows; ++r) run_range(workspace, first + r * pitch, first + r * pitch + count);
+  for (int64_t r = 0; r < rows; ++r) run_range(workspace, first + r * pitch, first + r * pitch + count, [](int64_t, int64_t) {});
 }
 
-// How many elements have partial sums of their own: the same for any number of threads.
-int64_t ElementwiseProgram::sum_chunk() const {
-  int64_t unit = 1, least = kSumChunk;
-  for (const Sum& s : sums_) {
-    if (s.length != size_) unit = s.length;
-    else if (s.columns > 1) least = std::max(least, 32 * s.columns);
+// How many elements have partial results of their own: the same for any number of threads.
+int64_t ElementwiseProgram::reduction_chunk() const {
+  int64_t unit = 1, least = kReductionChunk;
+  for (const Reduction& r : reductions_) {
+    if (r.length != size_) unit = r.length;
+    else if (r.columns > 1) least = std::max(least, 32 * r.columns);
   }
   return std::max<int64_t>(1, least / unit) * unit;
 }
 
-// Several rows of a table are added up side by side if they are short.
-int64_t ElementwiseProgram::lanes(const Sum& s) const {
-  return s.columns == 1 ? 0 : s.columns * std::clamp<int64_t>(block_ / s.columns, 1, s.length / s.columns);
+// Several rows of a table are folded side by side if they are short.
+int64_t ElementwiseProgram::lanes(const Reduction& r) const {
+  return r.columns == 1 ? 0 : r.columns * std::clamp<int64_t>(block_ / r.columns, 1, r.length / r.columns);
 }
 
-// Where the sums of one chunk go.
-struct ElementwiseProgram::Totals {
-  float* of_all;   // one number for each sum over all elements, `pitch` apart; then the columns of each table of all elements
+// Folds rows that lie side by side into one row of results, and begins anew.
+template <class T> static void fold_lanes(const ElementwiseProgram::ReductionLoops<T>& loops, T* lanes, int64_t width, int64_t columns, T* y) {
+  for (int64_t rows = width / columns; rows > 1; rows -= rows / 2) loops.fold(lanes + (rows - rows / 2) * columns, lanes, rows / 2 * columns);
+  loops.fold(lanes, y, columns);
+  std::fill_n(lanes, width, loops.start);
+}
+
+// Where the results of one chunk go.
+template <class T> struct ElementwiseProgram::Totals {
+  T* of_all;   // one number for each reduction of all elements, `pitch` apart
   int64_t pitch;
-  float* columns;
-  float* lanes;    // of all sums of columns, one after the other; zeros at first
+  T* columns;  // of each table of all elements
+  T* lanes;    // of all reductions of columns, one after the other; as they start
 };
 
-void ElementwiseProgram::run_with_sums() const {
-  const int64_t chunk = sum_chunk(), chunks = (size_ + chunk - 1) / chunk;
+template <class T> void ElementwiseProgram::run_with_reductions() const {
+  using Loops = ReductionLoops<T>;
+  const int64_t chunk = reduction_chunk(), chunks = (size_ + chunk - 1) / chunk;
   int64_t lane_count = 0, columns = 0;
-  for (const Sum& s : sums_) {
-    lane_count += lanes(s);
-    if (s.columns > 1 && s.length == size_) columns += s.columns;
-    if (s.length != size_) std::memset(s.target->data, 0, size_t(s.target->size) * sizeof(float));
+  for (const Reduction& r : reductions_) {
+    lane_count += lanes(r);
+    if (r.columns > 1 && r.length == size_) columns += r.columns;
+    if (r.length != size_) std::fill_n(static_cast<T*>(r.target->data), r.target->size, std::get<Loops>(r.loops).start);
   }
-  SmallVector<float, 64> totals;
-  totals.resize(size_t(chunks) * sums_.size());
-  Scratch<float> tables(chunks * columns);
-  std::ranges::fill(tables, 0.0f);
-  const int64_t cost = chunk * int64_t(steps_.size() + sums_.size());
+  Scratch<T> totals(chunks * int64_t(reductions_.size())), tables(chunks * columns);
+  T* table = tables.data();
+  for (size_t k = 0; k < reductions_.size(); ++k) {
+    const Reduction& r = reductions_[k];
+    std::fill_n(totals.data() + int64_t(k) * chunks, chunks, std::get<Loops>(r.loops).start);
+    if (r.columns == 1 || r.length != size_) continue;
+    for (int64_t c = 0; c < chunks; ++c) std::fill_n(table + c * columns, r.columns, std::get<Loops>(r.loops).start);
+    table += r.columns;
+  }
+  const int64_t cost = chunk * int64_t(steps_.size() + reductions_.size());
   parallel_for(chunks, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
     Workspace workspace(*this, (end - begin) * chunk);
-    Scratch<float> all_lanes(lane_count);
-    std::ranges::fill(all_lanes, 0.0f);
+    Scratch<T> all_lanes(lane_count);
+    T* lane = all_lanes.data();
+    for (const Reduction& r : reductions_) lane = std::fill_n(lane, lanes(r), std::get<Loops>(r.loops).start);
     for (int64_t c = begin; c < end; ++c) {
-      Totals of_chunk{totals.data() + c, chunks, tables.data() + c * columns, all_lanes.data()};
-      run_range(workspace, c * chunk, std::min(size_, (c + 1) * chunk), &of_chunk);
-      float *from = all_lanes.data(), *to = of_chunk.columns;
-      for (const Sum& s : sums_) {
-        if (s.columns > 1 && s.length == size_) {
-          for (int64_t k = 0; k < lanes(s); k += s.columns) loops_.accumulate(from + k, to, s.columns);
-          std::memset(from, 0, size_t(lanes(s)) * sizeof(float));
-          to += s.columns;
+      Totals<T> of_chunk{totals.data() + c, chunks, tables.data() + c * columns, all_lanes.data()};
+      run_range(workspace, c * chunk, std::min(size_, (c + 1) * chunk), [&](int64_t at, int64_t n) { add_reductions(workspace, at, n, of_chunk); });
+      T *from = all_lanes.data(), *to = of_chunk.columns;
+      for (const Reduction& r : reductions_) {
+        const Loops& loops = std::get<Loops>(r.loops);
+        if (r.columns > 1 && r.length == size_) {
+          fold_lanes(loops, from, lanes(r), r.columns, to);
+          to += r.columns;
         }
-        from += lanes(s);
+        from += lanes(r);
       }
     }
   });
   int64_t column = 0;
-  for (size_t k = 0; k < sums_.size(); ++k) {
-    const Sum& s = sums_[k];
-    float* y = static_cast<float*>(s.target->data);
-    if (s.length == size_ && s.columns == 1) *y = loops_.sum(totals.data() + int64_t(k) * chunks, chunks);
-    if (s.length == size_ && s.columns > 1) {
-      std::memset(y, 0, size_t(s.columns) * sizeof(float));
-      for (int64_t c = 0; c < chunks; ++c) loops_.accumulate(tables.data() + c * columns + column, y, s.columns);
-      column += s.columns;
+  for (size_t k = 0; k < reductions_.size(); ++k) {
+    const Reduction& r = reductions_[k];
+    const Loops& loops = std::get<Loops>(r.loops);
+    T* y = static_cast<T*>(r.target->data);
+    if (r.length == size_ && r.columns == 1) *y = loops.row(totals.data() + int64_t(k) * chunks, chunks);
+    if (r.length == size_ && r.columns > 1) {
+      std::fill_n(y, r.columns, loops.start);
+      for (int64_t c = 0; c < chunks; ++c) loops.fold(tables.data() + c * columns + column, y, r.columns);
+      column += r.columns;
     }
-    for (int64_t i = 0; s.divisor != 1 && i < s.target->size; ++i) y[i] /= s.divisor;
+    for (int64_t i = 0; r.divisor != 1 && i < r.target->size; ++i) y[i] /= T(r.divisor);
   }
 }
 
-// What a step left for the block that begins at an element.
-const float* ElementwiseProgram::result_of(const Workspace& workspace, int step, int64_t at) const {
-  const Step& s = steps_[size_t(step)];
-  return s.target ? static_cast<const float*>(s.target->data) + at : workspace.scratch + s.slot * block_;
+// What a step leaves for the block that begins at an element.
+char* ElementwiseProgram::result_of(const Workspace& workspace, const Step& s, int64_t at) const {
+  return s.target ? static_cast<char*>(s.target->data) + at * int64_t(s.width) : workspace.scratch + s.slot * slot_bytes();
 }
 
-void ElementwiseProgram::add_sums(const Workspace& workspace, int64_t at, int64_t n, Totals& totals) const {
-  float* own_lanes = totals.lanes;
-  for (size_t k = 0; k < sums_.size(); ++k) {
-    const Sum& s = sums_[k];
-    const float* x = result_of(workspace, s.step, at);
-    if (s.columns > 1) {
-      add_columns(s, own_lanes, x, at, n);
-      own_lanes += lanes(s);
-      continue;
+template <class T> void ElementwiseProgram::add_reductions(const Workspace& workspace, int64_t at, int64_t n, Totals<T>& totals) const {
+  T* own_lanes = totals.lanes;
+  for (size_t k = 0; k < reductions_.size(); ++k) {
+    const Reduction& r = reductions_[k];
+    const auto& loops = std::get<ReductionLoops<T>>(r.loops);
+    const T* x = r.body ? static_cast<const T*>(r.body->data) + at : reinterpret_cast<const T*>(result_of(workspace, steps_[size_t(r.step)], at));
+    auto reduce_row = [&](const T* from, int64_t count, T* y) {
+      const T part = loops.row(from, count);
+      loops.fold(&part, y, 1);
+    };
+    if (r.columns > 1) {
+      add_columns(r, own_lanes, x, at, n);
+      own_lanes += lanes(r);
+    } else if (r.length == size_) {
+      reduce_row(x, n, totals.of_all + int64_t(k) * totals.pitch);
+    } else {
+      T* y = static_cast<T*>(r.target->data);
+      int64_t row = at / r.length, done = 0;
+      if (at % r.length != 0) {
+        reduce_row(x, done = std::min(n, (row + 1) * r.length - at), y + row);
+        ++row;
+      }
+      const int64_t whole = (n - done) / r.length;
+      if (loops.short_rows && whole > 0) loops.short_rows(x + done, y + row, whole, r.length);
+      for (int64_t k = 0; !loops.short_rows && k < whole; ++k) y[row + k] = loops.row(x + done + k * r.length, r.length);
+      done += whole * r.length;
+      if (done < n) reduce_row(x + done, n - done, y + row + whole);
     }
-    if (s.length == size_) {
-      totals.of_all[int64_t(k) * totals.pitch] += loops_.sum(x, n);
-      continue;
-    }
-    float* y = static_cast<float*>(s.target->data);
-    int64_t row = at / s.length, count = std::min(n, (row + 1) * s.length - at);
-    for (int64_t done = 0; done < n; done += count, ++row, count = std::min(n - done, s.length)) y[row] += loops_.sum(x + done, count);
   }
 }
 
 // A table that is not of all elements lies in one chunk; its columns are ready with its last element.
-void ElementwiseProgram::add_columns(const Sum& s, float* own_lanes, const float* x, int64_t at, int64_t n) const {
-  const int64_t width = lanes(s);
+template <class T> void ElementwiseProgram::add_columns(const Reduction& r, T* own_lanes, const T* x, int64_t at, int64_t n) const {
+  const auto& loops = std::get<ReductionLoops<T>>(r.loops);
+  const int64_t width = lanes(r);
   for (int64_t done = 0, count; done < n; done += count) {
-    const int64_t in_table = (at + done) % s.length, lane = in_table % width;
-    count = std::min({n - done, s.length - in_table, width - lane});
-    loops_.accumulate(x + done, own_lanes + lane, count);
-    if (s.length == size_ || in_table + count < s.length) continue;
-    float* y = static_cast<float*>(s.target->data) + (at + done) / s.length * s.columns;
-    for (int64_t k = 0; k < width; k += s.columns) loops_.accumulate(own_lanes + k, y, s.columns);
-    std::memset(own_lanes, 0, size_t(width) * sizeof(float));
+    const int64_t in_table = (at + done) % r.length, lane = in_table % width;
+    count = std::min({n - done, r.length - in_table, width - lane});
+    loops.fold(x + done, own_lanes + lane, count);
+    if (r.length == size_ || in_table + count < r.length) continue;
+    T* y = static_cast<T*>(r.target->data) + (at + done) / r.length * r.columns;
+    fold_lanes(loops, own_lanes, width, r.columns, y);
   }
 }
 
-void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end, Totals* totals) const {
+template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end, AfterBlock after_block) const {
   // Blocks do not go beyond the rows that a row operand is written out for.
   int64_t whole = row_length_ == 0 ? block_ : repeated_.empty() ? row_length_ : block_ / row_length_ * row_length_;
   for (int64_t at = begin, n; at < end; at += n) {
     int64_t column = row_length_ == 0 ? 0 : at % row_length_;
     n = std::min({block_, whole - column, end - at});
     run_block(workspace, at, row_length_ == 0 ? 0 : at / row_length_, column, n);
-    if (totals) add_sums(workspace, at, n, *totals);
+    after_block(at, n);
   }
 }
 
+static void write_elements(const TensorBody& body, const Spreading& spreading, int64_t first, int64_t n, char* y) {
+  auto write = [&]<class T>(T*) { spreading.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y)); };
+  switch (size_of(body.dtype)) {
+    case 1: return write(static_cast<uint8_t*>(nullptr));
+    case 2: return write(static_cast<uint16_t*>(nullptr));
+    case 4: return write(static_cast<uint32_t*>(nullptr));
+    default: return write(static_cast<uint64_t*>(nullptr));
+  }
+}
+
+// A short run that is repeated is written out once for all blocks where it is.
+void ElementwiseProgram::write_spread(const Workspace& workspace, size_t k, int64_t at, int64_t n) const {
+  const auto& [body, spreading] = spread_[k];
+  SpreadOperand& operand = workspace.spread_operand(*this, k);
+  const int64_t region = spreading.period() > 0 ? at / spreading.region() : -1;
+  if (region >= 0 && at + n <= (region + 1) * spreading.region()) {
+    const int64_t first = region * spreading.region();
+    if (operand.region != region) write_elements(*body, spreading, first, std::min(block_ + spreading.period(), spreading.region()), operand.elements());
+    operand.region = region;
+    operand.now = operand.elements() + (at - first) % spreading.period() * int64_t(size_of(body->dtype));
+    return;
+  }
+  operand.region = -1;
+  operand.now = operand.elements();
+  write_elements(*body, spreading, at, n, operand.elements());
+}
+
+template <class Source> void ElementwiseProgram::run_combined(const Step& s, Source source, void* y, int64_t n) {
+  const void* operands[4] = {};
+  bool single[4] = {};
+  int k = 0;
+  for (const Operand* o : {&s.a, &s.b, &s.c, &s.d}) {
+    if (o->body || o->step >= 0) operands[k] = source(*o);
+    single[k++] = o->layout == Layout::scalar || o->layout == Layout::column;
+  }
+  s.combined.run(s.combined.loop, operands, single, y, n);
+}
+
 void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column, int64_t n) const {
-  float* scratch = workspace.scratch;
-  const int64_t spread_pitch = block_ + Spreading::kSlack;
-  for (size_t k = 0; k < spread_.size(); ++k)
-    spread_[k].second.write(static_cast<const float*>(spread_[k].first->data), at, n, workspace.spread + int64_t(k) * spread_pitch);
-  auto source = [&](const Operand& o) -> const float* {
-    if (o.step >= 0) return result_of(workspace, o.step, at);
-    if (o.layout == Layout::spread) return workspace.spread + o.written * spread_pitch;
-    if (o.written >= 0) return workspace.repeated + o.written * block_ + column;
-    const float* p = static_cast<const float*>(o.body->data);
+  for (size_t k = 0; k < spread_.size(); ++k) write_spread(workspace, k, at, n);
+  auto source = [&](const Operand& o) -> const char* {
+    if (o.step >= 0) return result_of(workspace, steps_[size_t(o.step)], at);
+    if (o.layout == Layout::spread) return workspace.spread_operand(*this, size_t(o.written)).now;
+    const int64_t width = o.width;
+    if (o.written >= 0) return workspace.repeated + o.written * slot_bytes() + column * width;
+    const char* p = static_cast<const char*>(o.body->data);
     switch (o.layout) {
-      case Layout::full: return p + at;
-      case Layout::row: return p + column;
-      case Layout::column: return p + row;
+      case Layout::full: return p + at * width;
+      case Layout::row: return p + column * width;
+      case Layout::column: return p + row * width;
       default: return p;
     }
   };
   for (const Step& s : steps_) {
-    float* y = s.target ? static_cast<float*>(s.target->data) + at : scratch + s.slot * block_;
+    char* y = result_of(workspace, s, at);
     if (s.binary)
       s.binary(source(s.a), source(s.b), y, n);
-    else
+    else if (s.unary)
       s.unary(source(s.a), y, n);
+    else if (s.choice)
+      s.choice(source(s.c), source(s.a), source(s.b), y, n);
+    else
+      run_combined(s, source, y, n);
   }
 }
 

@@ -1,6 +1,7 @@
 // A group of elementwise operations that runs as one pass: over blocks of elements that stay in the first-level cache,
 // with the same loops as the operations have by themselves, so that the results are the same to the last bit.
 #pragma once
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,8 @@ enum class Layout : uint8_t { full, scalar, row, column, spread };
 // How the operands of one elementwise operation lie along its result.
 struct Placement {
   Layout a = Layout::full, b = Layout::full;
-  int64_t row_length = 0;  // 0: no operand needs rows
+  Layout condition = Layout::full;  // of a choice: never one number, nor one for a row
+  int64_t row_length = 0;           // 0: no operand needs rows
 
   void find(const Shape& operand, const Shape& result, Layout& layout);
   // False if neither varies.
@@ -24,8 +26,16 @@ struct Placement {
     find(b_shape, result, b);
     return varies(a) || varies(b);
   }
+  void find_condition(const Shape& operand, const Shape& result) {
+    const int64_t length = row_length;
+    find(operand, result, condition);
+    if (varies(condition)) return;
+    condition = Layout::spread;
+    row_length = length;
+  }
   // The one of the loops vv, vs, sv that reads such operands.
   template <class Loops> auto loop(const Loops& loops) const { return !varies(b) ? loops.vs : !varies(a) ? loops.sv : loops.vv; }
+  template <class Loops> auto choice_loop(const Loops& loops) const { return varies(a) || varies(b) ? loop(loops) : loops.ss; }
 
  private:
   static bool varies(Layout l) { return l == Layout::full || l == Layout::row || l == Layout::spread; }
@@ -37,45 +47,74 @@ class Spreading {
  public:
   Spreading(const Shape& operand, const Shape& result);
   // Writes the operand's elements for the results [first, first + n). Room for kSlack more must be there.
-  void write(const float* operand, int64_t first, int64_t n, float* y) const;
+  template <class T> void write(const T* operand, int64_t first, int64_t n, T* y) const;
   static constexpr int64_t kSlack = 16;
+  // A short run that comes again and again: how long it is (0: there is none), and for how many results it does so.
+  int64_t period() const { return period_; }
+  int64_t region() const { return region_; }
+  static constexpr int64_t kLongestPeriod = 256;
+  bool operator==(const Spreading&) const = default;
 
  private:
   struct Group {
     int64_t length, stride;  // the stride is 0 where the operand repeats
+    bool operator==(const Group&) const = default;
   };
   std::vector<Group> groups_;  // outermost first
+  int64_t period_ = 0, region_ = 0;
 };
 
 class ElementwiseProgram {
  public:
   using Unary = void (*)(const void* x, void* y, int64_t n);
   using Binary = void (*)(const void* a, const void* b, void* y, int64_t n);
+  using Choice = void (*)(const void* condition, const void* a, const void* b, void* y, int64_t n);
+  // Several operations in one loop: see kernels/combination.h.
+  struct Combined {
+    using Loop = void (*)(const void* const* operands, const int64_t* steps, void* y, int64_t n);
+    void (*run)(Loop, const void* const* operands, const bool* single, void* y, int64_t n) = nullptr;
+    Loop loop = nullptr;
+  };
   struct Operand {
     TensorBody* body = nullptr;  // elements in memory; null: the result of `step`, in scratch memory
     int step = -1;
     Layout layout = Layout::full;
     int written = -1;  // of a short row: which of the repeated ones; of a spread operand: which of those
+    uint8_t width = 0;  // bytes of an element in memory
   };
   struct Step {
     Unary unary = nullptr;
     Binary binary = nullptr;
     Operand a, b;
     TensorBody* target = nullptr;  // where the result is stored; null: scratch memory
+    size_t width = sizeof(float);  // bytes of one result; at most 8
+    Choice choice = nullptr;       // by the condition c
+    Combined combined = {};        // of up to four operands
+    Operand c = {}, d = {};
     int slot = -1;
     int last_use = -1;
+
+    template <class Visit> void each_operand(Visit visit) {
+      for (Operand* o : {&a, &b, &c, &d}) visit(*o);
+    }
   };
 
-  // Sums of a step's results, divided by `divisor`: each run of `length` neighbours is a table whose columns are added up.
-  struct Sum {
-    int step;
-    int64_t length, columns;
-    float divisor;
-    TensorBody* target;
+  // A sum, maximum or minimum of elements: of one row, of a row and a row of results so far, and of many rows.
+  template <class T> struct ReductionLoops {
+    T (*row)(const T* x, int64_t n);
+    void (*fold)(const T* x, T* y, int64_t n);
+    T start;
+    void (*short_rows)(const T* x, T* y, int64_t rows, int64_t length) = nullptr;  // a result for each row; null: they are long
   };
-  struct SumLoops {
-    float (*sum)(const float* x, int64_t n);
-    void (*accumulate)(const float* x, float* y, int64_t n);  // y += x
+  // Reductions of a step's results, or of elements in memory that the group reads, too; they are divided by `divisor`. Each run
+  // of `length` neighbours is a table whose columns are reduced.
+  struct Reduction {
+    int step;
+    TensorBody* body;
+    int64_t length, columns;
+    double divisor;
+    TensorBody* target;
+    std::tuple<ReductionLoops<float>, ReductionLoops<double>> loops = {};
   };
 
   ElementwiseProgram(int64_t size, int64_t row_length) : size_(size), row_length_(row_length) {}
@@ -83,39 +122,49 @@ class ElementwiseProgram {
     steps_.push_back(step);
     return int(steps_.size()) - 1;
   }
-  // Sums whose length is not that of all results have one length.
-  void add(Sum sum, SumLoops loops) {
-    sums_.push_back(sum);
-    loops_ = loops;
+  // Those whose length is not that of all results have one length. All are float32, or all are float64.
+  template <class T> void add(Reduction reduction, ReductionLoops<T> loops) {
+    std::get<ReductionLoops<T>>(reduction.loops) = loops;
+    reductions_.push_back(reduction);
+    reduces_doubles_ = sizeof(T) == sizeof(double);
   }
   // The operand `body`, of another shape than the result, of a step that is added next.
   Operand spread(TensorBody* body, const Shape& result);
   // Gives scratch memory to the results that are not stored. Before the first run.
   void finish();
   void run() const;
-  // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart. Without sums.
+  // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart. Without reductions.
   void run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const;
 
  private:
   void repeat_short_rows();
+  struct SpreadOperand;
   struct Workspace;
-  struct Totals;
-  void run_range(const Workspace&, int64_t begin, int64_t end, Totals* = nullptr) const;
-  void run_with_sums() const;
-  int64_t sum_chunk() const;
-  int64_t lanes(const Sum&) const;
-  void add_sums(const Workspace&, int64_t at, int64_t n, Totals&) const;
-  void add_columns(const Sum&, float* lanes, const float* x, int64_t at, int64_t n) const;
-  const float* result_of(const Workspace&, int step, int64_t at) const;
+  template <class T> struct Totals;
+  template <class AfterBlock> void run_range(const Workspace&, int64_t begin, int64_t end, AfterBlock) const;
+  template <class T> void run_with_reductions() const;
+  int64_t reduction_chunk() const;
+  int64_t lanes(const Reduction&) const;
+  template <class T> void add_reductions(const Workspace&, int64_t at, int64_t n, Totals<T>&) const;
+  template <class T> void add_columns(const Reduction&, T* lanes, const T* x, int64_t at, int64_t n) const;
+  char* result_of(const Workspace&, const Step&, int64_t at) const;
+  void write_spread(const Workspace&, size_t k, int64_t at, int64_t n) const;
   void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
+  template <class Source> static void run_combined(const Step&, Source source, void* y, int64_t n);
+  int64_t slot_bytes() const { return block_ * int64_t(widest_); }
+  int64_t spread_bytes() const {
+    constexpr int64_t line = 64;
+    return line + ((block_ + Spreading::kLongestPeriod + Spreading::kSlack) * int64_t(widest_) + line - 1) / line * line;
+  }
 
   std::vector<Step> steps_;
-  std::vector<Sum> sums_;
-  SumLoops loops_{};
+  std::vector<Reduction> reductions_;
+  bool reduces_doubles_ = false;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
   std::vector<std::pair<TensorBody*, Spreading>> spread_;
   int64_t size_, row_length_;
   int64_t block_ = 1024;
+  size_t widest_ = sizeof(float);  // bytes of an element, of any step or operand
   int slots_ = 0;
 };
 

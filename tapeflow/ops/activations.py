@@ -87,8 +87,22 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
     return primitives.Relu(primitives.MatMul(x, weights) + biases)
 
 
-def _along_last_axis(function: Any, logits: Any, axis: int) -> Any:
-    """Applies a function of the last dimension along another one."""
+# Elements from which on it is quicker to reduce along another axis than to bring it to the end and back.
+_WORTH_REDUCING = 1 << 14
+
+
+def _softmax_along(logits: Any, axis: int) -> Any:
+    powers = primitives.Exp(logits - primitives.StopGradient(primitives.Max(logits, [axis], True)))
+    return powers / primitives.Sum(powers, [axis], True)
+
+
+def _log_softmax_along(logits: Any, axis: int) -> Any:
+    shifted = logits - primitives.StopGradient(primitives.Max(logits, [axis], True))
+    return shifted - primitives.Log(primitives.Sum(primitives.Exp(shifted), [axis], True))
+
+
+def _along(axis: int, logits: Any, function: Any, along_inner_axis: Any) -> Any:
+    """Applies a function of the last dimension along another one; large tensors have a way of their own."""
     logits = convert_to_tensor(logits)
     rank = logits.shape.rank
     if rank == 0:
@@ -103,6 +117,8 @@ def _along_last_axis(function: Any, logits: Any, axis: int) -> Any:
     axis = axis % rank
     if axis == rank - 1:
         return function(logits)
+    if logits.dtype.size > 2 and (logits.shape.num_elements() or 0) >= _WORTH_REDUCING:
+        return along_inner_axis(logits, axis)
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     return primitives.Transpose(function(primitives.Transpose(logits, order)), order)
@@ -115,7 +131,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> An
     >>> tf.nn.softmax([0., 0.])
     [0.5, 0.5]
     """
-    return _along_last_axis(primitives.Softmax, logits, -1 if axis is None else int(axis))
+    return _along(-1 if axis is None else int(axis), logits, primitives.Softmax, _softmax_along)
 
 
 @public("nn.log_softmax", "math.log_softmax")
@@ -125,7 +141,7 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -
     >>> tf.nn.log_softmax([0., 0.])
     [-0.6931472, -0.6931472]
     """
-    return _along_last_axis(primitives.LogSoftmax, logits, -1 if axis is None else int(axis))
+    return _along(-1 if axis is None else int(axis), logits, primitives.LogSoftmax, _log_softmax_along)
 
 
 @public("compat.v1.nn.softmax", "compat.v1.math.softmax")

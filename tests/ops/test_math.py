@@ -208,3 +208,22 @@ def test_gradients_of_products_of_empty_matrices(shapes):
 
 def test_a_negative_norm_is_none():
     np.testing.assert_array_equal(tf.clip_by_norm([3.0, 4.0], -1.0), [0, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_and_angles(dtype):
+    random = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, 1, -1, 6, -6, 3, -3, 1e30, np.inf, -np.inf, np.nan], dtype)
+    a, b = (part.reshape(-1) for part in np.meshgrid(special, special))
+    a = np.concatenate([a, random.standard_normal(5000).astype(dtype) * 1000])
+    b = np.concatenate([b, random.standard_normal(5000).astype(dtype)])
+    with np.errstate(all="ignore"):
+        truncated = np.fmod(a, b)
+    floored = np.where((truncated != 0) & ((truncated < 0) != (b < 0)), truncated + b, truncated)
+    np.testing.assert_array_equal(tf.truncatemod(a, b), truncated)
+    np.testing.assert_array_equal(tf.math.floormod(a, b), floored)
+    np.testing.assert_array_equal(
+        tf.math.floormod(a, dtype(0.7)), tf.stack([tf.math.floormod(x, dtype(0.7)) for x in a])
+    )
+    np.testing.assert_allclose(tf.atan2(a, b), np.arctan2(a, b), rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(np.signbit(tf.atan2(a[:144], b[:144])), np.signbit(np.arctan2(a[:144], b[:144])))

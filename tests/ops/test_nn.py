@@ -319,3 +319,21 @@ def test_windows_that_do_not_fit_are_refused():
     assert blurred(tf.ones([1, 6, 6, 1])).shape == [1, 2, 2, 1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="would be negative"):
         blurred(x)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("function", [tf.nn.softmax, tf.nn.log_softmax])
+def test_softmax_along_an_inner_axis_of_a_large_tensor(function, axis):
+    x = tf.constant(np.random.default_rng(0).standard_normal((40, 50, 20)).astype(np.float32) * 5)
+    order = [0, 1, 2]
+    order[axis], order[2] = order[2], order[axis]
+    values, gradients = [], []
+    for along in (lambda x: function(x, axis), lambda x: tf.transpose(function(tf.transpose(x, order)), order)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = along(x)
+            total = tf.reduce_sum(tf.sin(y))
+        values.append(y)
+        gradients.append(tape.gradient(total, x))
+    np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
