@@ -37,7 +37,7 @@ def _folded(at: Any, length: int, mode: str) -> Any:
 
 def _read(images: Any, y: Any, x: Any, fill: Any) -> Any:
     """The cells (batch, rows, columns, channels) at whole coordinates (batch, rows, columns); `fill` outside."""
-    batch, height, width, _ = images.shape.as_list()
+    _, height, width, channels = images.shape.as_list()
     inside = primitives.LogicalAnd(
         primitives.LogicalAnd(primitives.GreaterEqual(y, 0.0), primitives.LessEqual(y, height - 1.0)),
         primitives.LogicalAnd(primitives.GreaterEqual(x, 0.0), primitives.LessEqual(x, width - 1.0)),
@@ -46,8 +46,9 @@ def _read(images: Any, y: Any, x: Any, fill: Any) -> Any:
         cast(primitives.Minimum(primitives.Maximum(at, 0.0), size - 1.0), "int64")
         for at, size in ((y, height), (x, width))
     )
+    batch = primitives.Shape(images, "int64")[0]
     numbers = primitives.Reshape(constants.range(batch, dtype="int64"), [-1, 1, 1])
-    flat = primitives.Reshape(images, [batch * height * width, -1])
+    flat = primitives.Reshape(images, [-1, channels])
     found = primitives.GatherV2(flat, (numbers * height + rows) * width + columns)
     return primitives.SelectV2(primitives.ExpandDims(inside, -1), found, fill)
 

@@ -593,8 +593,9 @@ class RaggedTensor(CompositeTensor):
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
     def __repr__(self) -> str:
-        text = repr(self.to_list()) if self.dtype.name != "float16" else str(self.to_list())
-        return f"<tf.RaggedTensor {text}>"
+        if _core.is_symbolic(self._row_splits) or _core.is_symbolic(self.flat_values):
+            return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
+        return f"<tf.RaggedTensor {_text_of(self.numpy())}>"
 
     def __len__(self) -> int:
         raise TypeError("object of type 'RaggedTensor' has no len()")
@@ -618,6 +619,13 @@ class RaggedTensor(CompositeTensor):
         if name in _DENSE or (composed and name not in _COMPOSED):
             return NotImplemented
         return _elementwise(function, args, kwargs)
+
+
+def _text_of(value: Any) -> str:
+    """Rows as NumPy prints them, with commas."""
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, separator=", ", formatter={"all": _text_of})
+    return repr(value) if isinstance(value, bytes) else str(value)
 
 
 @public("RaggedTensorSpec")
@@ -1338,6 +1346,13 @@ _OPERATIONS: dict[str, Any] = {
     "reshape": _reshape,
 }
 _STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
+
+
+def add_operation(name: str, function: Any) -> None:
+    """Lets a ragged first argument be answered by this function where an operation is called."""
+    _OPERATIONS[name] = function
+    _STAGED_OPERATIONS[name] = _core.Composition(function)
+
 
 _BINARY = {
     "add": primitives.AddV2,

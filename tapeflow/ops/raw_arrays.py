@@ -132,7 +132,7 @@ def _bucketized(x: Any, boundaries: Any) -> Any:
     edges = convert_to_tensor(boundaries, "float64")
     flat = primitives.Reshape(cast(x, "float64"), [-1])
     found = primitives.SearchSorted(primitives.ExpandDims(edges, 0), primitives.ExpandDims(flat, 0), True, "int32")
-    return primitives.Reshape(found, x.shape.as_list())
+    return primitives.Reshape(found, primitives.Shape(x, "int64"))
 
 
 def _in_place(primitive: Any) -> Any:
