@@ -238,10 +238,11 @@ def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]
 
 
 def _common_shape(shapes: list[TensorShape]) -> TensorShape:
+    """What all shapes agree on. That a dimension is 0 is not believed: the samples may be too small."""
     first = shapes[0]
     if any(shape.rank != first.rank for shape in shapes):
         return TensorShape(None)
-    return TensorShape([dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes)])
+    return TensorShape([dims[0] if len(set(dims)) == 1 and dims[0] != 0 else None for dims in zip(*shapes)])
 
 
 _core.register_objects({"stage_composition": _stage})

@@ -10,12 +10,13 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims
+from tapeflow.ops.constants import dynamic_dims, shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.random import uniform
 from tapeflow.ops.stateless_random import stateless_uniform
-from tapeflow.types.dtypes import bfloat16, float16, float32, float64
+from tapeflow.types.dtypes import bfloat16, float16, float32, float64, int32
 from tapeflow.types.errors import InvalidArgumentError
+from tapeflow.types.tensor_shape import TensorShape
 
 
 def _wide(x: Any) -> Any:
@@ -445,13 +446,12 @@ def general_dropout(
     return primitives.SelectV2(kept, scaled, 0.0)
 
 
-def _noise_shape(x: Any, noise_shape: Any) -> list[int]:
+def _noise_shape(x: Any, noise_shape: Any) -> Any:
     if noise_shape is None:
-        return x.shape.as_list()
-    given = list(noise_shape) if isinstance(noise_shape, list | tuple) else noise_shape
-    if isinstance(given, list):
-        given = [d if n is None else n for d, n in zip(x.shape.as_list(), given, strict=True)]
-    return [int(d) for d in dims_of(given)]
+        return x.shape.as_list() if x.shape.is_fully_defined() else shape_argument(primitives.Shape(x, int32))
+    if isinstance(noise_shape, list | tuple | TensorShape):
+        noise_shape = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape, strict=True)]
+    return shape_argument(noise_shape)
 
 
 @public("compat.v1.nn.dropout")
