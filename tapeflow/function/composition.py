@@ -24,18 +24,20 @@ from tapeflow.types.tensor_shape import TensorShape
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
     graph = _core.current_graph()
-    if graph.takes_everything and graph.names_nodes:
+    takes_everything = graph is not None and graph.takes_everything  # None: a graph that the core makes for itself
+    if takes_everything and graph.names_nodes:
         return _stage_named(graph, function, args, kwargs)
-    refusals, count = Refusals.count, graph.node_count
+    refusals, count = Refusals.count, 0 if graph is None else graph.node_count
     try:
         return function(*args, **kwargs)
     except Exception as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
-        if not unknown or not (symbolic or graph.takes_everything):
+        if not unknown or not (symbolic or takes_everything):
             raise
-        graph.cut_back(count)
+        if graph is not None:
+            graph.cut_back(count)
         try:
             return _run_whole(function, args, kwargs, leaves)
         except Exception:

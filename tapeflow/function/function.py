@@ -20,6 +20,7 @@ from tapeflow.function.escape import refused_while_tracing
 from tapeflow.function.signature import CallSignature, Signature, common_shape
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.summary import note_traced
 from tapeflow.types import nest
 
 
@@ -179,6 +180,8 @@ class Function(_core.FunctionBase):
         # A graph that made variables is no good for a second call: the next trace finds them made.
         if may_create and outer is None and concrete.graph.created_variables:
             concrete = self._trace_once(call, outer, False)
+        if outer is None:
+            note_traced(concrete.graph)
         return concrete
 
     def _trace_once(self, call: CallSignature, outer: Any, may_create_variables: bool) -> ConcreteFunction:
