@@ -7,5 +7,6 @@ namespace tapeflow::python {
 
 const std::shared_ptr<Graph>& checked_graph(PyObject*);  // throws if it is not a graph
 void add_batching(PyObject* module);  // see batch.cc
+void add_graph_data(PyObject* module);  // see graph_data.cc
 
 }  // namespace tapeflow::python

@@ -305,6 +305,18 @@ class Function(_core.FunctionBase):
             call, known = known[-1], known[:-1]
         return retracing.explain(self._name, self._signature, call, known)
 
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The graphs that were traced so far; Keras asks for them when it exports a model."""
+        if self.input_signature is not None and not self._traces.concrete:
+            self.get_concrete_function()
+        return list(self._traces.concrete)
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """The graphs that were traced so far, for a saved model; nothing for a checkpoint."""
+        if save_type == "checkpoint":
+            return {}
+        return {f"trace_{number}": trace for number, trace in enumerate(self._list_all_concrete_functions())}
+
     def __repr__(self) -> str:
         return f"<tf.function {self._name} at 0x{id(self):x}>"
 
