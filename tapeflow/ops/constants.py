@@ -266,8 +266,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     if _core.is_symbolic(num):
         return _open_linspace(start, stop, num, axis)
     num = int(num)
-    if num < 1:
-        raise _invalid(f"linspace: Requires num > 0: {num}")
+    if num < 0:
+        raise _invalid(f"linspace: Requires num >= 0: {num}")
     axis = axis if axis >= 0 else start.shape.rank + 1 + axis
     start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
     if num == 1:
@@ -278,7 +278,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     weights = _core.convert_to_tensor(steps, start.dtype, None, "linspace")
     inside = start + (stop - start) / (num - 1) * weights
     last = np.zeros(shape, bool)
-    last.reshape(-1)[-1] = True
+    last.reshape(-1)[-1:] = True
     return primitives.SelectV2(last, stop, inside)
 
 

@@ -613,12 +613,42 @@ class RaggedTensor(CompositeTensor):
         name = getattr(function, "__name__", "")
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
             return _STAGED_OPERATIONS[name](*args, **kwargs)
+        if name == "gather":
+            return _gather_at(*args, **kwargs)
         if name == "embedding_lookup":
             return _elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         composed = isinstance(function, _core.Composition)
         if name in _DENSE or (composed and name not in _COMPOSED):
             return NotImplemented
         return _elementwise(function, args, kwargs)
+
+
+def _gather_at(
+    params: Any,
+    indices: RaggedTensor,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: Any = None,
+) -> Any:
+    """The slices of a dense tensor along `axis`, in the rows of the indices."""
+    if batch_dims or not isinstance(indices, RaggedTensor):
+        return NotImplemented
+    x = convert_to_tensor(params)
+    axis = range(x.shape.rank)[axis or 0]
+    found = primitives.GatherV2(x, indices.flat_values, axis, 0)
+    if axis == 0:
+        return indices.with_flat_values(found)
+    if indices.ragged_rank > 1:
+        raise ValueError("gather: indices with several ragged dimensions select along the first axis alone")
+    outer, (count, *inner) = found.shape.as_list()[:axis], found.shape.as_list()[axis:]
+    copies, rows = int(np.prod(outer)), indices.row_splits.shape[0] - 1
+    starts = np.arange(copies)[:, None] * count + indices.row_splits.numpy()[None, :-1]
+    splits = np.append(starts.reshape(-1), copies * count)
+    result = RaggedTensor.from_row_splits(primitives.Reshape(found, [copies * count, *inner]), splits)
+    for size in (rows, *reversed(outer[1:])):
+        result = RaggedTensor.from_uniform_row_length(result, size)
+    return result
 
 
 def _text_of(value: Any) -> str:

@@ -97,7 +97,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _default_signatures(thing: Any) -> dict[str, Any]:
-    """The one function that has an `input_signature`, if there is one."""
+    """What the object itself names, as models of Keras do, or the one function that has an `input_signature`."""
+    own = getattr(thing, "_default_save_signature", None)
+    if own is not None:
+        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: own}
     found = [f for f in functions_of(thing).values() if f.input_signature is not None]
     return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: found[0]} if len(found) == 1 else {}
 

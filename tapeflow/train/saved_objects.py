@@ -11,6 +11,8 @@ from tapeflow.train.object_graph import children_of, is_trackable, variable_of
 from tapeflow.train.saved_graphs import restored_function, saved_function
 from tapeflow.types.trackable import AutoTrackable
 
+_OF_TRAINING = frozenset({"train_function", "test_function", "predict_function"})  # Keras makes them anew
+
 
 def functions_of(thing: Any) -> dict[str, Function]:
     """The functions among the attributes of an object."""
@@ -18,7 +20,7 @@ def functions_of(thing: Any) -> dict[str, Function]:
         *(name for name in dir(type(thing)) if not _is_property(type(thing), name)),
         *getattr(thing, "__dict__", ()),
     ]
-    attributes = {name: getattr(thing, name, None) for name in names}
+    attributes = {name: getattr(thing, name, None) for name in names if name not in _OF_TRAINING}
     return {name: found for name, found in attributes.items() if isinstance(found, Function)}
 
 
