@@ -15,7 +15,7 @@ _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
 _NEWER = "compat.v2"  # another name of the whole
 _OLDER = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
-_INNER = ("python", "compiler")  # TensorFlow's own files
+_INNER = ("python", "compiler", "core")  # TensorFlow's own files
 
 
 class _AliasLoader:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.config import is_op_determinism_enabled
+from tapeflow.config import disable_op_determinism, is_op_determinism_enabled
 from tapeflow.control_flow.vectorized_map import vectorized_map
 from tapeflow.inner_modules import (
     containers,
@@ -31,6 +31,8 @@ from tapeflow.inner_modules.syntax_trees import Transformer
 from tapeflow.inner_modules.update_slice import dynamic_update_slice
 from tapeflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow.namespace import find_public
+from tapeflow.ops.event_files import Event
+from tapeflow.ops.records import tf_record_iterator
 from tapeflow.tensorflow_places import place_by_class, take_places
 from tapeflow.types import nest, tensor_shape, tensor_spec
 from tapeflow.types.tensor import Reference
@@ -63,6 +65,11 @@ _NEST = [
 
 _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "compiler.tf2xla.python.xla": {"dynamic_update_slice": dynamic_update_slice},
+    "core.example.example_pb2": {name: find_public(f"train.{name}") for name in ("Example", "SequenceExample")},
+    "core.example.feature_pb2": {
+        name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")
+    },
+    "core.util.event_pb2": {"Event": Event},
     "python.autograph.pyct.transformer": {"Base": Transformer},
     "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
     "python.data.ops.iterator_ops": {"OwnedIterator": find_public("data.Iterator")},
@@ -75,7 +82,11 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "executing_eagerly": find_public("executing_eagerly"),
     },
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
-    "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.config": {
+        "disable_op_determinism": disable_op_determinism,
+        "enable_op_determinism": find_public("config.experimental.enable_op_determinism"),
+        "is_op_determinism_enabled": is_op_determinism_enabled,
+    },
     "python.framework.ops": {
         "EagerTensor": find_public("__internal__.EagerTensor"),
         "Tensor": _core.Tensor,
@@ -109,6 +120,10 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "get_name": type_names.get_name,
         "lookup": type_names.lookup,
         "register": type_names.register,
+    },
+    "python.lib.io.tf_record": {
+        "TFRecordWriter": find_public("io.TFRecordWriter"),
+        "tf_record_iterator": tf_record_iterator,
     },
     "python.ops.array_ops": {"prevent_gradient": find_public("raw_ops.PreventGradient")},
     "python.ops.control_flow_case": {"_case_helper": case_helper},

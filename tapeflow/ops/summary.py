@@ -14,7 +14,16 @@ from tapeflow.module import current_name_scope
 from tapeflow.namespace import public
 from tapeflow.ops.color import convert_image_dtype
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.ops.event_files import Event, PluginData, Summary, SummaryMetadata, SummaryWriter, defaults
+from tapeflow.ops.event_files import (
+    Event,
+    FunctionGraphs,
+    PluginData,
+    RunMetadata,
+    Summary,
+    SummaryMetadata,
+    SummaryWriter,
+    defaults,
+)
 from tapeflow.ops.host_call import host_call
 from tapeflow.ops.png import write_png
 from tapeflow.ops.protos import proto_of
@@ -354,6 +363,8 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
     if defaults.writer is None:
         raise ValueError("Must provide a default summary writer to export a trace: see SummaryWriter.as_default.")
-    for found in _Tracing.graphs:
-        graph(found)
+    graphs = [FunctionGraphs(pre_optimization_graph=g.as_graph_def().SerializeToString()) for g in _Tracing.graphs]
+    content = RunMetadata(function_graphs=graphs).SerializeToString()
+    plugin = PluginData(plugin_name="graph_run_metadata_graph", content=b"1")
+    write(name, convert_to_tensor(content), step, SummaryMetadata(plugin_data=plugin))
     trace_off()
