@@ -584,6 +584,8 @@ Op python_op(const char* name, bool effect) {
   };
 }
 
+bool is_python_op(const Op& op) { return std::strcmp(op.name, "EagerPyFunc") == 0 || std::strcmp(op.name, "Composition") == 0; }
+
 // call_python(function, inputs, dtypes, shapes, rule, effect): a node that runs a Python function.
 PyObject* call_python(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *dtypes, *shapes, *rule;
@@ -724,6 +726,17 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyObject* python_call_in(const Node& node) {
+  if (!is_python_op(*node.op)) return nullptr;
+  const PythonCall& call = python_call(node.params);
+  Ref dtypes = checked(PyList_New(0)), shapes = checked(PyList_New(0));
+  for (const Spec& spec : call.specs) {
+    Ref dtype = checked(wrap_dtype(spec.dtype)), shape = checked(wrap_shape(spec.shape));
+    if (PyList_Append(dtypes.get(), dtype.get()) < 0 || PyList_Append(shapes.get(), shape.get()) < 0) throw_python_error();
+  }
+  return Py_BuildValue("(OOOO)", call.function, dtypes.get(), shapes.get(), call.rule == Py_None ? Py_False : Py_True);
+}
 
 // The tensor and, in the lines after it, where it was made.
 std::string describe_in_python(const Tensor& t) {

@@ -35,6 +35,7 @@ PyObject* object_of(const Node& node, const Param& p) {
   if (name == "TensorListGetItem" || name == "TensorListStack") return wrap_shape(*static_cast<const Shape*>(p.object.get()));
   if (name == "Required") return PyUnicode_FromString(static_cast<const std::string*>(p.object.get())->c_str());
   if (name == "Const") return wrap(constant_in(p));
+  if (PyObject* call = python_call_in(node)) return call;
   return Py_NewRef(Py_Ellipsis);
 }
 

@@ -1,15 +1,18 @@
 """Functions as the graphs that were traced of them, in a form that can be written to a file and run again.
 
-The program that made them is not needed to run them. What runs Python, and custom gradients, are not in them.
+The program that made them is not needed to run them: Python functions of the program, and custom gradients, are not in
+them.
 """
 
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tapeflow import _core
+from tapeflow.autodiff.black_box import differentiable_call
 from tapeflow.autodiff.custom_gradient import custom_gradient
 from tapeflow.control_flow.tracing import FuncGraph, building
 from tapeflow.function.concrete import ConcreteFunction
@@ -18,6 +21,7 @@ from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.types import nest
 from tapeflow.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
 
+_PYTHON = ("Composition", "EagerPyFunc")
 _UPDATES = ("assign", "assign_add", "assign_sub")
 
 
@@ -86,14 +90,23 @@ def _check(data: Any, name: str) -> None:
         for kind, value in parameters:
             if kind != "o":
                 continue
-            if value is ... and operation != "CustomGradient":
-                raise ValueError(
-                    f"saved_model.save: {name} runs Python when it is called, in an operation {operation}, which a "
-                    "graph in a file cannot"
-                )
+            if operation in _PYTHON:
+                _check_python(value[0], name)
+            elif value is ... and operation != "CustomGradient":
+                raise ValueError(f"saved_model.save: {name} uses an operation {operation}, which cannot be written")
             if operation in ("Case", "While"):
                 for inner in value:
                     _check(inner, name)
+
+
+def _check_python(function: Any, name: str) -> None:
+    """Refuses Python functions of the program; those of compositions, and look-ups in tables, can be written."""
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"saved_model.save: {name} runs Python when it is called, which a graph in a file cannot: {error}"
+        ) from error
 
 
 # ---- reading
@@ -202,6 +215,13 @@ def _run_node(operation: str, values: list[Any], parameters: list[Any], count: i
             return iter([_core.required(*values, held)])
         case "Const":
             return iter([held])
+        case "Composition" | "EagerPyFunc":
+            function, dtypes, shapes, differentiable = held
+            if differentiable:
+                return iter(
+                    differentiable_call(function, values, list(zip(dtypes, shapes)), operation != "Composition")
+                )
+            return iter(_core.call_python(function, values, dtypes, shapes, None, operation != "Composition"))
         case "CustomGradient":
             return iter(nest.flatten(_without_gradient(*values[:count])))
     return iter(_core.add_node(operation, values, parameters))

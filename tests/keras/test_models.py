@@ -182,3 +182,12 @@ def test_ragged_batches_and_their_shape(keras):
     x = tf.ragged.constant([[1], [2, 3]])
     model.fit(x, x, verbose=0)
     assert layer(x).shape == [2, None, 2]
+
+
+def test_export_of_words(keras, tmp_path):
+    """Tables of words are in the file, and so are the functions of strings."""
+    vectorize = keras.layers.TextVectorization(output_sequence_length=4, vocabulary=["sun", "moon"])
+    model = keras.Sequential([keras.Input((1,), dtype="string"), vectorize, keras.layers.Embedding(4, 3)])
+    model.export(tmp_path, verbose=False)
+    words = tf.constant([["Sun, MOON"], ["a moon"]])
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path).serve(words), model(words))
