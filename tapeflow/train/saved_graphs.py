@@ -33,6 +33,7 @@ class SavedTrace(NamedTuple):
     nodes: Any
     captures: list[Any]
     result: Any
+    input_names: list[str]
 
 
 class SavedFunction(NamedTuple):
@@ -77,7 +78,8 @@ def _saved_trace(concrete: ConcreteFunction) -> SavedTrace:
     if any(_core.is_symbolic(tensor) for tensor in captures):
         raise ValueError(f"saved_model.save: {graph.name} uses a tensor of another function")
     args, kwargs = concrete.signature.described()
-    return SavedTrace(args, kwargs, nodes, captures, nest.map_structure(_spec_of, concrete.structured_outputs))
+    result = nest.map_structure(_spec_of, concrete.structured_outputs)
+    return SavedTrace(args, kwargs, nodes, captures, result, list(graph.input_names))
 
 
 def _spec_of(leaf: Any) -> Any:

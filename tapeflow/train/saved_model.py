@@ -284,7 +284,9 @@ def _traced(obj: Any, signature: Any) -> ConcreteFunction:
     """The concrete function that a signature names or holds."""
     if isinstance(signature, SavedFunction):
         (trace,) = signature.traces
-        return restored_function(signature).get_concrete_function(*trace.args, **trace.kwargs)
+        concrete = restored_function(signature).get_concrete_function(*trace.args, **trace.kwargs)
+        concrete.graph.input_names = trace.input_names
+        return concrete
     attribute, (args, kwargs) = signature
     return getattr(obj, attribute).get_concrete_function(*args, **kwargs)
 
