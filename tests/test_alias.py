@@ -66,7 +66,8 @@ def test_nothing_happens_unasked():
 
 
 @pytest.mark.parametrize(
-    "name", ["tensorflow.core", "tensorflow.python.framework.load_library", "tensorflow.namespace", "tensorflow.no"]
+    "name",
+    ["tensorflow.core.kernels", "tensorflow.python.framework.load_library", "tensorflow.namespace", "tensorflow.no"],
 )
 def test_inner_modules_are_not_offered(name):
     done = python(f"""
