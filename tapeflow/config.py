@@ -356,6 +356,11 @@ def enable_op_determinism() -> None:
     _settings.op_determinism = True
 
 
+def disable_op_determinism() -> None:
+    """Forgets that `enable_op_determinism` was called: operations give the same results anyway."""
+    _settings.op_determinism = False
+
+
 def is_op_determinism_enabled() -> bool:
     """Whether `enable_op_determinism` was called."""
     return _settings.op_determinism

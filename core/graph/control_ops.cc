@@ -227,6 +227,8 @@ bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
 
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return control_in(node.params).graphs; }
 
+const Loop* loop_of(const Node& node) { return control_in(node.params).loop.get(); }
+
 Params remembering(const Params& params, std::span<const Tensor> inputs) {
   Ints asked = params[1].is_none() ? Ints() : params.ints(1);
   asked.resize(inputs.size());

@@ -5,6 +5,8 @@
 
 namespace tapeflow {
 
+class Loop;
+
 // Runs the branch with the given number (true is 1); the last one if there is none with it.
 Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
 
@@ -16,6 +18,8 @@ Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body,
 // Whether an operation holds graphs, and which.
 bool is_control_op(const Op&);
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
+// The loop of a While; null for a Case.
+const Loop* loop_of(const Node&);
 
 // The parameters of a control operation for a run that recorders hear of: it remembers what they follow. While tracing,
 // forward mode alone asks for that here: a tape does so when a gradient is asked for.

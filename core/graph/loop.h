@@ -23,6 +23,7 @@ class Loop {
   const std::shared_ptr<Graph>& condition() const { return condition_; }
   const std::shared_ptr<Graph>& body() const { return body_; }
   size_t variables() const { return variables_; }
+  int64_t limit() const { return limit_; }
 
   // What the rounds leave behind, one after the other.
   struct History {

@@ -126,6 +126,7 @@ const Op& uniform_int_op = define(Op{
           if (low.dtype() != high.dtype()) family::fail_dtypes(call);
           call.returns(low.dtype(), drawn_shape(call));
         },
+    .infer_staged = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
     .kernel =
         [](Call& call) {
           Philox p = generator(call);

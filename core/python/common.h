@@ -85,6 +85,8 @@ PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n,
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
 DType known_dtype(PyObject*);
 Ints to_ints(PyObject*, const char* who, const char* argument);
+// `t`, which a list became; as integers where tensors in the list alone made it floating: TensorFlow casts these in shapes.
+Tensor whole_numbers(PyObject* list, Tensor t);
 int64_t to_integer(PyObject*, const char* who, const char* argument);
 
 PyObject* to_numpy(const Tensor&, bool writable);

@@ -496,6 +496,13 @@ static bool stands_for_integer(PyObject* o) {
   return PyIndex_Check(o) && !PyBool_Check(o) && !is_tensor(o) && !is_variable(o) && !PyArray_Check(o);
 }
 
+Tensor whole_numbers(PyObject* o, Tensor t) {
+  if (!is_sequence(o) || !floating.has(t.dtype())) return t;
+  for (Py_ssize_t i = 0; i < sequence_size(o); ++i)
+    if (PyObject* item = sequence_item(o, i); !is_tensor(item) && !PyLong_Check(item)) return t;
+  return cast(t, DType::int32);
+}
+
 Ints to_ints(PyObject* o, const char* who, const char* argument) {
   Ints result;
   if (is_sequence(o)) {
@@ -521,6 +528,7 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   }
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() == 0) return result;
+  t = whole_numbers(o, std::move(t));
   if (!integers.has(t.dtype()))
     fail(ErrorKind::invalid_argument, who, ": ", argument, " must be integers: Value for attr 'T", argument, "' of ",
          legacy_name_of(t.dtype()), " is not in the list of allowed values: int32, int64");

@@ -640,6 +640,8 @@ bool trace_composition(Call& call) {
 }
 const bool traces_compositions = (expand_composition = trace_composition, true);
 
+bool is_python_op(const Op& op) { return &op == &python_function_op() || &op == &composition_op(); }
+
 // call_python(function, inputs, dtypes, shapes, rule, effect): a node that runs a Python function.
 PyObject* call_python(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *dtypes, *shapes, *rule;
@@ -779,6 +781,17 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyObject* python_call_in(const Node& node) {
+  if (!is_python_op(*node.op)) return nullptr;
+  const PythonCall& call = python_call(node.params);
+  Ref dtypes = checked(PyList_New(0)), shapes = checked(PyList_New(0));
+  for (const Spec& spec : call.specs) {
+    Ref dtype = checked(wrap_dtype(spec.dtype)), shape = checked(wrap_shape(spec.shape));
+    if (PyList_Append(dtypes.get(), dtype.get()) < 0 || PyList_Append(shapes.get(), shape.get()) < 0) throw_python_error();
+  }
+  return Py_BuildValue("(OOOO)", call.function, dtypes.get(), shapes.get(), call.rule == Py_None ? Py_False : Py_True);
+}
 
 // The tensor and, in the lines after it, where it was made.
 std::string describe_in_python(const Tensor& t) {

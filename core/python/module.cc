@@ -156,6 +156,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_numerics_type(module.get());
     add_graph_types(module.get());
     add_batching(module.get());
+    add_graph_data(module.get());
     add_composition_type(module.get());
     add_function_type(module.get());
     return module.release();

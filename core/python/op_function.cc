@@ -120,6 +120,7 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
     Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
     DTypes allowed = a.kind == Argument::Kind::flag ? DTypes(booleans) : a.kind == Argument::Kind::real ? real_numbers : integers;
+    if (a.kind == Argument::Kind::ints) t = whole_numbers(o, std::move(t));
     if (!allowed.has(t.dtype())) fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
     Param open(t, int(a.kind));
     auto* stage = static_cast<const Graph*>(thread_state().stage);

@@ -131,7 +131,7 @@ class _CustomGradient:
         if gradient is None or hasattr(gradient, "indices"):
             return
         shape, dtype = getattr(gradient, "shape", None), getattr(gradient, "dtype", None)
-        if shape is not None and tuple(shape) != tuple(x.shape):
+        if shape is not None and not x.shape.is_compatible_with(shape):
             raise ValueError(
                 f"custom_gradient: the gradient of {what} must have the {what.split()[0]}'s shape {x.shape}; got "
                 f"{shape}. (In the rule of {self._name}.)"

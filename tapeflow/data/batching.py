@@ -32,7 +32,7 @@ from tapeflow.types.tensor_shape import TensorShape, as_shape
 from tapeflow.types.tensor_spec import NoneTensorSpec, TensorSpec
 
 
-class _Batching(Pipe):
+class Batching(Pipe):
     """A pipe that makes one element of `size` elements."""
 
     def __init__(self, before: Pipe, size: Any, drops: Any, batch: Callable[[Any, int | None], Any]) -> None:
@@ -53,6 +53,11 @@ class _Batching(Pipe):
                 return
             yield self.together(group)
 
+    @property
+    def size(self) -> int | None:
+        """How many elements a full batch has, where that is known."""
+        return known(self._size)
+
     def together(self, group: list[Leaves]) -> Leaves:
         """One element of several."""
         raise NotImplementedError
@@ -66,7 +71,7 @@ class _Batching(Pipe):
         return before // size if self._drops else -(-before // size)
 
 
-class Batched(_Batching):
+class Batched(Batching):
     """Batches of elements that have one shape. Elements that have numbers are gathered by them, all rows at once."""
 
     name = "_BatchDataset"
@@ -100,7 +105,7 @@ class Batched(_Batching):
         )
 
 
-class RaggedBatched(_Batching):
+class RaggedBatched(Batching):
     """Batches in which dimensions of unknown size are ragged."""
 
     name = "_BatchDataset"
@@ -147,7 +152,7 @@ class RaggedBatched(_Batching):
         )
 
 
-class SparseBatched(_Batching):
+class SparseBatched(Batching):
     """Batches of which the rows are the elements, in a sparse tensor."""
 
     name = "_DenseToSparseBatchDataset"
@@ -178,7 +183,7 @@ class SparseBatched(_Batching):
         return (SparseTensor(indices, values, [len(arrays), *map(int, sizes)]),)
 
 
-class PaddedBatched(_Batching):
+class PaddedBatched(Batching):
     """Batches of elements that are padded to one shape."""
 
     name = "_PaddedBatchDataset"
@@ -325,7 +330,7 @@ class Unbatched(Pipe):
         return UNKNOWN if before < 0 or size is None else before * size
 
 
-class Rebatched(_Batching):
+class Rebatched(Batching):
     """Batches of another size, of elements that are batches already."""
 
     name = "_RebatchDataset"

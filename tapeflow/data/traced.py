@@ -30,7 +30,6 @@ class Traced:
         self._dense_inputs = all_dense(self._input_specs)
         self.graph = graph = FuncGraph(_core.current_graph())
         graph.stands_alone = True
-        graph.may_create_variables = False
         graph.name = f"Dataset_{who}"
         if isinstance(function, Function):
             converted = function

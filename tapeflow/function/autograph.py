@@ -42,19 +42,19 @@ _TAKES_FUNCTIONS = (
 )
 _MOST_KEPT = 4096  # programs that make code without end shall not fill the memory
 
-_converted_by_code: dict[int, tuple[CodeType, CodeType | None]] = {}
+_converted_by_code: dict[tuple[int, bool], tuple[CodeType, CodeType | None]] = {}
 _made: dict[int, CodeType] = {}
 
 
 # ---- which functions are the user's
 
 
-def is_library_code(function: FunctionType) -> bool:
-    """Whether a function belongs to Tapeflow, Python or a library that is used as it is."""
+def is_library_code(function: FunctionType, requested: bool = False) -> bool:
+    """Whether a function is used as it is: Tapeflow's, Python's, or a library's whose conversion nobody requested."""
     file = function.__code__.co_filename
     if file.startswith((PACKAGE, "<frozen")) or (file.startswith(_STANDARD) and "site-packages" not in file):
         return True
-    return (function.__module__ or "").partition(".")[0] in _LIBRARIES
+    return not requested and (function.__module__ or "").partition(".")[0] in _LIBRARIES
 
 
 # ---- conversion
@@ -78,20 +78,20 @@ def convert(function: Callable[..., Any], features: Iterable[str] = ()) -> Calla
     if type(method) is FunctionType:
         inner = _convert_function(method, runtime)
         return function if inner is method else MethodType(inner, function)
-    return _convert_function(function, runtime)
+    return _convert_function(function, runtime, requested=True)
 
 
-def _convert_function(function: Any, runtime: Runtime) -> Any:
+def _convert_function(function: Any, runtime: Runtime, requested: bool = False) -> Any:
     if type(function) is not FunctionType:
         return function
     code = function.__code__
-    known = _converted_by_code.get(id(code))
+    known = _converted_by_code.get((id(code), requested))
     if known is None:
-        new = None if id(code) in _made or is_library_code(function) else _convert_code(function)
+        new = None if id(code) in _made or is_library_code(function, requested) else _convert_code(function)
         if len(_converted_by_code) >= _MOST_KEPT:
             _converted_by_code.clear()
             _made.clear()
-        _converted_by_code[id(code)] = (code, new)
+        _converted_by_code[id(code), requested] = (code, new)
     else:
         new = known[1]
     return function if new is None else _function_like(function, new, runtime)

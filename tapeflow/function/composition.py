@@ -19,23 +19,26 @@ from tapeflow.types.errors import OpError
 from tapeflow.types.sparse_tensor import SparseTensor
 from tapeflow.types.symbolic import Refusals
 from tapeflow.types.tensor_shape import TensorShape
+from tapeflow.types.tensor_spec import CompositeTensor, type_spec_from_value
 
 
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
     graph = _core.current_graph()
-    if graph.takes_everything and graph.names_nodes:
+    takes_everything = graph is not None and graph.takes_everything  # None: a graph that the core makes for itself
+    if takes_everything and graph.names_nodes:
         return _stage_named(graph, function, args, kwargs)
-    refusals, count = Refusals.count, graph.node_count
+    refusals, count = Refusals.count, 0 if graph is None else graph.node_count
     try:
         return function(*args, **kwargs)
     except Exception as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
-        if not unknown or not (symbolic or graph.takes_everything):
+        if not unknown or not (symbolic or takes_everything):
             raise
-        graph.cut_back(count)
+        if graph is not None:
+            graph.cut_back(count)
         try:
             return _run_whole(function, args, kwargs, leaves)
         except Exception:
@@ -101,30 +104,50 @@ def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...]
     return result
 
 
+class _Whole:
+    """A composition with its arguments, of which the tensors at some places are given later. It may be pickled."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any, leaves: list[Any], places: list[int]) -> None:
+        self._function, self._structure, self._leaves, self._places = function, structure, leaves, places
+
+    def arguments(self, tensors: list[Any]) -> Any:
+        """The arguments with these tensors: a list and a dictionary."""
+        given = list(self._leaves)
+        for place, tensor in zip(self._places, tensors):
+            given[place] = tensor
+        return nest.pack_sequence_as(self._structure, given, expand_composites=True)
+
+    def __call__(self, tensors: list[Any]) -> list[Any]:
+        positional, named = self.arguments(tensors)
+        return _flat(self._function(*positional, **named))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        open_places = set(self._places)
+        leaves = [None if i in open_places else leaf for i, leaf in enumerate(self._leaves)]
+        return _Whole, (self._function, nest.map_structure(_without_values, self._structure), leaves, self._places)
+
+
+def _without_values(leaf: Any) -> Any:
+    if isinstance(leaf, CompositeTensor):
+        return type_spec_from_value(leaf)
+    return None if _core.is_tensor(leaf) else leaf
+
+
 def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
     leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]
-
-    def arguments(tensors: list[Any]) -> Any:
-        given = list(leaves)
-        for place, tensor in zip(places, tensors):
-            given[place] = tensor
-        return nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
-
-    def run(tensors: list[Any]) -> Any:
-        positional, named = arguments(tensors)
-        return function(*positional, **named)
+    whole = _Whole(function, [args, kwargs], leaves, places)
 
     def try_out(tensors: list[Any]) -> Any:
-        positional, named = nest.map_structure(_sparse_sample, [args, kwargs], arguments(tensors))
+        positional, named = nest.map_structure(_sparse_sample, [args, kwargs], whole.arguments(tensors))
         return function(*positional, **named)
 
     with running_at_once(), replayed(snapshot()):
         found = _probes(try_out, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
-    outputs = iter(differentiable_call(lambda tensors: _flat(run(tensors)), symbolic, specs, effect=False))
+    outputs = iter(differentiable_call(whole, symbolic, specs, effect=False))
     results = nest.flatten(structure, expand_composites=True)
     results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
     return nest.pack_sequence_as(structure, results, expand_composites=True)
@@ -238,10 +261,11 @@ def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]
 
 
 def _common_shape(shapes: list[TensorShape]) -> TensorShape:
+    """What all shapes agree on. That a dimension is 0 is not believed: the samples may be too small."""
     first = shapes[0]
     if any(shape.rank != first.rank for shape in shapes):
         return TensorShape(None)
-    return TensorShape([dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes)])
+    return TensorShape([dims[0] if len(set(dims)) == 1 and dims[0] != 0 else None for dims in zip(*shapes)])
 
 
 _core.register_objects({"stage_composition": _stage})

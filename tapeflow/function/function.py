@@ -22,6 +22,7 @@ from tapeflow.function.escape import refused_while_tracing
 from tapeflow.function.signature import CallSignature, Signature, common_shape, structure_key
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.summary import note_traced
 from tapeflow.types import nest
 
 
@@ -183,6 +184,8 @@ class Function(_core.FunctionBase):
         # A graph that made variables is no good for a second call: the next trace finds them made.
         if may_create and outer is None and concrete.graph.created_variables:
             concrete = self._trace_once(call, outer, False)
+        if outer is None:
+            note_traced(concrete.graph)
         return concrete
 
     def _trace_once(self, call: CallSignature, outer: Any, may_create_variables: bool) -> ConcreteFunction:
@@ -325,6 +328,18 @@ class Function(_core.FunctionBase):
         else:
             call, known = known[-1], known[:-1]
         return retracing.explain(self._name, self._signature, call, known)
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The graphs that were traced so far; Keras asks for them when it exports a model."""
+        if self.input_signature is not None and not self._traces.concrete:
+            self.get_concrete_function()
+        return list(self._traces.concrete)
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """The graphs that were traced so far, for a saved model; nothing for a checkpoint."""
+        if save_type == "checkpoint":
+            return {}
+        return {f"trace_{number}": trace for number, trace in enumerate(self._list_all_concrete_functions())}
 
     def __repr__(self) -> str:
         return f"<tf.function {self._name} at 0x{id(self):x}>"

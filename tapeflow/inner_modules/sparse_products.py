@@ -8,6 +8,7 @@ from tapeflow.namespace import find_public
 from tapeflow.types.sparse_tensor import SparseTensor
 
 sparse_dense_matmul = find_public("sparse.sparse_dense_matmul")
+matmul = find_public("matmul")
 from_dense, to_dense = find_public("sparse.from_dense"), find_public("sparse.to_dense")
 
 
@@ -17,7 +18,9 @@ def sparse_tensor_to_csr_sparse_matrix(indices: Any, values: Any, dense_shape: A
 
 
 def sparse_matrix_sparse_mat_mul(a: SparseTensor, b: SparseTensor, type: Any) -> SparseTensor:
-    """The product of two matrices; elements that come out as zero are left out."""
+    """The product of two matrices, or of each pair in two batches; elements that come out as zero are left out."""
+    if a.shape.rank == 3:
+        return from_dense(matmul(to_dense(a), to_dense(b)))
     return from_dense(sparse_dense_matmul(a, to_dense(b)))
 
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tapeflow import _core
-from tapeflow.config import is_op_determinism_enabled
+from tapeflow.config import disable_op_determinism, is_op_determinism_enabled
 from tapeflow.control_flow.vectorized_map import vectorized_map
 from tapeflow.function.escape import InaccessibleTensorError
 from tapeflow.inner_modules import (
@@ -44,6 +44,7 @@ from tapeflow.inner_modules.update_slice import dynamic_update_slice
 from tapeflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow.namespace import find_public
 from tapeflow.ops import event_files, protos
+from tapeflow.ops.records import tf_record_iterator
 from tapeflow.tensorflow_places import place_by_class, take_places
 from tapeflow.types import nest, tensor_shape, tensor_spec
 from tapeflow.types.tensor import Reference
@@ -87,6 +88,10 @@ _LAYERS = {
 
 _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "compiler.tf2xla.python.xla": {"dynamic_update_slice": dynamic_update_slice},
+    "core.example.example_pb2": {name: find_public(f"train.{name}") for name in ("Example", "SequenceExample")},
+    "core.example.feature_pb2": {
+        name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")
+    },
     "core.framework.attr_value_pb2": {"AttrValue": graph_def.AttrValue},
     "core.framework.graph_pb2": {"GraphDef": graph_def.GraphDef},
     "core.framework.node_def_pb2": {"NodeDef": graph_def.NodeDef},
@@ -138,7 +143,11 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.eager.function": {"defun": find_public("function")},
     "python.eager.test": {"main": find_public("test.main")},
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
-    "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.config": {
+        "disable_op_determinism": disable_op_determinism,
+        "enable_op_determinism": find_public("config.experimental.enable_op_determinism"),
+        "is_op_determinism_enabled": is_op_determinism_enabled,
+    },
     "python.framework.function": {"Defun": defun},
     "python.framework.memory_checker": {"MemoryChecker": test_decorators.MemoryChecker},
     "python.framework.errors": {"InaccessibleTensorError": InaccessibleTensorError},
@@ -192,6 +201,10 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     **{
         f"python.layers.{module}": {name: find_public(f"compat.v1.layers.{name}") for name in names.split()}
         for module, names in _LAYERS.items()
+    },
+    "python.lib.io.tf_record": {
+        "TFRecordWriter": find_public("io.TFRecordWriter"),
+        "tf_record_iterator": tf_record_iterator,
     },
     "python.ops.array_ops": {
         "prevent_gradient": find_object("raw_ops.PreventGradient"),

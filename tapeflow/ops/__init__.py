@@ -54,6 +54,7 @@ from tapeflow.ops import (
     protos,
     quantization,
     ragged,
+    ragged_shape,
     random,
     random_seed,
     raw,

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from tapeflow import namespace
+from tapeflow import _core, namespace
 from tapeflow.namespace import public
 from tapeflow.ops.extension_type import ExtensionType
 
@@ -184,7 +184,9 @@ class Dispatched:
         except TypeError:
             return None
         for wanted, handler, _ in reversed(self.handlers):
-            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()):
+            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and not all(
+                isinstance(given[name], _core.Tensor | _core.Variable) for name in wanted
+            ):  # plain tensors are never handed over: the handler calls the function with them
                 return handler
         return None
 

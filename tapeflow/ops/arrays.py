@@ -225,15 +225,18 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     edge = 0 if mode == "SYMMETRIC" else 1
     for axis, (before, after) in enumerate(pairs.tolist()):
         length = x.shape[axis]
-        if before > length - edge or after > length - edge or before < 0 or after < 0:
+        if before < 0 or after < 0 or (length is not None and max(before, after) > length - edge):
             raise InvalidArgumentError(
                 None,
                 None,
                 "pad: paddings must be non-negative and no greater than the dimension size: "
-                f"{before}, {after} greater than {length - edge}",
+                f"{before}, {after} greater than {None if length is None else length - edge}",
             )
         if before or after:
-            x = take(x, _reflected(length, before, after, edge), axis)
+            places = (_reflected if length is not None else _staged_reflected)(
+                primitives.Shape(x, int64)[axis] if length is None else length, before, after, edge
+            )
+            x = take(x, places, axis)
     return x
 
 
@@ -243,6 +246,14 @@ def _reflected(length: int, before: int, after: int, edge: int) -> Any:
     front = np.arange(before - 1 + edge, edge - 1, -1)
     back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
     return convert_to_tensor(np.concatenate([front, np.arange(length), back]).astype(np.int64))
+
+
+def _staged_reflected(length: Any, before: int, after: int, edge: int) -> Any:
+    """The same for a length that only running tells."""
+    one, last = cast(1, int64), length - 1 - edge
+    front = convert_to_tensor(np.arange(before - 1 + edge, edge - 1, -1).astype(np.int64))
+    parts = [primitives.Range(cast(0, int64), length, one), primitives.Range(last, last - after, -one)]
+    return primitives.ConcatV2([front, *parts], 0)
 
 
 @public("ensure_shape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from tapeflow.types.dtypes import int64
 from tapeflow.types.errors import InvalidArgumentError
 
 _UNIFORM, _LOG_UNIFORM, _ALIAS, _SUMS = range(4)
+
+
+class Candidates(NamedTuple):
+    """The classes that were drawn, and how often the true ones and they are expected."""
+
+    sampled_candidates: Any
+    true_expected_count: Any
+    sampled_expected_count: Any
 
 
 def _classes(true_classes: Any, num_true: int) -> Any:
@@ -37,12 +45,12 @@ def _sample(
     range_max: int,
     seed: int | None,
     weights: np.ndarray | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     attributes = (operation, classes.shape[1], num_sampled, bool(unique), range_max)
     key, counter = draw(attributes, seed, 512 * num_sampled)
     table = np.zeros([0], np.float32) if weights is None else weights.astype(np.float32)
-    return tuple(
-        primitives.PhiloxCandidates(
+    return Candidates(
+        *primitives.PhiloxCandidates(
             classes, key, counter, convert_to_tensor(table), kind, num_sampled, bool(unique), range_max
         )
     )
@@ -60,7 +68,7 @@ def uniform_candidate_sampler(
     range_max: int,
     seed: int | None = None,
     name: str | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     """Classes of 0 to `range_max` - 1, all equally likely; also the expected counts of the true and the drawn ones.
 
     >>> tf.random.uniform_candidate_sampler([[0]], 1, 2, False, 2)[1]
@@ -82,7 +90,7 @@ def log_uniform_candidate_sampler(
     range_max: int,
     seed: int | None = None,
     name: str | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     """Classes with probability log(1 + 1 / (class + 1)) / log(1 + range_max), as frequencies of words fall.
 
     >>> tf.random.log_uniform_candidate_sampler([[0]], 1, 1, True, 1)[0]
@@ -110,7 +118,7 @@ def fixed_unigram_candidate_sampler(
     unigrams: Any = (),
     seed: int | None = None,
     name: str | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     """Classes by the given weights, or by the last column of `vocab_file`, each to the power `distortion`.
 
     >>> tf.random.fixed_unigram_candidate_sampler([[1]], 1, 2, False, 2, unigrams=[0., 3.])[0]
@@ -141,7 +149,7 @@ def learned_unigram_candidate_sampler(
     range_max: int,
     seed: int | None = None,
     name: str | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     """Classes by how often they were true ones in the calls before, plus one.
 
     >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, False, 2)[1]
@@ -166,7 +174,7 @@ def all_candidate_sampler(
     unique: bool,
     seed: int | None = None,
     name: str | None = None,
-) -> tuple[Any, Any, Any]:
+) -> Candidates:
     """All classes, each expected once: for tests of sampled losses.
 
     >>> tf.random.all_candidate_sampler([[0]], 1, 2, True)[0]
@@ -174,7 +182,7 @@ def all_candidate_sampler(
     """
     classes = _classes(true_classes, num_true)
     sampled = convert_to_tensor(np.arange(num_sampled, dtype=np.int64))
-    return (
+    return Candidates(
         sampled,
         convert_to_tensor(np.ones(classes.shape.as_list(), np.float32)),
         convert_to_tensor(np.ones([num_sampled], np.float32)),

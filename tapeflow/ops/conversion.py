@@ -168,8 +168,9 @@ def densify(slices: IndexedSlices) -> Any:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices for argument without `dense_shape`: {slices!r}"
         )
-    shape = slices.dense_shape
-    rows = shape[0] if _core.is_symbolic(shape) else int(shape.numpy()[0])
+    rows = slices.dense_shape[0]
+    if not _core.is_symbolic(rows):
+        rows = int(rows)
     return primitives.UnsortedSegmentSum(slices.values, slices.indices, rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
 from tapeflow.ops.arrays import gather
+from tapeflow.ops.constants import shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.sorting import searchsorted, sort, unique
 from tapeflow.ops.sparse import fill_empty_rows
@@ -195,22 +196,22 @@ def _lookup_sparse(
     segment = sp_ids.indices[:, 0]
     count = segments
     if count is None:
-        count = int(primitives.Max(segment, None, False)) + 1 if segment.shape[0] else 0
-    dims = rows.shape.as_list()
+        last = primitives.Max(primitives.ConcatV2([segment, [-1]], 0), None, False)
+        count = last + 1 if _core.is_symbolic(last) else int(last) + 1
     if sp_weights is None:
-        weights = primitives.BroadcastTo(cast(1, rows.dtype), [dims[0]])
+        weights = primitives.BroadcastTo(cast(1, rows.dtype), shape_argument(primitives.Shape(segment, int32)))
     else:
         weights = cast(sp_weights.values, rows.dtype)
-    shape = [-1] + [1] * (len(dims) - 1)
+    shape = [-1] + [1] * (rows.shape.rank - 1)
     if sp_weights is not None:
-        rows = rows * primitives.Reshape(weights, [dims[0], *shape[1:]])
+        rows = rows * primitives.Reshape(weights, shape)
     total = primitives.UnsortedSegmentSum(rows, segment, count)
     if combiner != "sum":
         scale = primitives.UnsortedSegmentSum(
             weights if combiner == "mean" else primitives.Square(weights), segment, count
         )
         scale = scale if combiner == "mean" else primitives.Sqrt(scale)
-        total = primitives.DivNoNan(total, primitives.Reshape(scale, [count, *shape[1:]]))
+        total = primitives.DivNoNan(total, primitives.Reshape(scale, shape))
     return cast(total, result_dtype)
 
 

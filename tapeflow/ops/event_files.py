@@ -103,6 +103,18 @@ class SourceMetadata(Message):
     FIELDS: ClassVar[dict[str, Field]] = {"writer": Field(1, "string")}
 
 
+class FunctionGraphs(Message):
+    """The graphs of one function; `pre_optimization_graph` is as it was traced."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {"pre_optimization_graph": Field(2, "bytes")}
+
+
+class RunMetadata(Message):
+    """What is known of the functions that a program ran."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {"function_graphs": Field(4, FunctionGraphs, repeated=True)}
+
+
 @public("compat.v1.Event")
 class Event(Message):
     """One record of a file.

@@ -26,7 +26,17 @@ def host_call(
     if not traced and not ((reads or effect) and _core.current_graph() is not None):
         return run(*inputs)
     dtypes, shapes = [as_dtype(dtype) for dtype, _ in outputs], [TensorShape(shape) for _, shape in outputs]
-    return _core.call_python(lambda tensors: run(*tensors), inputs, dtypes, shapes, None, effect)
+    return _core.call_python(_OneByOne(run), inputs, dtypes, shapes, None, effect)
+
+
+class _OneByOne:
+    """A function of a list that gives its items to another one; it pickles if that one does."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
+
+    def __call__(self, tensors: list[Any]) -> Any:
+        return self._run(*tensors)
 
 
 def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:

@@ -18,6 +18,7 @@ from tapeflow.ops.ragged import RaggedTensor
 from tapeflow.types.dtypes import as_dtype, int64, string
 from tapeflow.types.errors import FailedPreconditionError, InvalidArgumentError
 from tapeflow.types.sparse_tensor import SparseTensor
+from tapeflow.types.trackable import Trackable
 
 
 def _with_values(like: Any, values: Any) -> Any:
@@ -41,7 +42,7 @@ def _keys(keys: Any, dtype: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
-class LookupInterface:
+class LookupInterface(Trackable):
     """A table: what all kinds have in common."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
@@ -83,6 +84,17 @@ class LookupInterface:
         if found.dtype != self._key_dtype:
             raise TypeError(f"Dtype of argument `keys` must be {self._key_dtype!r}, received: {found.dtype!r}")
         return found
+
+
+class _Finding:
+    """Finds the values of keys; it can be written into a saved model."""
+
+    def __init__(self, value_by_key: dict[Any, Any], default: Any, dtype: Any) -> None:
+        self._value_by_key, self._default, self._dtype = value_by_key, default, dtype
+
+    def __call__(self, keys: Any) -> list[Any]:
+        found = [self._value_by_key.get(key, self._default) for key in elements(keys)]
+        return [_filled(found, self._dtype, keys.shape.as_list())]
 
 
 @public("lookup.StaticHashTable")
@@ -134,12 +146,8 @@ class StaticHashTable(LookupInterface):
         """The values of keys, which may be ragged or sparse."""
         keys = self._checked(keys)
         dense = _inner(keys, self._key_dtype)
-        table, default, dtype = self._value_by_key, elements(self._default)[0], self._value_dtype
-
-        def run(dense: Any) -> list[Any]:
-            return [_filled([table.get(key, default) for key in elements(dense)], dtype, dense.shape.as_list())]
-
-        return _with_values(keys, host_call(run, [dense], [(dtype, dense.shape)])[0])
+        run = _Finding(self._value_by_key, elements(self._default)[0], self._value_dtype)
+        return _with_values(keys, host_call(run, [dense], [(self._value_dtype, dense.shape)])[0])
 
     def size(self, name: str | None = None) -> Any:
         """The number of keys, int64."""
@@ -162,6 +170,21 @@ def _filled(values: list[Any], dtype: Any, shape: Any) -> Any:
     else:
         array = np.asarray(values, dtype.as_numpy_dtype)
     return convert_to_tensor(array.reshape(shape), dtype)
+
+
+class _Numbering:
+    """Finds the numbers of words, those of others by their fingerprint; it can be written into a saved model."""
+
+    def __init__(self, number_by_word: dict[Any, Any], first: int, buckets: int) -> None:
+        self._number_by_word, self._first, self._buckets = number_by_word, first, buckets
+
+    def __call__(self, words: Any) -> list[Any]:
+        return [_filled([self._number(word) for word in elements(words)], int64, words.shape.as_list())]
+
+    def _number(self, word: Any) -> int:
+        found = self._number_by_word.get(word)
+        text = word if isinstance(word, bytes) else str(word).encode()
+        return self._first + fingerprint64(text) % self._buckets if found is None else found
 
 
 @public("lookup.StaticVocabularyTable")
@@ -205,17 +228,7 @@ class StaticVocabularyTable(LookupInterface):
         """The numbers of words, which may be ragged or sparse."""
         keys = self._checked(keys)
         dense = _inner(keys, self._key_dtype)
-        table = {} if self._table is None else self._table._value_by_key
-        first, buckets = self._known(), self._buckets
-
-        def number(key: Any) -> int:
-            found = table.get(key)
-            text = key if isinstance(key, bytes) else str(key).encode()
-            return first + fingerprint64(text) % buckets if found is None else found
-
-        def run(dense: Any) -> list[Any]:
-            return [_filled([number(key) for key in elements(dense)], int64, dense.shape.as_list())]
-
+        run = _Numbering({} if self._table is None else self._table._value_by_key, self._known(), self._buckets)
         return _with_values(keys, host_call(run, [dense], [(int64, dense.shape)])[0])
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from tapeflow import _core, primitives
 from tapeflow.namespace import public
-from tapeflow.ops.constants import dims_of, dynamic_dims, is_open
+from tapeflow.ops.constants import dynamic_dims, shape_argument
 from tapeflow.ops.conversion import cast, convert_to_tensor
 from tapeflow.ops.random import uniform
 from tapeflow.ops.stateless_random import stateless_uniform
-from tapeflow.types.dtypes import bfloat16, float16, float32, float64
+from tapeflow.types.dtypes import bfloat16, float16, float32, float64, int32
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.tensor_shape import TensorShape
 
@@ -448,13 +448,10 @@ def general_dropout(
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:
     if noise_shape is None:
-        return primitives.Shape(x) if is_open(x) else x.shape.as_list()
-    if isinstance(noise_shape, TensorShape):
-        noise_shape = noise_shape.as_list()
-    if isinstance(noise_shape, list | tuple):
-        given = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape, strict=True)]
-        return primitives.Pack(given) if any(map(_core.is_symbolic, given)) else dims_of(given)
-    return noise_shape if _core.is_symbolic(noise_shape) else dims_of(noise_shape)
+        return x.shape.as_list() if x.shape.is_fully_defined() else shape_argument(primitives.Shape(x, int32))
+    if isinstance(noise_shape, list | tuple | TensorShape):
+        noise_shape = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape, strict=True)]
+    return shape_argument(noise_shape)
 
 
 @public("compat.v1.nn.dropout")

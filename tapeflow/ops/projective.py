@@ -11,33 +11,39 @@ from tapeflow.types.dtypes import float32
 from tapeflow.types.errors import InvalidArgumentError
 
 
-def _folded(at: Any, length: int, mode: str) -> Any:
-    """Coordinates brought into an image of this length by its fill mode."""
+def _folded(at: Any, length: Any, mode: str) -> Any:
+    """Coordinates brought into an image of this length, a float32 scalar, by its fill mode."""
     if mode == "CONSTANT":
         return at
     zero = convert_to_tensor(0.0, at.dtype)
-    if mode in ("REFLECT", "WRAP") and length <= 1:
-        return at * 0.0
+    if mode in ("REFLECT", "WRAP"):
+        at = primitives.SelectV2(primitives.Greater(length, 1.0), at, zero)
     if mode == "REFLECT":
         period = 2.0 * length
         low = primitives.SelectV2(primitives.Less(at, period), period * primitives.Floor(-at / period) + at, at)
-        low = primitives.SelectV2(primitives.Less(low, -float(length)), low + period, -low - 1.0)
+        low = primitives.SelectV2(primitives.Less(low, -length), low + period, -low - 1.0)
         high = at - period * primitives.Floor(at / period)
-        high = primitives.SelectV2(primitives.GreaterEqual(high, float(length)), period - high - 1.0, high)
+        high = primitives.SelectV2(primitives.GreaterEqual(high, length), period - high - 1.0, high)
     elif mode == "WRAP":
-        size = length - 1.0
+        size = primitives.Maximum(length - 1.0, 1.0)
         low = at + length * (primitives.Floor(-at / size) + 1.0)
         high = at - length * primitives.Floor(at / size)
     else:
         low = high = at
     outside = primitives.SelectV2(primitives.Greater(at, length - 1.0), high, at)
     folded = primitives.SelectV2(primitives.Less(at, zero), low, outside)
-    return primitives.Minimum(primitives.Maximum(folded, zero), convert_to_tensor(length - 1.0, at.dtype))
+    return primitives.Minimum(primitives.Maximum(folded, zero), length - 1.0)
+
+
+def _sides(images: Any) -> tuple[Any, Any]:
+    """Height and width, as float32 scalars."""
+    dims = cast(primitives.Shape(images, "int64"), float32)
+    return dims[1], dims[2]
 
 
 def _read(images: Any, y: Any, x: Any, fill: Any) -> Any:
     """The cells (batch, rows, columns, channels) at whole coordinates (batch, rows, columns); `fill` outside."""
-    batch, height, width, _ = images.shape.as_list()
+    height, width = _sides(images)
     inside = primitives.LogicalAnd(
         primitives.LogicalAnd(primitives.GreaterEqual(y, 0.0), primitives.LessEqual(y, height - 1.0)),
         primitives.LogicalAnd(primitives.GreaterEqual(x, 0.0), primitives.LessEqual(x, width - 1.0)),
@@ -46,9 +52,10 @@ def _read(images: Any, y: Any, x: Any, fill: Any) -> Any:
         cast(primitives.Minimum(primitives.Maximum(at, 0.0), size - 1.0), "int64")
         for at, size in ((y, height), (x, width))
     )
-    numbers = primitives.Reshape(constants.range(batch, dtype="int64"), [-1, 1, 1])
-    flat = primitives.Reshape(images, [batch * height * width, -1])
-    found = primitives.GatherV2(flat, (numbers * height + rows) * width + columns)
+    dims = primitives.Shape(images, "int64")
+    numbers = primitives.Reshape(constants.range(dims[0], dtype="int64"), [-1, 1, 1])
+    flat = primitives.Reshape(images, [-1, images.shape[-1]])
+    found = primitives.GatherV2(flat, (numbers * dims[1] + rows) * dims[2] + columns)
     return primitives.SelectV2(primitives.ExpandDims(inside, -1), found, fill)
 
 
@@ -64,11 +71,11 @@ def project(
         raise InvalidArgumentError(
             None, None, f"ImageProjectiveTransformV3: got interpolation {interpolation!r} and fill mode {fill_mode!r}"
         )
-    out_height, out_width = (int(n) for n in constants.dims_of(output_shape))
-    _, height, width, _ = images.shape.as_list()
+    out_height, out_width = (cast(n, float32) for n in constants.numbers_of(output_shape))
+    height, width = _sides(images)
     a0, a1, a2, b0, b1, b2, c0, c1 = (primitives.Reshape(transforms[:, i], [-1, 1, 1]) for i in range(8))
-    y = primitives.Reshape(constants.range(float(out_height)), [1, -1, 1])
-    x = primitives.Reshape(constants.range(float(out_width)), [1, 1, -1])
+    y = primitives.Reshape(constants.range(out_height), [1, -1, 1])
+    x = primitives.Reshape(constants.range(out_width), [1, 1, -1])
     k = c0 * x + c1 * y + 1.0
     at_x = _folded((a0 * x + a1 * y + a2) / k, width, fill_mode)
     at_y = _folded((b0 * x + b1 * y + b2) / k, height, fill_mode)

@@ -598,10 +598,9 @@ class RaggedTensor(CompositeTensor):
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
     def __repr__(self) -> str:
-        if _core.is_symbolic(self.flat_values) or _core.is_symbolic(self._row_splits):
+        if _core.is_symbolic(self._row_splits) or _core.is_symbolic(self.flat_values):
             return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
-        text = repr(self.to_list()) if self.dtype.name != "float16" else str(self.to_list())
-        return f"<tf.RaggedTensor {text}>"
+        return f"<tf.RaggedTensor {_text_of(self.numpy())}>"
 
     def __len__(self) -> int:
         raise TypeError("object of type 'RaggedTensor' has no len()")
@@ -620,12 +619,49 @@ class RaggedTensor(CompositeTensor):
         if name in _OPERATIONS and _holds_ragged(args[0] if args else next(iter(kwargs.values()))):
             staged = _STAGED_OPERATIONS[name]
             return NotImplemented if function is staged else staged(*args, **kwargs)
+        if name == "gather":
+            return _gather_at(*args, **kwargs)
         if name == "embedding_lookup":
             return _elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         composed = isinstance(function, _core.Composition)
         if name in _DENSE or (composed and name not in _COMPOSED):
             return NotImplemented
         return _elementwise(function, args, kwargs)
+
+
+def _gather_at(
+    params: Any,
+    indices: RaggedTensor,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: Any = None,
+) -> Any:
+    """The slices of a dense tensor along `axis`, in the rows of the indices."""
+    if batch_dims or not isinstance(indices, RaggedTensor):
+        return NotImplemented
+    x = convert_to_tensor(params)
+    axis = range(x.shape.rank)[axis or 0]
+    found = primitives.GatherV2(x, indices.flat_values, axis, 0)
+    if axis == 0:
+        return indices.with_flat_values(found)
+    if indices.ragged_rank > 1:
+        raise ValueError("gather: indices with several ragged dimensions select along the first axis alone")
+    outer, (count, *inner) = found.shape.as_list()[:axis], found.shape.as_list()[axis:]
+    copies, rows = int(np.prod(outer)), indices.row_splits.shape[0] - 1
+    starts = np.arange(copies)[:, None] * count + indices.row_splits.numpy()[None, :-1]
+    splits = np.append(starts.reshape(-1), copies * count)
+    result = RaggedTensor.from_row_splits(primitives.Reshape(found, [copies * count, *inner]), splits)
+    for size in (rows, *reversed(outer[1:])):
+        result = RaggedTensor.from_uniform_row_length(result, size)
+    return result
+
+
+def _text_of(value: Any) -> str:
+    """Rows as NumPy prints them, with commas."""
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, separator=", ", formatter={"all": _text_of})
+    return repr(value) if isinstance(value, bytes) else str(value)
 
 
 @public("RaggedTensorSpec")
@@ -1403,6 +1439,13 @@ _OPERATIONS: dict[str, Any] = {
     "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),
 }
 _STAGED_OPERATIONS = {name: _core.Composition(function) for name, function in _OPERATIONS.items()}
+
+
+def add_operation(name: str, function: Any) -> None:
+    """Lets a ragged first argument be answered by this function where an operation is called."""
+    _OPERATIONS[name] = function
+    _STAGED_OPERATIONS[name] = _core.Composition(function)
+
 
 _BINARY = {
     "add": primitives.AddV2,

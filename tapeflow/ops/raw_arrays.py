@@ -85,11 +85,12 @@ def _unique_slices(x: Any, axis: Any, out_idx: Any) -> tuple[Any, Any, Any]:
 
     def run(x: Any) -> list[Any]:
         array = x.numpy()
-        rows = np.moveaxis(array, along, 0).reshape(array.shape[along], -1).tolist()
+        count = array.shape[along]
+        rows = np.moveaxis(array, along, 0).reshape(count, array.size // max(count, 1)).tolist()
         number_by_row: dict[Any, int] = {}
         numbers = [number_by_row.setdefault(tuple(row), len(number_by_row)) for row in rows]
         first = [numbers.index(i) for i in range(len(number_by_row))]
-        counts = np.bincount(numbers, minlength=len(first)).astype(kind)
+        counts = np.bincount(np.asarray(numbers, int), minlength=len(first)).astype(kind)
         kept = convert_to_tensor(np.take(array, np.asarray(first, int), along), x.dtype)
         return [kept, convert_to_tensor(np.asarray(numbers, kind)), convert_to_tensor(counts)]
 
@@ -132,7 +133,7 @@ def _bucketized(x: Any, boundaries: Any) -> Any:
     edges = convert_to_tensor(boundaries, "float64")
     flat = primitives.Reshape(cast(x, "float64"), [-1])
     found = primitives.SearchSorted(primitives.ExpandDims(edges, 0), primitives.ExpandDims(flat, 0), True, "int32")
-    return primitives.Reshape(found, x.shape.as_list())
+    return primitives.Reshape(found, primitives.Shape(x, "int64"))
 
 
 def _in_place(primitive: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.constants import range as range_of
 from tapeflow.ops.conversion import convert_to_tensor
@@ -63,3 +64,21 @@ class RowPartition:
     def nvals(self) -> Any:
         """The number of values."""
         return self._places.row_splits[-1]
+
+    def uniform_row_length(self) -> Any:
+        """The one length of all rows, if it is known."""
+        return self._places.uniform_row_length
+
+    def rows_of(self, values: Any) -> RaggedTensor:
+        """The ragged tensor with these rows of values."""
+        return self._places.with_values(values)
+
+    def __repr__(self) -> str:
+        length = self.uniform_row_length()
+        if length is None:
+            return f"tf.RowPartition(row_splits={_text(self.row_splits())})"
+        return f"tf.RowPartition(nrows={_text(self.nrows())}, uniform_row_length={_text(length)})"
+
+
+def _text(tensor: Any) -> str:
+    return str(tensor) if _core.is_symbolic(tensor) else str(tensor.numpy())

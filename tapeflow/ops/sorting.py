@@ -197,7 +197,7 @@ def searchsorted(
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
     lines = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values, dtype_hint=lines.dtype)
-    if not _core.is_tracing() and lines.ndim == 1 and values.ndim == 1:
+    if lines.shape.rank == 1 and values.shape.rank == 1:
         line, wanted = primitives.ExpandDims(lines, 0), primitives.ExpandDims(values, 0)
         return primitives.Squeeze(primitives.SearchSorted(line, wanted, side == "right", out_type), 0)
     if lines.shape.rank == 0 or values.shape.rank == 0:

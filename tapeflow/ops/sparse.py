@@ -781,7 +781,7 @@ def bincount(
     rows = None
     if is_sparse(values):
         row_count = _dims(values)[0]
-        rows = _column(values.indices, 0) if axis == -1 else None
+        rows = _column(values.indices, 0) if axis == -1 and values.shape.rank != 1 else None
         weights = getattr(weights, "values", weights)
         values = values.values
     elif hasattr(values, "row_splits"):

@@ -58,12 +58,42 @@ def _each(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> An
     """`function` of every element; a ragged tensor keeps its rows."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(_each(x.flat_values, function, dtype))
-
-    def run(tensor: Any) -> list[Any]:
-        return [_tensor([function(v) for v in _elements(tensor)], dtype, tensor.shape.as_list())]
-
     tensor = _strings(x)
-    return host_call(run, [tensor], [(dtype, tensor.shape)])[0]
+    return host_call(_Each(function, dtype), [tensor], [(dtype, tensor.shape)])[0]
+
+
+class _Each:
+    """A function of every element; it can be written into a saved model if the function pickles."""
+
+    def __init__(self, function: Callable[[bytes], Any], dtype: Any) -> None:
+        self._function, self._dtype = function, dtype
+
+    def __call__(self, tensor: Any) -> list[Any]:
+        return [_tensor([self._function(v) for v in _elements(tensor)], self._dtype, tensor.shape.as_list())]
+
+
+def _lower_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace").lower()
+
+
+def _upper_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace").upper()
+
+
+def _count_of(unit: str, value: bytes) -> int:
+    return len(_characters(value, unit))
+
+
+def _replaced(pattern: Any, text: Any, count: int, value: bytes) -> bytes:
+    return pattern.sub(text, value, count)
+
+
+def _matches(pattern: Any, value: bytes) -> bool:
+    return pattern.fullmatch(value) is not None
+
+
+def _bucket_of(function: Callable[[bytes], int], buckets: int, value: bytes) -> int:
+    return function(value) % buckets
 
 
 def _characters(value: bytes, unit: str) -> list[bytes]:
@@ -84,7 +114,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """
     if encoding not in ("", "utf-8"):
         raise InvalidArgumentError(None, None, f"lower: encoding must be '' or 'utf-8', got {encoding!r}")
-    return _each(input, (lambda v: v.decode("utf-8", "replace").lower()) if encoding else (lambda v: v.lower()))
+    return _each(input, _lower_text if encoding else bytes.lower)
 
 
 @public("strings.upper")
@@ -96,7 +126,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """
     if encoding not in ("", "utf-8"):
         raise InvalidArgumentError(None, None, f"upper: encoding must be '' or 'utf-8', got {encoding!r}")
-    return _each(input, (lambda v: v.decode("utf-8", "replace").upper()) if encoding else (lambda v: v.upper()))
+    return _each(input, _upper_text if encoding else bytes.upper)
 
 
 @public("strings.strip")
@@ -106,7 +136,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.strip([" a "])
     [b'a']
     """
-    return _each(input, lambda v: v.strip())
+    return _each(input, bytes.strip)
 
 
 @public("strings.length")
@@ -116,7 +146,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     >>> tf.strings.length(["ab", "c"])
     [2, 1]
     """
-    return _each(input, lambda v: len(_characters(v, unit)), int32)
+    return _each(input, functools.partial(_count_of, unit), int32)
 
 
 @public("strings.substr")
@@ -250,7 +280,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     """
     compiled = _pattern(pattern)
     text = re.sub(rb"\\0", rb"\\g<0>", _bytes(rewrite, "rewrite"))
-    return _each(input, lambda v: compiled.sub(text, v, 0 if replace_global else 1))
+    return _each(input, functools.partial(_replaced, compiled, text, 0 if replace_global else 1))
 
 
 @public("strings.regex_full_match")
@@ -261,7 +291,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     [True, False]
     """
     compiled = _pattern(pattern)
-    return _each(input, lambda v: compiled.fullmatch(v) is not None, "bool")
+    return _each(input, functools.partial(_matches, compiled), "bool")
 
 
 @public("strings.to_number")
@@ -557,7 +587,7 @@ def unicode_transcode(
 def _buckets(input: Any, num_buckets: int, function: Callable[[bytes], int]) -> Any:
     if int(num_buckets) < 1:
         raise InvalidArgumentError(None, None, f"to_hash_bucket: num_buckets must be at least 1; got {num_buckets}")
-    return _each(input, lambda v: function(v) % int(num_buckets), int64)
+    return _each(input, functools.partial(_bucket_of, function, int(num_buckets)), int64)
 
 
 @public("strings.to_hash_bucket_fast")

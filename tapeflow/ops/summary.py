@@ -14,7 +14,16 @@ from tapeflow.module import current_name_scope
 from tapeflow.namespace import public
 from tapeflow.ops.color import convert_image_dtype
 from tapeflow.ops.conversion import cast, convert_to_tensor
-from tapeflow.ops.event_files import Event, PluginData, Summary, SummaryMetadata, SummaryWriter, defaults
+from tapeflow.ops.event_files import (
+    Event,
+    FunctionGraphs,
+    PluginData,
+    RunMetadata,
+    Summary,
+    SummaryMetadata,
+    SummaryWriter,
+    defaults,
+)
 from tapeflow.ops.host_call import host_call
 from tapeflow.ops.png import write_png
 from tapeflow.ops.protos import proto_of
@@ -295,3 +304,67 @@ def audio(
 
     files = host_call(run, [clips, convert_to_tensor(sample_rate, "int32")], [(string, [None])])[0]
     return _write_as(name, files, step, _shown_by("audio", _BLOBS, description, b"\x10\x0b"))
+
+
+@public("summary.graph")
+def graph(graph_data: Any) -> Any:
+    """Writes the nodes of a graph to the default writer; whether it was written.
+
+    >>> tf.summary.graph(tf.Graph())
+    False
+    """
+    if defaults.writer is None:
+        return convert_to_tensor(False)
+    message = graph_data.as_graph_def() if hasattr(graph_data, "as_graph_def") else graph_data
+    content = message.SerializeToString()
+    return _written(0, [], lambda step: Event(graph_def=content))
+
+
+class _Tracing:
+    """The graphs that were traced since `trace_on`; None while nobody asks for them."""
+
+    graphs: list[Any] | None = None
+
+
+def note_traced(graph: Any) -> None:
+    """Keeps a graph that was just traced, if somebody asks for graphs."""
+    if _Tracing.graphs is not None:
+        _Tracing.graphs.append(graph)
+
+
+@public("summary.trace_on")
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+    """Begins to collect the graphs of functions that are traced from now on; there is no profiler.
+
+    >>> tf.summary.trace_on()
+    >>> tf.summary.trace_off()
+    """
+    _Tracing.graphs = [] if graph else None
+
+
+@public("summary.trace_off")
+def trace_off() -> None:
+    """Ends the collection of graphs, and forgets them.
+
+    >>> tf.summary.trace_off()
+    """
+    _Tracing.graphs = None
+
+
+@public("summary.trace_export")
+def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+    """Writes the graphs that were collected since `trace_on` to the default writer, and ends the collection.
+
+    >>> tf.summary.trace_on()
+    >>> with tf.summary.create_file_writer("logs").as_default():
+    ...     tf.summary.trace_export("graph", step=0)
+    """
+    if _Tracing.graphs is None:
+        raise ValueError("Must enable trace before export through tf.summary.trace_on.")
+    if defaults.writer is None:
+        raise ValueError("Must provide a default summary writer to export a trace: see SummaryWriter.as_default.")
+    graphs = [FunctionGraphs(pre_optimization_graph=g.as_graph_def().SerializeToString()) for g in _Tracing.graphs]
+    content = RunMetadata(function_graphs=graphs).SerializeToString()
+    plugin = PluginData(plugin_name="graph_run_metadata_graph", content=b"1")
+    write(name, convert_to_tensor(content), step, SummaryMetadata(plugin_data=plugin))
+    trace_off()

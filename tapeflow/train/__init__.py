@@ -6,4 +6,5 @@ from tapeflow.train import (
     checkpoint_reader,
     checkpoint_state,
     saved_model,
+    trackable_view,
 )

@@ -25,7 +25,8 @@ def variable_of(thing: Any) -> Any:
     if isinstance(thing, _core.Variable):
         return thing
     if hasattr(type(thing), "_serialize_to_tensors"):
-        return thing.value
+        own = getattr(thing, "_value", None)  # `value` may be another tensor while Keras works out shapes
+        return own if isinstance(own, _core.Variable) else thing.value
     return None
 
 

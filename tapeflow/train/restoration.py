@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapeflow import _core
+from tapeflow.function.trace import init_scope
+from tapeflow.ops.conversion import convert_to_tensor
 from tapeflow.train.object_graph import (
     GRAPH_KEY,
     Node,
@@ -21,6 +24,10 @@ from tapeflow.train.object_graph import (
 from tapeflow.train.tensor_bundle import Bundle
 from tapeflow.types.errors import InvalidArgumentError
 from tapeflow.types.trackable import Trackable
+
+
+def _given_value(value: Any, shape: Any, dtype: Any = None) -> Any:
+    return convert_to_tensor(value, dtype)
 
 
 class Restoration:
@@ -54,12 +61,15 @@ class Restoration:
         except BaseException:
             self.object_by_node = before
             raise
-        for leaf, value in values:
-            variable = variable_of(leaf)
-            if variable is None:
-                leaf._restore_checkpoint_value(value)
-            else:
-                variable.assign(value)
+        with init_scope():  # a variable that comes while a function is traced has its value at once
+            for leaf, value in values:
+                variable = variable_of(leaf)
+                if variable is None:
+                    leaf._restore_checkpoint_value(value)
+                elif isinstance(variable, _core.Variable):
+                    variable.assign(value)
+                else:  # of Keras, while it works out shapes: it will begin with this value
+                    leaf._initializer = partial(_given_value, value)
 
     def _bind(self, thing: Any, number: int, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
         """Notes that an object is a node; gives the pairs below it that are still to be matched."""

@@ -1,7 +1,8 @@
 """`tf.saved_model`: an object with its variables and functions in a folder.
 
 The variables are a checkpoint in TensorFlow's files. The object itself is pickled: to load it, its classes must be
-importable, and their functions are traced anew. TensorFlow's own saved models hold graphs instead, which are not read.
+importable, and their functions are traced anew. An object that cannot be pickled, or that holds parts of Keras, is
+written as a table of what it holds, with the graphs of its functions. TensorFlow's own saved models are not read.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from tapeflow.function.concrete import ConcreteFunction
 from tapeflow.function.function import Function
 from tapeflow.namespace import public
 from tapeflow.train.checkpoint import Checkpoint
-from tapeflow.train.object_graph import ObjectGraph, is_trackable
+from tapeflow.train.object_graph import ObjectGraph, is_trackable, variable_of
+from tapeflow.train.saved_graphs import SavedFunction, restored_function, saved_function
+from tapeflow.train.saved_objects import ObjectTable, SavedObjects, functions_of, objects_of
 from tapeflow.train.tensor_bundle import Bundle
 from tapeflow.types.tensor_spec import TensorSpec
+from tapeflow.types.trackable import Trackable
 from tapeflow.variables import Variable
 
 _OBJECT, _VALUES = "saved_model.pickle", os.path.join("variables", "variables")
@@ -62,11 +66,17 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:
         """What is written in place of a variable."""
         if not isinstance(thing, _core.Variable):
+            if _is_of_keras(thing):  # it would be written with variables of its own
+                raise pickle.PicklingError("parts of Keras are written as graphs")
             return None
         key = self._key_by_id.get(id(thing))
         if key is None:
             raise ValueError(f"saved_model.save: {thing.name} is used, but no attribute of the object leads to it")
         return key, thing.name.removesuffix(":0"), thing.trainable
+
+
+def _is_of_keras(thing: Any) -> bool:
+    return any(kind.__module__.startswith("keras.src.layers.") for kind in type(thing).__mro__)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -86,33 +96,41 @@ class _Unpickler(pickle.Unpickler):
         return self._variable_by_key[key]
 
 
-def _functions_of(thing: Any) -> dict[str, Function]:
-    """The functions among the attributes of an object."""
-    attributes = {attribute: getattr(thing, attribute, None) for attribute in dir(type(thing)) + list(vars(thing))}
-    return {attribute: found for attribute, found in attributes.items() if isinstance(found, Function)}
-
-
 def _default_signatures(thing: Any) -> dict[str, Any]:
-    """The one function that has an `input_signature`, if there is one."""
-    found = [f for f in _functions_of(thing).values() if f.input_signature is not None]
+    """What the object itself names, as models of Keras do, or the one function that has an `input_signature`."""
+    own = getattr(thing, "_default_save_signature", None)
+    if own is not None:
+        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: own}
+    found = [f for f in functions_of(thing).values() if f.input_signature is not None]
     return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: found[0]} if len(found) == 1 else {}
+
+
+class _NotAnAttributeError(ValueError):
+    """A signature that is no attribute of the object."""
+
+
+def _concrete(name: str, function: Any) -> ConcreteFunction:
+    """The one graph of a signature."""
+    if isinstance(function, SignatureFunction):
+        return function.concrete
+    if isinstance(function, Function):
+        if function.input_signature:
+            return function.get_concrete_function()
+        if len(function._traces.concrete) == 1:
+            return function._traces.concrete[0]
+        raise ValueError(f"saved_model.save: give the signature {name!r} as a concrete function, or trace it once")
+    if isinstance(function, ConcreteFunction):
+        return function
+    raise ValueError(f"saved_model.save: the signature {name!r} must be a tf.function; got {function!r}")
 
 
 def _signature(thing: Any, name: str, function: Any) -> tuple[str, Any]:
     """Which attribute of the object a signature is, and the specifications of its arguments."""
-    for attribute, own in _functions_of(thing).items():
-        if function is own or getattr(function, "_traces", None) is own._traces:
-            concrete = own.get_concrete_function() if own.input_signature else None
-            if concrete is None and len(own._traces.concrete) == 1:
-                concrete = own._traces.concrete[0]
-            if concrete is None:
-                raise ValueError(
-                    f"saved_model.save: give the signature {name!r} as a concrete function, or trace it once"
-                )
+    concrete = _concrete(name, function)
+    for attribute, own in functions_of(thing).items():
+        if function is own or getattr(function, "_traces", None) is own._traces or concrete in own._traces.concrete:
             return attribute, concrete.signature.described()
-        if isinstance(function, ConcreteFunction) and any(function is one for one in own._traces.concrete):
-            return attribute, function.signature.described()
-    raise ValueError(
+    raise _NotAnAttributeError(
         f"saved_model.save: the signature {name!r} must be a tf.function that is an attribute of the object"
     )
 
@@ -128,7 +146,7 @@ class SignatureFunction:
     """A concrete function that gives its results in a dictionary: by their keys, or as `output_0` and so on."""
 
     def __init__(self, concrete: ConcreteFunction) -> None:
-        self._concrete = concrete
+        self._concrete = self.concrete = concrete
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return _by_name(self._concrete(*args, **kwargs))
@@ -170,6 +188,15 @@ class LoadOptions(SaveOptions):
     """
 
 
+@public("saved_model.experimental.TrackableResource")
+class TrackableResource(Trackable):
+    """A base for objects that hold something which is neither variable nor function: none of ours do.
+
+    >>> isinstance(tf.Variable(1.), tf.saved_model.experimental.TrackableResource)
+    False
+    """
+
+
 @public("saved_model.save")
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions | None = None) -> None:
     """Writes an object into a folder; its classes must be importable where it is loaded.
@@ -189,22 +216,37 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     if signatures is None:
         signatures = _default_signatures(obj)
-    named = {name: _signature(obj, name, function) for name, function in signatures.items()}
-    key_by_id = {id(leaf): key for key, leaf in ObjectGraph(Checkpoint(root=obj)).leaf_by_key.items()}
-    content = io.BytesIO()
-    try:
-        _Pickler(content, key_by_id).dump((obj, named))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(
-            f"saved_model.save: the object cannot be written: {error}. Classes and functions must be importable: "
-            "define them at the top level of a module."
-        ) from error
+    leaves = ObjectGraph(Checkpoint(root=obj)).leaf_by_key
+    key_by_id = {id(variable_of(leaf)): key for key, leaf in leaves.items() if variable_of(leaf) is not None}
+    content = _content(obj, signatures, key_by_id)
     folder = os.fspath(export_dir)
     Checkpoint(root=obj).write(os.path.join(folder, _VALUES))
     beside = os.path.join(folder, f"{_OBJECT}.tmp{os.getpid()}")
     with open(beside, "wb") as file:
-        file.write(content.getvalue())
+        file.write(content)
     os.replace(beside, os.path.join(folder, _OBJECT))
+
+
+def _content(obj: Any, signatures: dict[str, Any], key_by_id: dict[int, str]) -> bytes:
+    """The object and its signatures: as they are, or as graphs."""
+    try:
+        named: Any = {name: _signature(obj, name, function) for name, function in signatures.items()}
+        return _pickled((obj, named), key_by_id)
+    except (pickle.PicklingError, AttributeError, TypeError, _NotAnAttributeError) as error:
+        try:
+            named = {name: saved_function(_concrete(name, function)) for name, function in signatures.items()}
+            return _pickled((SavedObjects(ObjectTable(obj).rows), named), key_by_id)
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError) as second:
+            raise ValueError(
+                f"saved_model.save: the object cannot be written: {error}. Classes and functions must be importable: "
+                f"define them at the top level of a module. Nor can it be written as graphs: {second}"
+            ) from second
+
+
+def _pickled(thing: Any, key_by_id: dict[int, str]) -> bytes:
+    content = io.BytesIO()
+    _Pickler(content, key_by_id).dump(thing)
+    return content.getvalue()
 
 
 @public("saved_model.load")
@@ -232,11 +274,21 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
         )
     with open(path, "rb") as file:
         obj, named = _Unpickler(file, Bundle(os.path.join(folder, _VALUES))).load()
-    signatures = {}
-    for name, (attribute, (args, kwargs)) in named.items():
-        signatures[name] = SignatureFunction(getattr(obj, attribute).get_concrete_function(*args, **kwargs))
-    obj.signatures = signatures
+    if isinstance(obj, SavedObjects):
+        obj = objects_of(obj)
+    obj.signatures = {name: SignatureFunction(_traced(obj, signature)) for name, signature in named.items()}
     return obj
+
+
+def _traced(obj: Any, signature: Any) -> ConcreteFunction:
+    """The concrete function that a signature names or holds."""
+    if isinstance(signature, SavedFunction):
+        (trace,) = signature.traces
+        concrete = restored_function(signature).get_concrete_function(*trace.args, **trace.kwargs)
+        concrete.graph.input_names = trace.input_names
+        return concrete
+    attribute, (args, kwargs) = signature
+    return getattr(obj, attribute).get_concrete_function(*args, **kwargs)
 
 
 @public("saved_model.contains_saved_model")

@@ -76,7 +76,7 @@ def _repr(tensor: Any) -> str:
 
 def _str(tensor: Any) -> str:
     if _core.is_symbolic(tensor):
-        shape = f", shape={tensor.shape}"
+        shape = f", shape={tensor.shape}" if tensor.shape.rank is not None else ""
         return f'Tensor("{tensor.name}"{shape}, dtype={tensor.dtype.name})'
     return f"tf.Tensor({element_text(tensor.numpy(), str)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
 

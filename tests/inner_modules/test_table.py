@@ -10,6 +10,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow.inner_modules import table
+from tapeflow.inner_modules.batch_size import compute_batch_size
 from tapeflow.tensorflow_places import leave_places
 
 
@@ -263,3 +264,19 @@ class TestDeprecation:
         assert (look("new", 1, "old", None), look("new", None, "old", 2)) == (1, 2)
         with pytest.raises(ValueError, match="Cannot specify both 'old' and 'new'"):
             look("new", 1, "old", 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [
+        (lambda d: d.batch(4), 4),
+        (lambda d: d.batch(4).prefetch(2).repeat().shuffle(3), 4),
+        (lambda d: d.batch(4).concatenate(d.batch(4)), 4),
+        (lambda d: d.batch(4).concatenate(d.batch(3)), -1),
+        (lambda d: d.batch(4).map(lambda x: x[:2]), -1),
+        (lambda d: d.batch(4, drop_remainder=True).map(lambda x: x[:2]), 2),
+        (lambda d: d, -1),
+    ],
+)
+def test_batch_sizes_that_stages_tell(make, size):
+    assert compute_batch_size(make(tf.data.Dataset.range(10))) == size

@@ -150,3 +150,44 @@ def test_errors_name_what_was_given(keras):
         dense = keras.layers.Dense(3)
         dense.build((None, 2))
         dense(np.ones((1, 4)))
+
+
+def test_export(keras, rows, perceptron, tmp_path):
+    """An exported model runs without Keras."""
+    x, _ = rows
+    model = perceptron()
+    model.export(tmp_path, verbose=False)
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_allclose(loaded.serve(x), model(x), rtol=1e-6)
+    assert len(loaded.variables) == 4 and loaded.variables[0].shape == (8, 16)
+    loaded.variables[3].assign_add([100.0])
+    np.testing.assert_allclose(loaded.serve(x), np.ones([64, 1]))
+    layer = keras.layers.TFSMLayer(tmp_path, call_endpoint="serve")
+    np.testing.assert_allclose(layer(x), model(x), rtol=1e-6)
+
+
+def test_export_of_a_recurrent_model(keras, tmp_path):
+    """Loops, and batches and lengths that are not known, are in the file."""
+    layers = keras.layers
+    model = keras.Sequential([keras.Input((None,)), layers.Embedding(10, 4), layers.LSTM(5), layers.Dense(2)])
+    model.export(tmp_path, verbose=False)
+    ids = np.arange(12).reshape(3, 4) % 10
+    np.testing.assert_allclose(tf.saved_model.load(tmp_path).serve(ids.astype("float32")), model(ids), rtol=1e-6)
+
+
+def test_ragged_batches_and_their_shape(keras):
+    """A model that takes ragged rows counts them with `tf.shape`."""
+    model = keras.Sequential([layer := keras.layers.Embedding(5, 2)])
+    model.compile("sgd", lambda y, p: tf.reduce_sum(p.flat_values))
+    x = tf.ragged.constant([[1], [2, 3]])
+    model.fit(x, x, verbose=0)
+    assert layer(x).shape == [2, None, 2]
+
+
+def test_export_of_words(keras, tmp_path):
+    """Tables of words are in the file, and so are the functions of strings."""
+    vectorize = keras.layers.TextVectorization(output_sequence_length=4, vocabulary=["sun", "moon"])
+    model = keras.Sequential([keras.Input((1,), dtype="string"), vectorize, keras.layers.Embedding(4, 3)])
+    model.export(tmp_path, verbose=False)
+    words = tf.constant([["Sun, MOON"], ["a moon"]])
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path).serve(words), model(words))

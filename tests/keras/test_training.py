@@ -234,3 +234,30 @@ def test_callbacks(keras, rows, perceptron, tmp_path):
     assert (tmp_path / "2.keras").exists()
     assert len((tmp_path / "log.csv").read_text().splitlines()) == 3
     assert list((tmp_path / "board" / "train").glob("events*"))
+
+
+def test_a_checkpoint_restored_before_the_model_is_built(keras, rows, tmp_path):
+    """Variables of a model and of its optimizer that come later begin with the values of the checkpoint."""
+
+    class Line(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = keras.layers.Dense(1)
+
+        def call(self, x):
+            return self.inner(x)
+
+    def step(model, optimizer):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(rows[0]) - rows[1][:, None]) ** 2)
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return float(loss)
+
+    first, optimizer = Line(), keras.optimizers.Adam(0.1)
+    step(first, optimizer)
+    path = tf.train.Checkpoint(model=first, optimizer=optimizer).save(tmp_path / "c")
+    second, other = Line(), keras.optimizers.Adam(0.1)
+    tf.train.Checkpoint(model=second, optimizer=other).restore(path)
+    assert [step(first, optimizer) for _ in range(3)] == [step(second, other) for _ in range(3)]
+    assert len(second.trainable_variables) == 2

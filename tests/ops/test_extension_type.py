@@ -256,3 +256,18 @@ class TestDispatch:
             tf.experimental.unregister_dispatch_for(len)
         with pytest.raises(TypeError):
             tf.constant(1.0) + masked
+
+
+def test_a_handler_for_objects_or_tensors_is_not_asked_about_tensors_alone():
+    class Marked(tf.experimental.ExtensionType):
+        values: tf.Tensor
+
+    @tf.experimental.dispatch_for_binary_elementwise_apis(Marked | tf.Tensor, Marked | tf.Tensor)
+    def handler(api, x, y):
+        return Marked(api(*(v.values if isinstance(v, Marked) else v for v in (x, y))))
+
+    try:
+        assert tf.add(Marked([1.0]), tf.constant([2.0])).values.numpy().tolist() == [3.0]
+        assert tf.add(tf.constant([1.0]), tf.constant([2.0])).numpy().tolist() == [3.0]
+    finally:
+        tf.experimental.unregister_dispatch_for(handler)

@@ -424,3 +424,9 @@ def test_operations_of_a_graph_are_numbered():
         x, y = tf.random.uniform([1]), tf.random.uniform([1])
         with tf.compat.v1.Session() as session:
             np.testing.assert_allclose(session.run([x, y]), [[0.12736404], [0.77806914]], rtol=1e-6)
+
+
+def test_candidates_have_names():
+    found = tf.random.log_uniform_candidate_sampler([[1]], 1, 2, True, 10, seed=1)
+    assert found.sampled_candidates.shape == (2,) and found.true_expected_count.shape == (1, 1)
+    assert found.sampled_expected_count is found[2]

@@ -120,3 +120,19 @@ def test_closed(writer):
         pass
     with pytest.raises(ValueError, match="`logdir` cannot be None"):
         tf.summary.create_file_writer(None)
+
+
+def test_graphs_of_functions(tmp_path):
+    with pytest.raises(ValueError, match="Must enable trace before export"):
+        tf.summary.trace_export("trace", step=0)
+    tf.summary.trace_on(graph=True)
+    tf.function(lambda x: tf.sin(x) + 1.0)(tf.constant(1.0))
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        tf.summary.trace_export("my_trace", step=3)
+        assert tf.summary.graph(tf.function(lambda x: x * 2.0).get_concrete_function(tf.constant(1.0)).graph)
+    (path,) = tmp_path.iterdir()
+    events = [tf.compat.v1.Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    (value,) = next(e for e in events if e.step == 3).summary.value
+    assert value.tag == "my_trace" and value.metadata.plugin_data.plugin_name == "graph_run_metadata_graph"
+    assert b"Sin" in value.tensor.string_val[0]
+    assert any(b"Mul" in event.graph_def for event in events)

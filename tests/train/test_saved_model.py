@@ -63,11 +63,108 @@ def test_what_cannot_be_saved_or_loaded(tmp_path):
     with pytest.raises(ValueError, match="Expected an object of type `Trackable`"):
         tf.saved_model.save(3, tmp_path)
     module = tf.Module()
-    module.f = tf.function(lambda x: x)
-    with pytest.raises(ValueError, match="define them at the top level of a module"):
+    module.f = tf.function(lambda x: tf.py_function(lambda y: y, [x], tf.float32))
+    module.f(1.0)
+    with pytest.raises(ValueError, match=r"define them at the top level of a module.*runs Python when it is called"):
         tf.saved_model.save(module, tmp_path)
     with pytest.raises(OSError, match="SavedModel file does not exist at"):
         tf.saved_model.load(tmp_path / "none")
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(OSError, match="whose graphs Tapeflow does not read"):
         tf.saved_model.load(tmp_path)
+
+
+def saved_and_loaded(thing, folder, **kwargs):
+    """What comes back of an object."""
+    tf.saved_model.save(thing, folder, **kwargs)
+    return tf.saved_model.load(folder)
+
+
+def local_module():
+    """A module whose class no other program can import: its functions are written as graphs."""
+
+    class Local(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([1.0, 2.0])
+            self.steps = {"count": tf.Variable(0, trainable=False)}
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+        def __call__(self, x):
+            self.steps["count"].assign_add(1)
+            return x * self.w
+
+        @tf.function
+        def repeat(self, x, times=2):
+            total, rows = x, tf.TensorArray(tf.float32, size=times)
+            for i in tf.range(times):
+                total = total * self.w if total[0] < 10.0 else total - 1.0
+                rows = rows.write(i, total[1])
+            while tf.reduce_sum(total) > 3.0:
+                total = total / 2.0
+            return {
+                "total": total,
+                "rows": rows.stack(),
+                "column": tf.reshape(total, [tf.size(total), 1]),
+                "times": times,
+            }
+
+    return Local()
+
+
+class TestGraphs:
+    def test_functions_run_without_their_class(self, tmp_path):
+        module = local_module()
+        module.repeat(tf.constant([3.0, 4.0]))
+        loaded = saved_and_loaded(module, tmp_path)
+        assert not isinstance(loaded, tf.Module)
+        np.testing.assert_array_equal(loaded(tf.constant([[1.0, 2.0]])), [[1.0, 4.0]])
+        assert loaded.steps["count"] == 1 and module.steps["count"] == 0
+        expected, found = module.repeat(tf.constant([3.0, 4.0])), loaded.repeat(tf.constant([3.0, 4.0]))
+        assert expected.keys() == found.keys()
+        for key, value in expected.items():
+            np.testing.assert_array_equal(found[key], value)
+
+    def test_variables_are_those_of_the_functions(self, tmp_path):
+        loaded = saved_and_loaded(local_module(), tmp_path)
+        loaded.w.assign([5.0, 6.0])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(loaded(tf.constant([[1.0, 2.0]])) ** 2)
+        assert y == 169.0
+        np.testing.assert_array_equal(tape.gradient(y, loaded.w), [10.0, 48.0])
+
+    def test_other_arguments_are_refused(self, tmp_path):
+        module = local_module()
+        module.repeat(tf.constant([3.0, 4.0]))
+        loaded = saved_and_loaded(module, tmp_path)
+        with pytest.raises(ValueError, match="Could not find matching concrete function to call"):
+            loaded.repeat(tf.constant([3, 4]))
+        with pytest.raises(ValueError, match="Found zero restored functions"):
+            saved_and_loaded(local_module(), tmp_path / "b").repeat(tf.constant([3.0, 4.0]))
+
+    def test_signatures(self, tmp_path):
+        module = tf.Module()
+        module.v = tf.Variable(2.0)
+        double = tf.function(lambda x: {"y": x * module.v}, input_signature=[tf.TensorSpec([None], name="x")])
+        loaded = saved_and_loaded(module, tmp_path, signatures={"double": double})
+        assert list(loaded.signatures) == ["double"]
+        np.testing.assert_array_equal(loaded.signatures["double"](x=tf.constant([1.0, 3.0]))["y"], [2.0, 6.0])
+        assert loaded.signatures["double"].structured_outputs["y"].shape.as_list() == [None]
+
+    def test_what_was_loaded_can_be_saved_again(self, tmp_path):
+        loaded = saved_and_loaded(saved_and_loaded(local_module(), tmp_path / "a"), tmp_path / "b")
+        np.testing.assert_array_equal(loaded(tf.constant([[1.0, 2.0]])), [[1.0, 4.0]])
+
+    def test_custom_gradients_are_not_kept(self, tmp_path):
+        @tf.custom_gradient
+        def twice(x):
+            return 2.0 * x, lambda dy: 5.0 * dy
+
+        module = tf.Module()
+        module.f = tf.function(lambda x: twice(x), input_signature=[tf.TensorSpec([])])
+        loaded = saved_and_loaded(module, tmp_path)
+        x = tf.constant(3.0)
+        assert loaded.f(x) == 6.0
+        with tf.GradientTape() as tape, pytest.raises(LookupError, match="does not keep the rules"):
+            tape.watch(x)
+            tape.gradient(loaded.f(x), x)

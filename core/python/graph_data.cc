@@ -1,0 +1,140 @@
+// Graphs as plain Python data, from which the Python side writes files and builds graphs again.
+#include <string_view>
+
+#include "graph/control_ops.h"
+#include "graph/loop.h"
+#include "python/graph.h"
+
+namespace tapeflow::python {
+namespace {
+
+void append(const Ref& list, PyObject* item) {
+  Ref owned = checked(item);
+  if (PyList_Append(list.get(), owned.get()) < 0) throw_python_error();
+}
+
+template <class Items, class Make> PyObject* list_of(const Items& items, Make make) {
+  Ref list = checked(PyList_New(0));
+  for (const auto& item : items) append(list, make(item));
+  return list.release();
+}
+
+PyObject* number_of(ValueId v) { return PyLong_FromLongLong(int64_t(v)); }
+
+PyObject* data_of(const Graph&);
+
+// What a parameter that is an object is; it depends on the operation.
+PyObject* object_of(const Node& node, const Param& p) {
+  std::string_view name = node.op->name;
+  if (node.op == &read_variable_op() || node.op == &assign_op()) {
+    void* wrapper = variable_in(p).wrapper;
+    if (!wrapper) fail(ErrorKind::value, "a variable that the graph uses does not exist any more");
+    return Py_NewRef(static_cast<PyObject*>(wrapper));
+  }
+  if (is_control_op(*node.op)) return list_of(graphs_of(node), [](const auto& graph) { return data_of(*graph); });
+  if (name == "TensorListGetItem" || name == "TensorListStack") return wrap_shape(*static_cast<const Shape*>(p.object.get()));
+  if (name == "Required") return PyUnicode_FromString(static_cast<const std::string*>(p.object.get())->c_str());
+  if (name == "Const") return wrap(constant_in(p));
+  if (PyObject* call = python_call_in(node)) return call;
+  return Py_NewRef(Py_Ellipsis);
+}
+
+// Pairs of a letter and a value.
+PyObject* param_of(const Node& node, const Param& p) {
+  switch (p.kind) {
+    case Param::Kind::flag: return Py_BuildValue("(sO)", "b", p.flag ? Py_True : Py_False);
+    case Param::Kind::integer: return Py_BuildValue("(sL)", "i", static_cast<long long>(p.integer));
+    case Param::Kind::real: return Py_BuildValue("(sd)", "f", p.real);
+    case Param::Kind::dtype: return Py_BuildValue("(ss)", "d", name_of(p.dtype));
+    case Param::Kind::ints: return Py_BuildValue("(sN)", "n", list_of(p.ints, [](int64_t n) { return PyLong_FromLongLong(n); }));
+    case Param::Kind::text: return Py_BuildValue("(sN)", "s", PyBytes_FromStringAndSize(p.text.data(), Py_ssize_t(p.text.size())));
+    case Param::Kind::tensor:
+      return Py_BuildValue("(s(Li))", "v", static_cast<long long>(p.tensor().body()->symbol().value), p.argument_kind());
+    case Param::Kind::object: return Py_BuildValue("(sN)", "o", checked(object_of(node, p)).release());
+    default: return Py_BuildValue("(sO)", "x", Py_None);
+  }
+}
+
+// (operation, inputs, parameters, first output, number of outputs), and for a loop its variables and limit.
+PyObject* node_of(const Node& node) {
+  Ref inputs = checked(list_of(node.inputs, number_of)), params = checked(PyList_New(0));
+  for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params[i]));
+  const Loop* loop = is_control_op(*node.op) ? loop_of(node) : nullptr;
+  Ref extent = loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit()))) : Ref::share(Py_None);
+  return Py_BuildValue("(sOOLIO)", node.op->name, inputs.get(), params.get(), static_cast<long long>(node.first_output), node.outputs,
+                       extent.get());
+}
+
+// (inputs as triples of number, dtype and shape; constants by number; nodes; outputs)
+PyObject* data_of(const Graph& graph) {
+  Ref inputs = checked(list_of(graph.inputs, [&](ValueId v) {
+    const Tensor& t = graph.values[v].tensor;
+    return Py_BuildValue("(LsN)", static_cast<long long>(v), name_of(t.dtype()), wrap_shape(t.shape()));
+  }));
+  Ref constants = checked(PyDict_New()), nodes = checked(PyList_New(0)), outputs = checked(list_of(graph.outputs, number_of));
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    if (graph.values[v].node != Value::kConstant) continue;
+    Ref key = checked(PyLong_FromSize_t(v)), value = checked(wrap(graph.values[v].tensor));
+    if (PyDict_SetItem(constants.get(), key.get(), value.get()) < 0) throw_python_error();
+  }
+  for (const Node& node : graph.nodes)
+    if (node.op) append(nodes, node_of(node));
+  return Py_BuildValue("(OOOO)", inputs.get(), constants.get(), nodes.get(), outputs.get());
+}
+
+PyObject* graph_data(PyObject*, PyObject* graph) {
+  return guarded([&] { return data_of(*checked_graph(graph)); });
+}
+
+Param param_from(PyObject* pair) {
+  const char* kind;
+  PyObject* value;
+  if (!PyArg_ParseTuple(pair, "sO:add_node", &kind, &value)) throw_python_error();
+  switch (*kind) {
+    case 'b': return Param(value == Py_True);
+    case 'i': return Param(int64_t(PyLong_AsLongLong(value)));
+    case 'f': return Param(PyFloat_AsDouble(value));
+    case 'd': return Param(dtype_from(value));
+    case 'n': return Param(to_ints(value, "saved_model.load", "a parameter"));
+    case 's': return Param(std::string(PyBytes_AsString(value), size_t(PyBytes_Size(value))));
+    case 'x': return Param();
+    case 'v': {
+      PyObject* tensor;
+      int argument_kind;
+      if (!PyArg_ParseTuple(value, "Oi:add_node", &tensor, &argument_kind)) throw_python_error();
+      return Param(tensor_of(tensor), argument_kind);
+    }
+    default: fail(ErrorKind::value, "saved_model.load: a parameter of the kind '", kind, "' is not known");
+  }
+}
+
+// add_node(operation, inputs, parameters): the outputs of an operation, by its name and parameters as graph_data gives them.
+PyObject* add_node(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject *inputs, *pairs;
+  if (!PyArg_ParseTuple(args, "sO!O!:add_node", &name, &PyList_Type, &inputs, &PyList_Type, &pairs)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Op* op = find_op(name);
+    if (!op) fail(ErrorKind::value, "saved_model.load: there is no operation ", name);
+    SmallVector<Tensor, 8> in;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(tensor_of(PyList_GET_ITEM(inputs, i)));
+    Params params = Params::sized(size_t(PyList_GET_SIZE(pairs)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); ++i) params.mutable_at(int(i)) = param_from(PyList_GET_ITEM(pairs, i));
+    if (PyErr_Occurred()) throw_python_error();
+    return wrap_list(run_all(*op, in, params));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"graph_data", graph_data, METH_O, "A graph as plain data."},
+    {"add_node", add_node, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_graph_data(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python

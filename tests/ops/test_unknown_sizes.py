@@ -1,0 +1,119 @@
+"""Operations in graphs whose sizes only running tells: their shapes stay as far known as they can be."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+OPEN = tf.TensorSpec([None, 4, 5])
+
+
+def staged(function, spec=OPEN):
+    """The static shape that a function has for an open batch, and the function."""
+    shapes = []
+
+    @tf.function(input_signature=[spec])
+    def run(x):
+        y = function(x)
+        shapes.append(y.shape)
+        return y
+
+    run.get_concrete_function()
+    return run, shapes[0].as_list()
+
+
+def test_random_integers():
+    run, shape = staged(lambda x: tf.random.stateless_uniform([tf.shape(x)[0], 3], [1, 2], 0, 9, dtype=tf.int32))
+    assert shape == [None, 3]
+    expected = tf.random.stateless_uniform([2, 3], [1, 2], 0, 9, dtype=tf.int32)
+    np.testing.assert_array_equal(run(tf.ones([2, 4, 5])), expected)
+
+
+def test_dropout():
+    drop = tf.nn.experimental.stateless_dropout
+    run, shape = staged(lambda x: drop(x, 0.5, seed=[1, 2]))
+    assert shape == [None, 4, 5]
+    np.testing.assert_array_equal(run(tf.ones([2, 4, 5])), drop(tf.ones([2, 4, 5]), 0.5, seed=[1, 2]))
+    run, shape = staged(lambda x: drop(x, 0.5, seed=[1, 2], noise_shape=[None, 1, 5]))
+    assert shape == [None, 4, 5]
+    x = tf.ones([3, 4, 5])
+    np.testing.assert_array_equal(run(x), drop(x, 0.5, seed=[1, 2], noise_shape=[3, 1, 5]))
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+def test_reflections(mode):
+    x = np.arange(6.0, dtype=np.float32)
+    run, _ = staged(lambda x: tf.pad(x, [[3, 2]], mode), tf.TensorSpec([None]))
+    np.testing.assert_array_equal(run(x), np.pad(x, [[3, 2]], mode.lower()))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(x[:2])
+
+
+def test_pictures_through_a_projection():
+    def project(images, mode="CONSTANT"):
+        return tf.raw_ops.ImageProjectiveTransformV3(
+            images=images,
+            transforms=tf.constant([[1.0, 0.1, 0.5, 0.2, 1.0, -1.5, 0.0, 0.0]]),
+            output_shape=tf.shape(images)[1:3],
+            fill_value=0.5,
+            interpolation="BILINEAR",
+            fill_mode=mode,
+        )
+
+    images = tf.random.stateless_uniform([2, 6, 7, 3], [1, 2])
+    for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+        for spec in (tf.TensorSpec([None, 6, 7, 3]), tf.TensorSpec([None, None, None, 3])):
+            run, _ = staged(lambda x: project(x, mode), spec)  # noqa: B023
+            np.testing.assert_allclose(run(images), project(images, mode), rtol=1e-5, atol=1e-6)
+
+
+def test_a_size_of_zero_is_not_learnt_from_small_samples():
+    run, shape = staged(lambda x: tf.signal.frame(x, 16, 4), tf.TensorSpec([None]))
+    assert shape == [None, 16]
+    assert run(tf.ones([24])).shape == (3, 16)
+
+
+def test_buckets():
+    run, shape = staged(lambda x: tf.raw_ops.Bucketize(input=x, boundaries=[0.5, 2.0]))
+    assert shape == [None, 4, 5] and int(run(tf.ones([1, 4, 5]))[0, 0, 0]) == 1
+
+
+def test_embeddings_of_sparse_ids():
+    table = tf.reshape(tf.range(12.0), [4, 3])
+
+    @tf.function(input_signature=[tf.SparseTensorSpec([2, 4], tf.int64)])
+    def look_up(ids):
+        y = tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean")
+        assert y.shape.as_list() == [None, 3]
+        return y
+
+    ids = tf.sparse.from_dense(tf.constant([[1, 0, 3, 0], [0, 2, 0, 0]], tf.int64))
+    np.testing.assert_array_equal(look_up(ids), tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean"))
+
+
+def test_sizes_that_are_floating_tensors():
+    sizes = tf.constant([2.0, 3.0])
+    assert tf.reshape(tf.ones([6]), (sizes[0], sizes[1], 1)).shape == (2, 3, 1)
+    assert tf.function(lambda s: tf.reshape(tf.ones([6]), (s[0], s[1])))(sizes).shape == (2, 3)
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        tf.reshape(tf.ones([6]), sizes)
+    with pytest.raises((TypeError, ValueError)):
+        tf.reshape(tf.ones([6]), [2.0, 3.0])
+
+
+def test_a_custom_gradient_of_unknown_rank():
+    @tf.custom_gradient
+    def clip(x):
+        return x, lambda dy: tf.clip_by_norm(dy, 0.5)
+
+    run = tf.function(lambda x: clip(x), input_signature=[tf.TensorSpec(None)])
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = run(v * v)
+    assert tape.gradient(y, v) == 2.0
+
+
+def test_nothing_in_between():
+    assert tf.linspace(0.0, 1.0, 0).shape == (0,) and tf.linspace([0.0, 1.0], [1.0, 2.0], 0, axis=-1).shape == (2, 0)
+    found = tf.raw_ops.UniqueWithCountsV2(x=tf.zeros([0, 2]), axis=[0])
+    assert found.y.shape == (0, 2) and found.count.shape == (0,)
