@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from enum import EnumType
 from pathlib import Path
-from types import ModuleType
+from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, NoneType
 from typing import Any
 
 SURFACE = Path(__file__).parents[1] / "tests" / "api" / "surface.txt"
@@ -29,8 +30,17 @@ def public_definitions() -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+_MADE_FROM_FLAGS = {None, "()", "($self, /)", "($self, object, /)", "($module, /)", "($module, object, /)"}
+
+
 def signature(value: Any) -> str:
     """The parameters as in `(x, axis=None)`, without annotations."""
+    # What Python makes of these depends on its version.
+    if isinstance(value, EnumType):
+        return "(value)"
+    built_in = isinstance(value, BuiltinFunctionType | MethodDescriptorType) or value is NoneType
+    if built_in and value.__text_signature__ in _MADE_FROM_FLAGS:
+        return "(...)"
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
@@ -70,7 +80,8 @@ def describe(path: str, value: Any) -> Iterator[str]:
 
 def _members(path: str, value: type) -> Iterator[str]:
     for name in sorted(dir(value)):
-        if name.startswith("_"):
+        owner = next((cls for cls in value.__mro__ if name in vars(cls)), value)
+        if name.startswith("_") or owner.__module__.partition(".")[0] in sys.stdlib_module_names:
             continue
         member = inspect.getattr_static(value, name)
         member = getattr(member, "__func__", member)
