@@ -312,7 +312,8 @@ class MemoryChecker:
     def record_snapshot(self) -> None:
         """Remembers how many objects there are."""
         gc.collect()
-        self._snapshots.append(Counter(type(thing).__qualname__ for thing in gc.get_objects()))
+        own = {id(snapshot) for snapshot in self._snapshots}
+        self._snapshots.append(Counter(type(thing).__qualname__ for thing in gc.get_objects() if id(thing) not in own))
 
     def _new(self) -> Counter[str]:
         return self._snapshots[-1] - self._snapshots[0]
