@@ -554,9 +554,9 @@ PyType_Spec graph_spec = {"tapeflow._core.Graph", sizeof(GraphObject), 0,
 
 struct PythonCall {
   PyObject *function, *rule;  // list of tensors -> list of tensors; (inputs, outputs, dy) -> list of dx
-  mutable bool runs_whole = false;  // tracing it has failed
   SmallVector<Spec, 2> specs;
-  PythonCall(PyObject* f, PyObject* r) : function(Py_NewRef(f)), rule(Py_NewRef(r)) {}
+  mutable bool traceable;  // what it does may be traced, once the shapes of its inputs are known; until that has failed
+  PythonCall(PyObject* f, PyObject* r, bool may_be_traced) : function(Py_NewRef(f)), rule(Py_NewRef(r)), traceable(may_be_traced) {}
   ~PythonCall() {
     Py_DECREF(function);
     Py_DECREF(rule);
@@ -619,7 +619,7 @@ const Op& composition_op() {
 bool trace_composition(Call& call) {
   if (&call.op != &composition_op()) return false;
   const PythonCall& p = python_call(call.params);
-  if (p.runs_whole || std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
+  if (!p.traceable || std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
   auto& graph = *static_cast<Graph*>(thread_state().stage);
   const size_t count = graph.nodes.size();
   try {
@@ -635,21 +635,21 @@ bool trace_composition(Call& call) {
   if (traced) return true;
   call.out.clear();
   graph.cut_back(count);
-  p.runs_whole = true;
+  p.traceable = false;
   return false;
 }
 const bool traces_compositions = (expand_composition = trace_composition, true);
 
 bool is_python_op(const Op& op) { return &op == &python_function_op() || &op == &composition_op(); }
 
-// call_python(function, inputs, dtypes, shapes, rule, effect): a node that runs a Python function.
+// call_python(function, inputs, dtypes, shapes, rule, effect, traceable=False): a node that runs a Python function.
 PyObject* call_python(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *dtypes, *shapes, *rule;
-  int effect;
-  if (!PyArg_ParseTuple(args, "OOO!O!Op:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type, &shapes, &rule, &effect))
+  int effect, traceable = 0;
+  if (!PyArg_ParseTuple(args, "OOO!O!Op|p:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type, &shapes, &rule, &effect, &traceable))
     return nullptr;
   return guarded([&] {
-    auto call = std::make_shared<PythonCall>(function, rule);
+    auto call = std::make_shared<PythonCall>(function, rule, traceable);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dtypes); ++i)
       call->specs.push_back({dtype_from(PyList_GET_ITEM(dtypes, i)), shape_from(PyList_GET_ITEM(shapes, i))});
     SmallVector<Tensor, 8> in = tensors_of(inputs, "py_function");

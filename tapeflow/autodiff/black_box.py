@@ -26,9 +26,16 @@ from tapeflow.types.tensor_shape import TensorShape
 
 
 def differentiable_call(
-    run: Callable[[list[Any]], list[Any]], inputs: list[Any], specs: list[tuple[Any, TensorShape]], effect: bool
+    run: Callable[[list[Any]], list[Any]],
+    inputs: list[Any],
+    specs: list[tuple[Any, TensorShape]],
+    effect: bool,
+    traceable: bool = False,
 ) -> list[Any]:
-    """A node that calls `run` on the values of `inputs`; its gradient runs it again under a tape, to any order."""
+    """A node that calls `run` on the values of `inputs`; its gradient runs it again under a tape, to any order.
+
+    What is `traceable` gives the same each time, and is traced into the graph when the shapes of its inputs are known.
+    """
 
     def rule(inputs: list[Any], outputs: list[Any], dy: list[Any]) -> list[Any]:
         sources = [i for i, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
@@ -43,14 +50,14 @@ def differentiable_call(
             return tape.gradient([targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero")
 
         specs = [(inputs[i].dtype, inputs[i].shape) for i in sources]
-        found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, effect=False)
+        found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, False, traceable)
         result: list[Any] = [None] * len(inputs)
         for i, dx in zip(sources, found):
             result[i] = dx
         return result
 
     dtypes, shapes = [dtype for dtype, _ in specs], [shape for _, shape in specs]
-    return _core.call_python(run, inputs, dtypes, shapes, rule, effect)
+    return _core.call_python(run, inputs, dtypes, shapes, rule, effect, traceable)
 
 
 def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: Any, differentiable: bool) -> Any:

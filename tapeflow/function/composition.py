@@ -147,7 +147,7 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         found = _probes(try_out, symbolic)
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
-    outputs = iter(differentiable_call(whole, symbolic, specs, effect=False))
+    outputs = iter(differentiable_call(whole, symbolic, specs, effect=False, traceable=True))
     results = nest.flatten(structure, expand_composites=True)
     results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
     return nest.pack_sequence_as(structure, results, expand_composites=True)

@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow import _core
 from tapeflow.namespace import public
 from tapeflow.ops.conversion import convert_to_tensor
+from tapeflow.ops.host_call import host_call
 from tapeflow.types.dtypes import as_dtype
 from tapeflow.types.message import Field, Message
 from tapeflow.types.tensor_shape import as_shape
@@ -118,4 +119,8 @@ def timestamp(name: str | None = None) -> Any:
     >>> tf.timestamp().dtype
     tf.float64
     """
-    return _core.convert_to_tensor(time.time(), "float64", None, "timestamp")
+
+    def run() -> list[Any]:
+        return [_core.convert_to_tensor(time.time(), "float64", None, "timestamp")]
+
+    return host_call(run, [], [("float64", [])], reads=True)[0]

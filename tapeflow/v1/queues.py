@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -45,19 +46,21 @@ class PerSession:
         self._graph = session_graph()
         self._by_session: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._of_program: Any = None
+        self._making = threading.Lock()  # several threads may come first
         if self._graph is not None:
             self._graph.per_session.append(self)
 
     def now(self) -> Any:
         """That of the session that runs."""
         session = None if self._graph is None else self._graph.held_by
-        if session is None:
-            if self._of_program is None:
-                self._of_program = self._make()
-            return self._of_program
-        if session not in self._by_session:
-            self._by_session[session] = self._make()
-        return self._by_session[session]
+        with self._making:
+            if session is None:
+                if self._of_program is None:
+                    self._of_program = self._make()
+                return self._of_program
+            if session not in self._by_session:
+                self._by_session[session] = self._make()
+            return self._by_session[session]
 
     def leave(self, session: Any) -> None:
         """The session ends: whoever waits in it is sent away."""

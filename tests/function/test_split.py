@@ -159,3 +159,29 @@ def test_iterators_are_arguments():
         with pytest.raises(tf.errors.OutOfRangeError):
             f(iterator)
     assert len(traces) == 1
+
+
+def test_what_is_read_outside_is_read_in_every_run(tmp_path):
+    path, calls = tmp_path / "x", []
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+
+    def counted(a):
+        calls.append(1)
+        return a * float(len(calls))
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.py_function(counted, [x], tf.float32)
+        work = tf.reduce_sum(tf.sin(x) + tf.cos(x) * x + x * x)
+        return tf.io.read_file(str(path)), table.size(), tf.timestamp(), y, tape.gradient(y, x), work
+
+    seen = []
+    for k in range(3):
+        path.write_text(str(k))
+        table.insert([k], [k])
+        seen.append([np.array(t).tolist() for t in f(tf.ones([1]))])
+    assert [row[:2] for row in seen] == [[b"0", 1], [b"1", 2], [b"2", 3]]
+    assert seen[0][2] < seen[1][2] < seen[2][2]
+    assert [row[3:5] for row in seen] == [[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]]

@@ -10,6 +10,7 @@ import pytest
 
 import tapeflow
 import tapeflow.compat.v1 as tf
+from tapeflow.v1.queues import PerSession
 
 
 @pytest.fixture(autouse=True)
@@ -192,3 +193,20 @@ def test_tensors_that_are_taken_flow_on():
         value, gradient = session.run([loss, dw])
     assert value == 11.0
     np.testing.assert_array_equal(gradient, [3.0, 4.0])
+
+
+def test_threads_that_come_first_together_share_the_elements():
+    made = []
+
+    def make():
+        time.sleep(0.01)
+        made.append(0)
+        return made
+
+    per_session = PerSession(make)
+    threads = [threading.Thread(target=per_session.now) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
