@@ -95,10 +95,9 @@ def test_sizes_that_are_floating_tensors():
     sizes = tf.constant([2.0, 3.0])
     assert tf.reshape(tf.ones([6]), (sizes[0], sizes[1], 1)).shape == (2, 3, 1)
     assert tf.function(lambda s: tf.reshape(tf.ones([6]), (s[0], s[1])))(sizes).shape == (2, 3)
-    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
-        tf.reshape(tf.ones([6]), sizes)
-    with pytest.raises((TypeError, ValueError)):
-        tf.reshape(tf.ones([6]), [2.0, 3.0])
+    for shape in (sizes, [2.0, 3.0]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="shape must be integers"):
+            tf.reshape(tf.ones([6]), shape)
 
 
 def test_a_custom_gradient_of_unknown_rank():
