@@ -1,22 +1,13 @@
 // The combined loops for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace.
 #include "kernels/combination.h"
 
-#include <cstring>
-
-#include "kernels/vector_math.h"
+#include "kernels/vector_memory.h"
 
 namespace tapeflow::TAPEFLOW_ISA {
 
 Combination combination(bool doubles, Arithmetic outer, Arithmetic left, Arithmetic right);
 
 namespace {
-
-template <class T>
-TAPEFLOW_INLINE Vector<T> load(const T* p) {
-  Vector<T> x;
-  std::memcpy(&x, p, sizeof x);
-  return x;
-}
 
 template <Arithmetic f, class V>
 TAPEFLOW_INLINE V apply(V a, V b) {
