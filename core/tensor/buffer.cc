@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kLine = 64, kPage = 4096, kHugePage = size_t(2) << 20;
 // Smaller blocks gain little from huge pages, and the first touch of one may take milliseconds.
-constexpr size_t kHugeBlock = 4 * kHugePage;
+constexpr size_t kHugeBlock = 16 * kHugePage;
 constexpr size_t kHeader = (sizeof(Buffer) + kLine - 1) / kLine * kLine;
 constexpr int kClasses = 256;
 constexpr int64_t kDefaultCacheLimit = int64_t(1) << 30;
