@@ -6,13 +6,6 @@ import pytest
 
 import tapeflow as tf
 from tapeflow.inner_modules import places, table
-from tapeflow.tensorflow_places import leave_places
-
-
-@pytest.fixture(autouse=True)
-def own_names():
-    yield
-    leave_places()
 
 
 def inner(path):

@@ -11,14 +11,6 @@ import pytest
 import tapeflow as tf
 from tapeflow.inner_modules import table
 from tapeflow.inner_modules.batch_size import compute_batch_size
-from tapeflow.tensorflow_places import leave_places
-
-
-@pytest.fixture(autouse=True)
-def own_names():
-    """The table lets the classes take TensorFlow's names; other tests shall not see them."""
-    yield
-    leave_places()
 
 
 def inner(path):
