@@ -51,8 +51,9 @@ void build_with_condition(Graph& whole, const Graph& body, std::span<const Value
 bool only_compares(const Graph& graph) {
   return std::ranges::all_of(graph.nodes, [&](const Node& n) {
     const std::string_view family = n.op && n.op->family ? n.op->family : "";
+    if (family != "unary" && family != "binary") return false;
     const DType dtype = graph.values[n.first_output].tensor.dtype();
-    return (family == "unary" || family == "binary") && (dtype == DType::boolean || differentiable.has(dtype));
+    return dtype == DType::boolean || differentiable.has(dtype);
   });
 }
 

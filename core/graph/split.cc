@@ -68,10 +68,12 @@ std::unique_ptr<Split> Split::make(const Graph& graph, size_t begin, size_t end)
   auto split = std::make_unique<Split>();
   for (ValueId v : graph.inputs) split->inputs_.push_back({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()});
   Cutter cutter(graph);
-  if (begin > 0) cutter.cut(split->head_, 0, begin);
+  if (begin > 0) cutter.cut(split->head_.emplace(), 0, begin);
   cutter.cut(split->middle_, begin, end);
-  if (end < count) cutter.cut(split->rest_, end, count);
-  split->rest_.graph.cuts = graph.cuts + 1;
+  if (end < count) {
+    cutter.cut(split->rest_.emplace(), end, count);
+    split->rest_->graph.cuts = graph.cuts + 1;
+  }
   return split;
 }
 
@@ -91,18 +93,18 @@ void Split::run(std::span<const Tensor> inputs, Tensors& outputs) {
     given.clear();
     for (int place : part.inputs) given.push_back(known[size_t(place)]);
   };
-  if (!head_.graph.nodes.empty()) {
-    take_inputs(head_);
-    run_graph(head_.graph, given, outputs);
+  if (head_) {
+    take_inputs(*head_);
+    run_graph(head_->graph, given, outputs);
     known.append(outputs);
   }
   take_inputs(middle_);
   outputs = interpret(middle_.graph, given);
-  if (rest_.graph.nodes.empty()) return;
+  if (!rest_) return;
   known.append(outputs);
-  take_inputs(rest_);
+  take_inputs(*rest_);
   known.clear();
-  run_graph(rest_.graph, given, outputs);
+  run_graph(rest_->graph, given, outputs);
 }
 
 }  // namespace tapeflow

@@ -2,6 +2,8 @@
 // It is cut around the nodes that stand in the way. What comes before them runs as a graph of its own, and so does the rest,
 // when the shapes that they gave are known: each has plans, or is cut again.
 #pragma once
+#include <optional>
+
 #include "graph/graph.h"
 
 namespace tapeflow {
@@ -22,7 +24,8 @@ class Split {
   };
   class Cutter;
   std::vector<Spec> inputs_;
-  Part head_, middle_, rest_;
+  std::optional<Part> head_, rest_;
+  Part middle_;
   int runs_ = 0;
 };
 

@@ -631,7 +631,10 @@ bool trace_composition(Call& call) {
     call.out.clear();
   }
   bool traced = call.out.size() == p.specs.size();
-  for (size_t i = count; i < graph.nodes.size(); ++i) traced &= !graph.nodes[i].op->stateful && !graph.nodes[i].op->effect;
+  for (size_t i = count; i < graph.nodes.size(); ++i) {
+    const Op* op = graph.nodes[i].op;  // null: a composition inside could not be traced
+    traced &= op && !op->stateful && !op->effect;
+  }
   if (traced) return true;
   call.out.clear();
   graph.cut_back(count);

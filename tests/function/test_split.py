@@ -185,3 +185,19 @@ def test_what_is_read_outside_is_read_in_every_run(tmp_path):
     assert [row[:2] for row in seen] == [[b"0", 1], [b"1", 2], [b"2", 3]]
     assert seen[0][2] < seen[1][2] < seen[2][2]
     assert [row[3:5] for row in seen] == [[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]]
+
+
+def test_a_composition_around_one_that_needs_values():
+    @_core.Composition
+    def inner(x):
+        y = tf.sin(x) + 1.0
+        return y * float(np.sum(x.numpy()))
+
+    @_core.Composition
+    def outer(x):
+        return inner(tf.stack([x[i] for i in reversed(range(int(x.shape[0])))])) * 2.0
+
+    f = tf.function(lambda x: outer(x * 2.0) + 1.0, input_signature=[tf.TensorSpec([None])])
+    x = np.float32([0.1, 0.2, 0.3])
+    for _ in range(3):
+        np.testing.assert_allclose(f(x), (np.sin(2 * x[::-1]) + 1) * np.sum(2 * x) * 2 + 1, rtol=1e-5)
