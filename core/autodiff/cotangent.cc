@@ -1,10 +1,10 @@
 // Adding up cotangents.
 #include "autodiff/cotangent.h"
 
-#include "kernels/elementwise.h"
-#include "kernels/vector.h"
-#include "ops/ops.h"
 #include "base/parallel.h"
+#include "kernels/elementwise.h"
+#include "kernels/simd/vector.h"
+#include "ops/ops.h"
 
 namespace tapeflow {
 namespace {
@@ -14,7 +14,8 @@ template <class T> void add_in_place(const Tensor& total, const Tensor& more) {
   const T* x = more.data<T>();
   auto kernel = vector_kernels<T>().accumulate;
   if (total.size() <= kCheapGrain) return kernel(x, y, total.size());
-  parallel_for(total.size(), kCheapGrain, [&](int64_t begin, int64_t end) { kernel(x + begin, y + begin, end - begin); });
+  parallel_for(total.size(), kCheapGrain,
+               [&](int64_t begin, int64_t end) { kernel(x + begin, y + begin, end - begin); });
 }
 
 }  // namespace

@@ -26,8 +26,16 @@ Tensors run_rule(const Params& all, std::span<const Tensor> in) {
   SmallVector<Tensor, 4> dy;
   size_t next = size_t(plan.inputs + plan.outputs);
   for (bool flows : plan.flows) dy.push_back(flows ? in[next++] : Tensor());
-  RuleContext context{*plan.op, params, in.subspan(0, size_t(plan.inputs)), in.subspan(size_t(plan.inputs), size_t(plan.outputs)),
-                      {},       nullptr, dy, plan.wanted, {}, {}};
+  RuleContext context{*plan.op,
+                      params,
+                      in.subspan(0, size_t(plan.inputs)),
+                      in.subspan(size_t(plan.inputs), size_t(plan.outputs)),
+                      {},
+                      nullptr,
+                      dy,
+                      plan.wanted,
+                      {},
+                      {}};
   context.result.resize(size_t(plan.inputs));
   plan.op->vjp(context);
   Tensors result;
@@ -56,7 +64,10 @@ const Op& deferred_op = define_inner(Op{
           for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, [&](std::span<const Tensor> in) { return run_rule(c.params, in); }); },
+    .vjp =
+        [](RuleContext& c) {
+          differentiate_run(c, [&](std::span<const Tensor> in) { return run_rule(c.params, in); });
+        },
     .keep = keep_everything,
     .stateful = true,
     .rule_needs_values = true,

@@ -97,7 +97,10 @@ const Op& deferred_tangent_op = define_inner(Op{
           for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { differentiate_run(c, [&](std::span<const Tensor> in) { return run_tangents(c.params, in); }); },
+    .vjp =
+        [](RuleContext& c) {
+          differentiate_run(c, [&](std::span<const Tensor> in) { return run_tangents(c.params, in); });
+        },
     .keep = keep_everything,
     .stateful = true,
     .rule_needs_values = true,
@@ -128,7 +131,8 @@ SmallVector<Tensor, 4> find_tangents(const Call& call, std::span<const Tensor> x
 
 }  // namespace
 
-SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const Tensor> x_dot, int64_t rows, TangentRule) = nullptr;
+SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const Tensor> x_dot, int64_t rows,
+                                            TangentRule) = nullptr;
 
 ForwardAccumulator::~ForwardAccumulator() { stop(); }
 
@@ -188,7 +192,8 @@ void ForwardAccumulator::record(const Call& call) {
   while (mine < recorders.size() && recorders[mine] != this) ++mine;
   PauseRecording inner(mine);
 
-  SmallVector<Tensor, 4> y_dot = rows_ < 0 ? find_tangents(call, x_dot) : tangents_for_rows(call, x_dot, rows_, find_tangents);
+  SmallVector<Tensor, 4> y_dot =
+      rows_ < 0 ? find_tangents(call, x_dot) : tangents_for_rows(call, x_dot, rows_, find_tangents);
   for (size_t j = 0; j < call.out.size(); ++j)
     if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }

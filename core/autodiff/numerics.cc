@@ -13,16 +13,42 @@ constinit thread_local NumericsCheck* listening __attribute__((tls_model("initia
 
 // Operations that hand elements on: what is wrong with their results was wrong before.
 constexpr std::string_view kHandOn[] = {
-    "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum", "Minimum",
-    "PartitionedCall", "ReadVariableOp", "Reshape", "Slice", "Squeeze", "Stack", "StopGradient", "StridedSlice", "StridedSliceGrad",
-    "TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListPopBack", "TensorListStack", "Transpose", "Unpack",
+    "BroadcastTo",
+    "Case",
+    "Concat",
+    "ConcatV2",
+    "ExpandDims",
+    "Fill",
+    "Gather",
+    "GatherV2",
+    "Identity",
+    "Maximum",
+    "Minimum",
+    "PartitionedCall",
+    "ReadVariableOp",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Stack",
+    "StopGradient",
+    "StridedSlice",
+    "StridedSliceGrad",
+    "TensorListConcatV2",
+    "TensorListGather",
+    "TensorListGetItem",
+    "TensorListPopBack",
+    "TensorListStack",
+    "Transpose",
+    "Unpack",
     "While",
 };
 
 bool hands_on(const Op& op) { return std::find(std::begin(kHandOn), std::end(kHandOn), op.name) != std::end(kHandOn); }
 
 // Statistics beside the result: empty sums and the like are usual in them.
-bool beside(const Op& op, size_t output) { return output > 0 && std::string_view(op.name).starts_with("FusedBatchNorm"); }
+bool beside(const Op& op, size_t output) {
+  return output > 0 && std::string_view(op.name).starts_with("FusedBatchNorm");
+}
 
 template <class Bits> bool all_finite(const void* data, int64_t n, Bits exponent) {
   const char* at = static_cast<const char*>(data);
@@ -55,8 +81,10 @@ NonFinite count_non_finite(const Tensor& t) {
     const T* x = t.data<T>();
     for (int64_t i = 0; i < t.size(); ++i) {
       auto value = Compute<T>(x[i]);
-      if (std::isnan(value)) ++count.nans;
-      else if (std::isinf(value)) ++(value < 0 ? count.negative_infinities : count.positive_infinities);
+      if (std::isnan(value))
+        ++count.nans;
+      else if (std::isinf(value))
+        ++(value < 0 ? count.negative_infinities : count.positive_infinities);
     }
   });
   return count;
@@ -108,8 +136,15 @@ void NumericsCheck::record(const Call& call) {
     NonFinite count = count_non_finite(y);
     if (!count.any() || hands_on(call.op) || beside(call.op, i)) continue;
     const Origin* origin = current_origin;
-    Finding finding{&call.op, origin && origin->backward ? origin->op : nullptr, origin && !origin->backward, i, call.out.size(),
-                    {y.dtype(), y.shape()}, count, {}, here(true)};
+    Finding finding{&call.op,
+                    origin && origin->backward ? origin->op : nullptr,
+                    origin && !origin->backward,
+                    i,
+                    call.out.size(),
+                    {y.dtype(), y.shape()},
+                    count,
+                    {},
+                    here(true)};
     struct Release {
       void* code;
       ~Release() {

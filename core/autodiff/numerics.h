@@ -35,7 +35,8 @@ struct Finding {
 class NumericsCheck final : public Recorder {
  public:
   using Found = std::function<void(const Finding&)>;
-  explicit NumericsCheck(Found found) : found_(std::move(found)) {}  // told of every finding; what it throws ends the operation
+  explicit NumericsCheck(Found found)
+      : found_(std::move(found)) {}  // told of every finding; what it throws ends the operation
   NumericsCheck(const NumericsCheck&) = delete;
 
   void start();

@@ -11,9 +11,9 @@
 
 namespace tapeflow {
 
-// One run of an operation. Behind the struct lie, in this order: a tensor for each input and output (empty where the rule
-// does not look at it), the input indices, the dtypes and ranks of inputs and outputs, and the dimensions of the outputs
-// and of the inputs that are not shaped like output 0.
+// One run of an operation. Behind the struct lie, in this order: a tensor for each input and output (empty where the
+// rule does not look at it), the input indices, the dtypes and ranks of inputs and outputs, and the dimensions of the
+// outputs and of the inputs that are not shaped like output 0.
 struct Record {
   const Op* op;
   Params params;
@@ -30,7 +30,9 @@ struct Record {
   std::span<const Tensor> kept_outputs() { return {kept() + inputs, outputs}; }
   ValueIndex* input() { return reinterpret_cast<ValueIndex*>(kept() + inputs + outputs); }
   Form* form() { return reinterpret_cast<Form*>(input() + inputs); }
-  int64_t* dims() { return reinterpret_cast<int64_t*>(reinterpret_cast<char*>(this) + bytes_before_dims(inputs, outputs)); }
+  int64_t* dims() {
+    return reinterpret_cast<int64_t*>(reinterpret_cast<char*>(this) + bytes_before_dims(inputs, outputs));
+  }
 
   void release_kept() {
     for (Tensor *t = kept(), *end = t + inputs + outputs; t != end; ++t)
@@ -50,8 +52,8 @@ constexpr uint8_t kUseful = 1, kSource = 2;  // what the walk back knows of a va
 constexpr size_t kChunkBytes = 1 << 15, kFirstRecords = 64;
 }  // namespace
 
-// Hears what is computed after a tape was closed, for a number of operations: only so that it can be said. It stays last
-// in the list of recorders, where it can leave while they are being told.
+// Hears what is computed after a tape was closed, for a number of operations: only so that it can be said. It stays
+// last in the list of recorders, where it can leave while they are being told.
 struct AfterClose final : Recorder {
   static constexpr int kOperations = 64;
   Tape* tape = nullptr;
@@ -90,8 +92,10 @@ struct AfterClose final : Recorder {
 constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
 
 Tape::Tape(bool persistent, bool watch_accessed_variables, bool explains)
-    : Watcher(Kind::tape), persistent_(persistent),
-      watch_accessed_variables_(watch_accessed_variables), explains_(explains) {}
+    : Watcher(Kind::tape),
+      persistent_(persistent),
+      watch_accessed_variables_(watch_accessed_variables),
+      explains_(explains) {}
 
 Tape::~Tape() {
   stop();
@@ -99,7 +103,9 @@ Tape::~Tape() {
 }
 
 void Tape::start() {
-  if (recording_) fail(ErrorKind::value, "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
+  if (recording_)
+    fail(ErrorKind::value,
+         "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
   if (used_up_) reset();
   if (after_close.tape) after_close.detach();
   thread_state().recorders.push_back(this);
@@ -465,8 +471,16 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
     any_wanted |= wanted.back();
   }
   if (!any_wanted) return;
-  RuleContext context{*r.op,  r.params, r.kept_inputs(), r.kept_outputs(), {r.form(), size_t(r.inputs + r.outputs)},
-                      r.dims(), {},       wanted,          {},               {}};
+  RuleContext context{*r.op,
+                      r.params,
+                      r.kept_inputs(),
+                      r.kept_outputs(),
+                      {r.form(), size_t(r.inputs + r.outputs)},
+                      r.dims(),
+                      {},
+                      wanted,
+                      {},
+                      {}};
   if (flow[r.first_output].indices && r.op->passes_rows) {  // as in the read of a variable that is looked up in
     Cotangent& from = flow[r.first_output];
     Cotangent rows{cast(from.values, context.dtype(0)), from.indices};
@@ -494,7 +508,8 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
       if (!wanted[i]) continue;
       const Cotangent& so_far = flow[input[i]];
       bool alone = std::count(input, input + inputs, input[i]) == 1;
-      if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values)) context.totals[i] = &so_far.values;
+      if (so_far.values && !so_far.indices && alone && may_be_added_to(so_far.values))
+        context.totals[i] = &so_far.values;
     }
   }
   RunFor sake(r.op, r.location, true);
@@ -524,7 +539,13 @@ void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
     size_t kept = 0;
     for (const Tensor& t : std::span(r->kept(), r->inputs + r->outputs))
       if (t) kept += t.bytes();
-    see({*r->op, r->location, kept, {r->input(), r->inputs}, r->first_output, r->outputs, {r->form() + r->inputs, r->outputs}});
+    see({*r->op,
+         r->location,
+         kept,
+         {r->input(), r->inputs},
+         r->first_output,
+         r->outputs,
+         {r->form() + r->inputs, r->outputs}});
   }
 }
 

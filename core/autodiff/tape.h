@@ -63,7 +63,8 @@ class Tape final : public Recorder, public Watcher {
   }
 
   // Sum over the targets of cotangent * d target / d source, for each source; empty where there is no path.
-  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is set.
+  // `cotangents` may hold empty handles, which stand for ones. Uses the tape up unless it is persistent or `keep` is
+  // set.
   BlockVector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                   std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                   bool keep = false);
@@ -93,7 +94,7 @@ class Tape final : public Recorder, public Watcher {
 
   BlockVector<Record*> records_;
   BlockVector<std::pair<char*, size_t>> chunks_;  // memory of the records
-  char *room_ = nullptr, *room_end_ = nullptr;  // what is left of the last chunk
+  char *room_ = nullptr, *room_end_ = nullptr;    // what is left of the last chunk
   BlockVector<VariableBody*> watched_;
   ValueIndex next_value_ = 0;
   bool persistent_, watch_accessed_variables_, explains_, recording_ = false, paused_ = false, used_up_ = false;

@@ -1,5 +1,6 @@
 // What a tape saw beside its records: operations on values that it does not follow, values that left for Python or came
-// from there, assignments. Only read when somebody asks why a gradient is None. Of a long program the end is remembered.
+// from there, assignments. Only read when somebody asks why a gradient is None. Of a long program the end is
+// remembered.
 #pragma once
 #include <span>
 
@@ -31,7 +32,9 @@ extern constinit thread_local const Origin* current_origin __attribute__((tls_mo
 
 class RunFor {
  public:
-  RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(current_origin) { current_origin = &origin_; }
+  RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(current_origin) {
+    current_origin = &origin_;
+  }
   ~RunFor() { current_origin = outer_; }
   RunFor(const RunFor&) = delete;
 
@@ -40,8 +43,8 @@ class RunFor {
   const Origin* outer_;
 };
 
-// The line of the program that the operation now running stands in: in a graph, the one that was traced; for what a rule
-// runs, the one that asked for gradients, or (`of_forward`) the one whose gradient it is.
+// The line of the program that the operation now running stands in: in a graph, the one that was traced; for what a
+// rule runs, the one that asked for gradients, or (`of_forward`) the one whose gradient it is.
 Location place_of_origin(bool of_forward);
 inline Location here(bool of_forward = false) {
   if (current_origin) return place_of_origin(of_forward);
@@ -81,7 +84,7 @@ enum class Moment : uint8_t { open, paused, closed };
 struct Note {
   const Op* op = nullptr;  // of an operation
   Location location;
-  uint32_t records = 0;    // how many the tape had
+  uint32_t records = 0;  // how many the tape had
   ValueIndex first_output = kNotFollowed;
   uint32_t first_input = 0;
   uint16_t inputs = 0, outputs = 0;
@@ -93,7 +96,7 @@ struct Note {
 struct Leaf {
   ValueIndex index;
   DType dtype;
-  bool fresh;      // made from a Python value for the operation that used it first
+  bool fresh;  // made from a Python value for the operation that used it first
   int64_t size;
   uint64_t first, last;  // its first and last eight bytes (fewer if it is smaller), to recognise the value by
 };
@@ -122,7 +125,8 @@ class Trace {
   // Oldest first.
   template <class See> void visit_notes(See see) const {
     for (const Part* part : {&part_[1], &part_[0]})
-      for (const Note& n : part->notes) see(n, std::span<const ValueIndex>(part->inputs.data() + n.first_input, n.inputs));
+      for (const Note& n : part->notes)
+        see(n, std::span<const ValueIndex>(part->inputs.data() + n.first_input, n.inputs));
   }
   template <class See> void visit_leaves(See see) const {
     for (const Part* part : {&part_[1], &part_[0]})

@@ -9,11 +9,11 @@ namespace {
 
 constexpr size_t kSmallest = 64;  // bytes
 #ifdef __SANITIZE_ADDRESS__
-constexpr size_t kMostKept = 0;   // so that the sanitizer sees who uses a block too late
+constexpr size_t kMostKept = 0;  // so that the sanitizer sees who uses a block too late
 #else
 constexpr size_t kMostKept = size_t(64) << 20;
 #endif
-constexpr int kClasses = 21;      // larger blocks are not kept
+constexpr int kClasses = 21;  // larger blocks are not kept
 
 struct Free {
   Free* next;
@@ -62,7 +62,8 @@ void* take_block(size_t bytes) {
 void give_block(void* block, size_t bytes) noexcept {
   const int c = class_of(bytes);
   if (c >= kClasses || kept.closed || kept.bytes + class_bytes(c) > kMostKept) return ::operator delete(block);
-  if (!kept.opened) [[unlikely]] open();
+  if (!kept.opened) [[unlikely]]
+    open();
   kept.blocks[c] = new (block) Free{kept.blocks[c]};
   kept.bytes += class_bytes(c);
 }

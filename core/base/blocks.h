@@ -10,7 +10,7 @@ namespace tapeflow {
 
 void* take_block(size_t bytes);
 void give_block(void* block, size_t bytes) noexcept;  // as many bytes as were taken; any thread may give it
-void trim_blocks() noexcept;                           // gives what this thread keeps back to the system
+void trim_blocks() noexcept;                          // gives what this thread keeps back to the system
 
 // An object in a block.
 template <class T, class... Arguments> T* new_in_block(Arguments&&... arguments) {

@@ -71,28 +71,66 @@ struct bfloat16 {
 };
 
 template <class T> struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::float32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::float64; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::int32; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::uint8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::int16; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::int8; };
-template <> struct DTypeOf<std::string> { static constexpr DType value = DType::string; };
-template <> struct DTypeOf<std::complex<float>> { static constexpr DType value = DType::complex64; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::int64; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
-template <> struct DTypeOf<bfloat16> { static constexpr DType value = DType::bfloat16; };
-template <> struct DTypeOf<uint16_t> { static constexpr DType value = DType::uint16; };
-template <> struct DTypeOf<std::complex<double>> { static constexpr DType value = DType::complex128; };
-template <> struct DTypeOf<half> { static constexpr DType value = DType::float16; };
-template <> struct DTypeOf<uint32_t> { static constexpr DType value = DType::uint32; };
-template <> struct DTypeOf<uint64_t> { static constexpr DType value = DType::uint64; };
+template <> struct DTypeOf<float> {
+  static constexpr DType value = DType::float32;
+};
+template <> struct DTypeOf<double> {
+  static constexpr DType value = DType::float64;
+};
+template <> struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::int32;
+};
+template <> struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::uint8;
+};
+template <> struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::int16;
+};
+template <> struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::int8;
+};
+template <> struct DTypeOf<std::string> {
+  static constexpr DType value = DType::string;
+};
+template <> struct DTypeOf<std::complex<float>> {
+  static constexpr DType value = DType::complex64;
+};
+template <> struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::int64;
+};
+template <> struct DTypeOf<bool> {
+  static constexpr DType value = DType::boolean;
+};
+template <> struct DTypeOf<bfloat16> {
+  static constexpr DType value = DType::bfloat16;
+};
+template <> struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::uint16;
+};
+template <> struct DTypeOf<std::complex<double>> {
+  static constexpr DType value = DType::complex128;
+};
+template <> struct DTypeOf<half> {
+  static constexpr DType value = DType::float16;
+};
+template <> struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::uint32;
+};
+template <> struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::uint64;
+};
 template <class T> constexpr DType dtype_of = DTypeOf<T>::value;
 
 // The type in which an element is computed: float for the small float types, itself otherwise.
-template <class T> struct ComputeType { using type = T; };
-template <> struct ComputeType<half> { using type = float; };
-template <> struct ComputeType<bfloat16> { using type = float; };
+template <class T> struct ComputeType {
+  using type = T;
+};
+template <> struct ComputeType<half> {
+  using type = float;
+};
+template <> struct ComputeType<bfloat16> {
+  using type = float;
+};
 template <class T> using Compute = typename ComputeType<T>::type;
 
 template <class T> struct IsComplex : std::false_type {};

@@ -6,9 +6,21 @@
 
 namespace tapeflow {
 
-enum class ErrorKind { invalid_argument, value, type, lookup, runtime, unimplemented, failed_precondition, index, needs_value, python };
+enum class ErrorKind {
+  invalid_argument,
+  value,
+  type,
+  lookup,
+  runtime,
+  unimplemented,
+  failed_precondition,
+  index,
+  needs_value,
+  python
+};
 
-// `needs_value`: something traced would have to know an element. `python` means that a Python exception is already set and only needs to travel.
+// `needs_value`: something traced would have to know an element. `python` means that a Python exception is already set
+// and only needs to travel.
 struct Error : std::runtime_error {
   ErrorKind kind;
   Error(ErrorKind k, const std::string& message) : std::runtime_error(message), kind(k) {}

@@ -12,7 +12,8 @@ InstructionSet choose() {
   const char* wish = std::getenv("TAPEFLOW_ISA");
   auto wanted = [wish](const char* name) { return !wish || !std::strcmp(wish, name); };
   __builtin_cpu_init();
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool has_avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (has_avx512 && wanted("avx512")) return InstructionSet::avx512;

@@ -39,8 +39,7 @@ void pause_cpu() {
 }
 
 // Spins until `ready` holds or the time is over.
-template <class Ready>
-bool spin_until(Ready ready) {
+template <class Ready> bool spin_until(Ready ready) {
   const Clock::time_point start = Clock::now();
   do {
     for (int i = 0; i < 16; ++i) {
@@ -143,7 +142,8 @@ class Pool {
     inside_region = true;
     uint64_t seen = 0;
     auto called = [&] {
-      return Ticket{ticket_.load()}.job() != seen || retired_.load() || (also_aside && claimed_.load() != given_.load());
+      return Ticket{ticket_.load()}.job() != seen || retired_.load() ||
+             (also_aside && claimed_.load() != given_.load());
     };
     while (!retired_.load()) {
       if (!spin_until(called)) {
@@ -185,7 +185,7 @@ class Pool {
   void run_chunk(int64_t index) {
     if (!failed_.load(std::memory_order_relaxed)) {
       try {
-        (*body_)(index * chunk_, std::min(n_, (index + 1) * chunk_));
+        (*body_)(index* chunk_, std::min(n_, (index + 1) * chunk_));
       } catch (...) {
         if (!failed_.exchange(true)) error_ = std::current_exception();
       }

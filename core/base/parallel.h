@@ -9,11 +9,9 @@
 namespace tapeflow {
 
 // A callable passed by reference: valid while the callable lives, never allocates.
-template <class Signature>
-class FunctionRef;
+template <class Signature> class FunctionRef;
 
-template <class Result, class... Args>
-class FunctionRef<Result(Args...)> {
+template <class Result, class... Args> class FunctionRef<Result(Args...)> {
  public:
   template <class Callable>
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
@@ -37,7 +35,8 @@ class FunctionRef<Result(Args...)> {
 // The first exception of a body is rethrown on the caller; ranges not yet started are then skipped.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
-// Work for a worker while the caller goes on. Pieces of work are done one after the other, in the order they were given.
+// Work for a worker while the caller goes on. Pieces of work are done one after the other, in the order they were
+// given.
 struct AsideWork {
   void (*run)(const void* arguments);
   alignas(16) unsigned char arguments[112];

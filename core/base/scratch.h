@@ -7,13 +7,14 @@
 
 namespace tapeflow {
 
-// Bytes on the top of this thread's block; what does not fit is allocated apart, and the block is larger next time. Let go of
-// by the same thread, in the opposite order.
+// Bytes on the top of this thread's block; what does not fit is allocated apart, and the block is larger next time. Let
+// go of by the same thread, in the opposite order.
 class ScratchBytes {
  public:
   explicit ScratchBytes(size_t bytes);
   ~ScratchBytes();
-  ScratchBytes(ScratchBytes&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), apart_(other.apart_) {}
+  ScratchBytes(ScratchBytes&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), apart_(other.apart_) {}
   void* data() const { return data_; }
 
  private:

@@ -39,23 +39,27 @@ template <class T, size_t N> class SmallVector {
   }
 
   void push_back(T item) {
-    if (size_ == capacity_) [[unlikely]] reserve(2 * capacity_);
+    if (size_ == capacity_) [[unlikely]]
+      reserve(2 * capacity_);
     new (items_ + size_++) T(std::move(item));
   }
   T& emplace_back() {
-    if (size_ == capacity_) [[unlikely]] reserve(2 * capacity_);
+    if (size_ == capacity_) [[unlikely]]
+      reserve(2 * capacity_);
     return *new (items_ + size_++) T();
   }
   void pop_back() { items_[--size_].~T(); }
   void resize(size_t n) {
-    if (n > capacity_) [[unlikely]] reserve(n);
+    if (n > capacity_) [[unlikely]]
+      reserve(n);
     const size_t before = std::exchange(size_, n);
     T* items = items_;
     for (size_t i = before; i > n; --i) items[i - 1].~T();
     for (size_t i = before; i < n; ++i) new (items + i) T();
   }
   void append(std::span<const T> items) {
-    if (size_ + items.size() > capacity_) [[unlikely]] reserve(size_ + items.size());
+    if (size_ + items.size() > capacity_) [[unlikely]]
+      reserve(size_ + items.size());
     for (const T& item : items) new (items_ + size_++) T(item);
   }
   void clear() { resize(0); }

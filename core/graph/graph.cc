@@ -30,7 +30,8 @@ bool Graph::takes(const Call& call) const {
   for (const Tensor& t : call.in) {
     if (t.symbolic()) return true;
     if (call.op.gradient == Gradient::none) continue;
-    if (is_of_program && t.body()->wrapper && differentiable.has(t.dtype()) && first_seen_in(*t.body()) != trace) return true;
+    if (is_of_program && t.body()->wrapper && differentiable.has(t.dtype()) && first_seen_in(*t.body()) != trace)
+      return true;
     for (const Recorder* r : listening)
       if (r->follows(t)) return true;
   }
@@ -59,7 +60,8 @@ ValueId Graph::capture(const Tensor& t) {
 void Graph::take(std::span<const Tensor> tensors) {
   std::vector<ValueId> ordered(inputs.begin(), inputs.end() - std::ptrdiff_t(captures.size()));
   std::vector<ValueId> taken;
-  for (const Tensor& t : tensors) taken.push_back(imported_.contains(t.body()) ? id_of(imported_[t.body()]) : capture(t));
+  for (const Tensor& t : tensors)
+    taken.push_back(imported_.contains(t.body()) ? id_of(imported_[t.body()]) : capture(t));
   ordered.insert(ordered.end(), taken.begin(), taken.end());
   inputs = std::move(ordered);
   captures.assign(tensors.begin(), tensors.end());
@@ -68,7 +70,8 @@ void Graph::take(std::span<const Tensor> tensors) {
 void Graph::capture_held_constants() {
   for (size_t i = 0; i < values.size(); ++i) {
     Value& v = values[i];
-    if (v.node != Value::kConstant || v.tensor.body()->references == 1 || !differentiable.has(v.tensor.dtype())) continue;
+    if (v.node != Value::kConstant || v.tensor.body()->references == 1 || !differentiable.has(v.tensor.dtype()))
+      continue;
     Tensor held = v.tensor;
     constant_ids_.erase(held.body());
     v = {Tensor::symbolic_value(held.dtype(), held.shape(), {this, ValueId(i)}), Value::kInput};
@@ -81,7 +84,8 @@ void Graph::capture_held_constants() {
 std::vector<VariableBody*> Graph::captured_variables() const {
   std::vector<VariableBody*> result;
   for (auto& [variable, id] : captured_reads_) result.push_back(variable);
-  std::sort(result.begin(), result.end(), [&](VariableBody* a, VariableBody* b) { return captured_reads_.at(a) < captured_reads_.at(b); });
+  std::sort(result.begin(), result.end(),
+            [&](VariableBody* a, VariableBody* b) { return captured_reads_.at(a) < captured_reads_.at(b); });
   return result;
 }
 
@@ -112,7 +116,8 @@ ValueId Graph::id_of(const Tensor& t) {
   auto* other = static_cast<const Graph*>(t.body()->symbol().graph);
   if (takes_everything_ && other && other->takes_everything_) {
     std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
-    fail(ErrorKind::value, what.substr(0, what.find('\n')), " must be from the same graph as the operation that takes it. Make both "
+    fail(ErrorKind::value, what.substr(0, what.find('\n')),
+         " must be from the same graph as the operation that takes it. Make both "
          "inside of one `with graph.as_default():`.");
   }
   fail_escaped("function", t);
@@ -157,25 +162,29 @@ namespace {
 // What TensorFlow's function for an operation calls it, where that is not the operation's own name.
 const char* default_name(const Op& op) {
   static const std::unordered_map<std::string_view, const char*> name_by_op = {
-      {"AddV2", "Add"},        {"RealDiv", "truediv"},       {"ConcatV2", "concat"},  {"Pack", "stack"},      {"Unpack", "unstack"},
-      {"GetItem", "strided_slice"}, {"Transpose", "transpose"}, {"Range", "range"},   {"BatchMatMulV2", "MatMul"},
-      {"While", "while"},      {"Case", "cond"}};
+      {"AddV2", "Add"},           {"RealDiv", "truediv"}, {"ConcatV2", "concat"},
+      {"Pack", "stack"},          {"Unpack", "unstack"},  {"GetItem", "strided_slice"},
+      {"Transpose", "transpose"}, {"Range", "range"},     {"BatchMatMulV2", "MatMul"},
+      {"While", "while"},         {"Case", "cond"}};
   auto it = name_by_op.find(op.name);
   return it == name_by_op.end() ? op.name : it->second;
 }
 
 // An operation that refuses two tensors of different dtypes: while tracing that is a TypeError, as in TensorFlow.
 void check_dtypes(const Call& call, std::string_view told) {
-  if (told.find("(zero-based) was expected to be a") == told.npos || call.in.size() < 2 || call.op.arguments.size() < 2) return;
+  if (told.find("(zero-based) was expected to be a") == told.npos || call.in.size() < 2 || call.op.arguments.size() < 2)
+    return;
   const Argument &a = call.op.arguments[0], &b = call.op.arguments[1];
   DType x = call.in[0].dtype(), y = call.in[1].dtype();
   if (x == y || a.kind != Argument::Kind::tensor || b.kind != Argument::Kind::tensor) return;
-  fail(ErrorKind::type, "Input '", b.name, "' of '", call.op.name, "' Op has type ", name_of(y), " that does not match type ", name_of(x),
-       " of argument '", a.name, "'. (", told, ")");
+  fail(ErrorKind::type, "Input '", b.name, "' of '", call.op.name, "' Op has type ", name_of(y),
+       " that does not match type ", name_of(x), " of argument '", a.name, "'. (", told, ")");
 }
 // What TensorFlow says, while tracing, of two shapes that do not fit.
 std::string unequal_dimensions(const Call& call, std::string_view told) {
-  if (call.in.size() != 2 || (told.find("Incompatible shapes") == told.npos && told.find("size-incompatible") == told.npos)) return "";
+  if (call.in.size() != 2 ||
+      (told.find("Incompatible shapes") == told.npos && told.find("size-incompatible") == told.npos))
+    return "";
   const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
   int64_t one = 0, two = 0;
   if (size_t at = told.find("inner dimensions "); at != told.npos) {
@@ -190,7 +199,8 @@ std::string unequal_dimensions(const Call& call, std::string_view told) {
   }
   if (one == two) return "";
   std::ostringstream text;
-  text << ". Dimensions must be equal, but are " << one << " and " << two << " for '" << call.op.name << "' with input shapes: " << a << ", " << b << ".";
+  text << ". Dimensions must be equal, but are " << one << " and " << two << " for '" << call.op.name
+       << "' with input shapes: " << a << ", " << b << ".";
   return text.str();
 }
 }  // namespace
@@ -216,7 +226,8 @@ void Graph::add(Call& call) {
     node.params = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i) {
       const Param& p = call.params[i];
-      node.params.mutable_at(i) = p.kind == Param::Kind::tensor ? Param(values[id_of(p.tensor())].tensor, p.argument_kind()) : p;
+      node.params.mutable_at(i) =
+          p.kind == Param::Kind::tensor ? Param(values[id_of(p.tensor())].tensor, p.argument_kind()) : p;
     }
   }
   node.first_output = ValueId(values.size());
@@ -310,7 +321,8 @@ void Graph::infer(Call& call) {
     if (!call.params.has_tensor()) return call.op.infer_staged(call);
     Params told = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i)
-      told.mutable_at(i) = call.params[i].kind == Param::Kind::tensor ? known_param(*this, call.params[i]) : call.params[i];
+      told.mutable_at(i) =
+          call.params[i].kind == Param::Kind::tensor ? known_param(*this, call.params[i]) : call.params[i];
     Call view(call.op, call.in, told);
     call.op.infer_staged(view);
     call.specs = view.specs;
@@ -329,7 +341,9 @@ void fold_known(const Graph& graph, const Node& node, Ints& result) {
   for (ValueId v : node.inputs) {
     const Tensor& t = graph.values[v].tensor;
     Ints known = known_elements(graph, t);
-    if (int64_t(known.size()) != t.size() || std::any_of(known.begin(), known.end(), [](int64_t n) { return n <= kUnknownCount; })) return;
+    if (int64_t(known.size()) != t.size() ||
+        std::any_of(known.begin(), known.end(), [](int64_t n) { return n <= kUnknownCount; }))
+      return;
     in.push_back(cast(int_tensor(known, DType::int64).view(t.shape()), t.dtype()));
   }
   if (node.params.has_tensor()) return;
@@ -398,7 +412,8 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
     Tensor cut = run(*node.op, {places.view(input(0).shape())}, node.params);
     Ints picked = read_ints(cut);
     if (picked.size() == result.size()) result = picked;
-  } else if ((name == "Mul" || name == "AddV2" || name == "Sub" || name == "FloorDiv" || name == "Prod") && integers.has(t.dtype())) {
+  } else if ((name == "Mul" || name == "AddV2" || name == "Sub" || name == "FloorDiv" || name == "Prod") &&
+             integers.has(t.dtype())) {
     fold_known(graph, node, result);
   }
   return result;

@@ -74,28 +74,29 @@ class Graph final : public Stage {
   std::vector<Value> values;
   std::vector<ValueId> inputs, outputs;
   std::vector<Tensor> captures;  // the outer tensors behind the last inputs
-  // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are captured.
+  // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are
+  // captured.
   std::vector<VariableBody*> changing;
-  bool stands_alone = false;     // the graph of a function: it reads variables itself, and captures only tensors
-  // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which those
-  // recorders hear of when the graph runs.
+  bool stands_alone = false;  // the graph of a function: it reads variables itself, and captures only tensors
+  // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which
+  // those recorders hear of when the graph runs.
   std::vector<const Recorder*> listening;
-  // The program that is traced may have got values from outside, which a recorder may come to follow: what is done to them
-  // becomes nodes.
+  // The program that is traced may have got values from outside, which a recorder may come to follow: what is done to
+  // them becomes nodes.
   bool is_of_program = false;
-  uint32_t trace;                // the number of the trace: graphs inside others have that of the outermost one
-  bool plain_updates = false;    // additions to variables become a sum and an assignment
-  std::string scope;             // in front of the names of new nodes, "layer/"
+  uint32_t trace;                     // the number of the trace: graphs inside others have that of the outermost one
+  bool plain_updates = false;         // additions to variables become a sum and an assignment
+  std::string scope;                  // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
-  bool names_nodes = true;       // new nodes get names at once
-  bool frozen = false;           // no node may be added any more
-  int cuts = 0;                  // after so many cuts it is the rest of another graph (graph/split.h)
+  bool names_nodes = true;            // new nodes get names at once
+  bool frozen = false;                // no node may be added any more
+  int cuts = 0;                       // after so many cuts it is the rest of another graph (graph/partition.h)
   // TensorFlow 1: the nodes that run before a node, if it runs, though it does not use their outputs.
   std::unordered_map<int, std::vector<int>> controls;
   std::vector<int> control_scope;  // of the nodes that are made now
   void enter_controls(std::vector<int> nodes);
-  // Operations that stand behind nodes when this graph is differentiated as a whole, by node: each takes the node's outputs,
-  // its inputs and more values of the graph, gives the outputs, and has another rule.
+  // Operations that stand behind nodes when this graph is differentiated as a whole, by node: each takes the node's
+  // outputs, its inputs and more values of the graph, gives the outputs, and has another rule.
   struct Override {
     const Op* op;
     Params params;
@@ -105,9 +106,9 @@ class Graph final : public Stage {
   // The value of a variable after the node `update` has run.
   Tensor read_after(VariableBody&, int update);
   const ValueId* find_read(const VariableBody&) const;
-  void* face = nullptr;          // the Python object; borrowed
-  std::shared_ptr<void> derivative;  // see graph/differentiate.cc
-  mutable std::shared_ptr<void> plans;       // see graph/run.cc
+  void* face = nullptr;                 // the Python object; borrowed
+  std::shared_ptr<void> derivative;     // see transforms/differentiate.cc
+  mutable std::shared_ptr<void> plans;  // see graph/run.cc
 
  private:
   void infer(Call&);
@@ -153,13 +154,14 @@ bool& replaying();
 // The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
 // kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
-// What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives them.
+// What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives
+// them.
 Param known_param(const Graph&, const Param&);
 // The argument itself, if all of it is known.
 std::optional<Param> settled_param(const Graph&, const Param&);
 
-// Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders hear
-// of every node. Gives the outputs.
+// Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders
+// hear of every node. Gives the outputs.
 Tensors interpret(const Graph&, std::span<const Tensor> inputs);
 
 // The same for any values of the graph, from any values that are given. `see` hears of every value.
@@ -167,16 +169,16 @@ struct Excerpt {
   std::span<const ValueId> given;
   std::span<const Tensor> tensors;
   std::span<const ValueId> wanted;
-  bool effects;                  // all of them
+  bool effects;                     // all of them
   std::span<const int> nodes = {};  // these run whether or not somebody needs their outputs
 };
 Tensors interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
 // Builds an empty graph from part of another one: `given` become its inputs, `wanted` its outputs.
-void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
-                   std::span<const int> nodes = {});
+void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
+                   bool effects, std::span<const int> nodes = {});
 
-// Traces what a composition does (a Python function that had to wait for shapes), if they are known now; sets call.out. False if
-// it cannot, or the operation is another one.
+// Traces what a composition does (a Python function that had to wait for shapes), if they are known now; sets call.out.
+// False if it cannot, or the operation is another one.
 extern bool (*expand_composition)(Call&);
 
 // Operations that the graph layer itself needs.

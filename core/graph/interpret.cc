@@ -3,13 +3,13 @@
 
 #include "autodiff/deferred.h"
 #include "base/parallel.h"
-#include "graph/batch.h"
-#include "graph/control_ops.h"
-#include "graph/replay.h"
+#include "control_flow/control_ops.h"
+#include "control_flow/replay.h"
 #include "graph/run.h"
 #include "kernels/elementwise.h"
-#include "kernels/vector.h"
+#include "kernels/simd/vector.h"
 #include "ops/ops.h"
+#include "transforms/vmap/vmap.h"
 
 namespace tapeflow {
 
@@ -35,8 +35,11 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
   std::string name = v.name.substr(0, v.name.rfind(':'));
   fail(ErrorKind::failed_precondition, "Could not find variable ", name,
        ". This could mean that the variable has been deleted. In TF1, it can also mean the variable is uninitialized. "
-       "(Attempting to use uninitialized value ", name, ": run its initializer first, e.g. "
-       "sess.run(tf.compat.v1.global_variables_initializer()).)\n\t [[{{node ", name, "/Read/ReadVariableOp}}]]");
+       "(Attempting to use uninitialized value ",
+       name,
+       ": run its initializer first, e.g. "
+       "sess.run(tf.compat.v1.global_variables_initializer()).)\n\t [[{{node ",
+       name, "/Read/ReadVariableOp}}]]");
 }
 
 // For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
@@ -66,8 +69,7 @@ const Op& read_op = define_inner(Op{
     .kernel =
         [](Call& call) {
           const Tensor& value = variable_in(call.params[0]).value;
-          if (!value)
-            fail_uninitialized(variable_in(call.params[0]));
+          if (!value) fail_uninitialized(variable_in(call.params[0]));
           call.out.push_back(value.view(value.shape()));
         },
     .makes_outputs = true,
@@ -96,7 +98,8 @@ Param resolved_param(const Param& p, Tensor t) {
     return settled ? *settled : open;
   }
   bool single = Argument::Kind(p.argument_kind()) <= Argument::Kind::real;
-  if (single && t.size() != 1) fail(ErrorKind::invalid_argument, "an argument that is one number was given a tensor of shape ", t.shape());
+  if (single && t.size() != 1)
+    fail(ErrorKind::invalid_argument, "an argument that is one number was given a tensor of shape ", t.shape());
   switch (Argument::Kind(p.argument_kind())) {
     case Argument::Kind::flag: return Param(read_ints(cast(t, DType::int32))[0] != 0);
     case Argument::Kind::real: return Param(*cast(t, DType::float64).data<double>());
@@ -125,7 +128,8 @@ void apply_update(VariableBody& v, const Tensor& t, Update update) {
   }
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable is not initialised");
   if (!(v.value.shape() == t.shape()))
-    fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(), " and value shape ", t.shape());
+    fail(ErrorKind::invalid_argument, who, ": the shapes must be equal; got variable shape ", v.value.shape(),
+         " and value shape ", t.shape());
   if (!t.computed()) return update_in_one_pass(v, t, update);
   if (v.value.unique() && t.dtype() == DType::float32) return update_in_place<float>(v.value, t, update);
   if (v.value.unique() && t.dtype() == DType::float64) return update_in_place<double>(v.value, t, update);
@@ -152,7 +156,8 @@ Tensors interpret(const Graph& graph, std::span<const Tensor> inputs) {
   return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
 }
 
-Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes, std::span<const Tensor> at) {
+Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes,
+                 std::span<const Tensor> at) {
   size_t count = graph.nodes.size();
   Needs needs;
   needs.nodes.resize(count);
@@ -204,7 +209,8 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
       see(node.first_output, at[node.first_output]);
       continue;
     }
-    if (node.op == &assign_variable_op && stage && stage->plain_updates && node.params.integer(1) != int(Update::assign)) {
+    if (node.op == &assign_variable_op && stage && stage->plain_updates &&
+        node.params.integer(1) != int(Update::assign)) {
       VariableBody& v = variable_in(node.params[0]);
       Tensor before = read_variable(v), delta = at[node.inputs[0]];
       Tensor after = node.params.integer(1) == int(Update::add) ? add(before, delta) : subtract(before, delta);
@@ -213,7 +219,9 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     }
     in.clear();
     for (ValueId v : node.inputs) {
-      if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: ", node.op->name, " depends on an input that is not given");
+      if (!at[v])
+        fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: ", node.op->name,
+             " depends on an input that is not given");
       in.push_back(at[v]);
     }
     Params params = node.params;
@@ -226,9 +234,11 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     RunFor sake(node.op, node.location, false);
     if (!stage || !(run_deferred(call) || expand_rows(call) || expand_composition(call))) dispatch(call);
     if (call.out.size() != node.outputs)
-      fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ", call.out.size(), " now");
+      fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ",
+           call.out.size(), " now");
     if (!graph.overrides.empty())
-      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end()) override_rule(it->second, node, in, at, call);
+      if (auto it = graph.overrides.find(int(i)); it != graph.overrides.end())
+        override_rule(it->second, node, in, at, call);
     for (size_t k = 0; k < call.out.size(); ++k) {
       see(node.first_output + ValueId(k), call.out[k]);
       at[node.first_output + k] = std::move(call.out[k]);
@@ -236,19 +246,22 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
   }
   Tensors results;
   for (ValueId v : excerpt.wanted) {
-    if (!at[v]) fail(ErrorKind::invalid_argument, "You must feed a value for placeholder tensor: a result is an input that is not given");
+    if (!at[v])
+      fail(ErrorKind::invalid_argument,
+           "You must feed a value for placeholder tensor: a result is an input that is not given");
     results.push_back(at[v]);
   }
   return results;
 }
 
-void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted, bool effects,
-                   std::span<const int> nodes) {
+void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
+                   bool effects, std::span<const int> nodes) {
   Tensors in;
   for (ValueId v : given) in.push_back(part.add_input({from.values[v].tensor.dtype(), from.values[v].tensor.shape()}));
   EnterStage stage(&part);
   PauseRecording unheard;
-  for (const Tensor& t : interpret(from, {given, in, wanted, effects, nodes}, [](ValueId, const Tensor&) {})) part.outputs.push_back(part.id_of(t));
+  for (const Tensor& t : interpret(from, {given, in, wanted, effects, nodes}, [](ValueId, const Tensor&) {}))
+    part.outputs.push_back(part.id_of(t));
 }
 
 }  // namespace tapeflow

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "autodiff/numerics.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 namespace tapeflow {
 namespace {
@@ -14,12 +14,14 @@ constexpr size_t kMostPlans = 8, kFirstPlans = 4, kMostSeen = 32;
 constexpr int kPatience = 16, kOften = 4;  // after so many plans, shapes must come so often
 struct Plans {
   std::vector<Prepared> list;
-  bool none = false;            // this graph cannot be planned
+  bool none = false;  // this graph cannot be planned
   int made = 0;
-  std::vector<size_t> seen;     // hashes of shapes without a plan, the latest last
+  std::vector<size_t> seen;  // hashes of shapes without a plan, the latest last
 };
 
-bool fits(const Prepared& p, std::span<const Tensor> inputs) { return p.plan ? p.plan->fits(inputs) : p.split->fits(inputs); }
+bool fits(const Prepared& p, std::span<const Tensor> inputs) {
+  return p.plan ? p.plan->fits(inputs) : p.split->fits(inputs);
+}
 bool running(const Prepared& p) { return p.plan ? p.plan->running() : p.split->running(); }
 
 bool worth_preparing(Plans& plans, std::span<const Tensor> inputs) {

@@ -5,10 +5,11 @@
 namespace tapeflow {
 
 Tensors run_graph(const Graph&, std::span<const Tensor> inputs);
-void run_graph(const Graph&, std::span<const Tensor> inputs, Tensors& outputs);  // into a list whose memory is used again
+void run_graph(const Graph&, std::span<const Tensor> inputs,
+               Tensors& outputs);  // into a list whose memory is used again
 
-// A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second one
-// may follow the first.
+// A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second
+// one may follow the first.
 struct NodesAtOnce {
   bool follows;
   std::vector<std::vector<const Node*>> parts;
@@ -22,9 +23,11 @@ struct Needs {
   SmallVector<int, 64> last_use;
 };
 // `at` has the values that are given; `nodes` run in any case, and so do all that have an effect, if `effects`.
-Needs find_needs(const Graph&, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes, std::span<const Tensor> at);
+Needs find_needs(const Graph&, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes,
+                 std::span<const Tensor> at);
 
-// A parameter that was a tensor while tracing: its elements, if they are there now; otherwise the tensor that it is now.
+// A parameter that was a tensor while tracing: its elements, if they are there now; otherwise the tensor that it is
+// now.
 Param resolved_param(const Param&, Tensor now);
 // All parameters, with `at(p)` for a tensor in place p.
 template <class At> Params resolved_params(const Params& params, At at) {

@@ -30,7 +30,8 @@ const Missing& missing_in(const Params& params) { return *static_cast<const Miss
 std::string shape_text(const Shape& shape) {
   if (!shape.known_rank()) return "<unknown>";
   std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) text += (i ? "," : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
+  for (int i = 0; i < shape.rank(); ++i)
+    text += (i ? "," : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
   return text + "]";
 }
 
@@ -58,7 +59,10 @@ const Op& placeholder_op = define_inner(Op{
 const Op& default_op = define_inner(Op{
     .name = "PlaceholderWithDefault",
     .arguments = {tensor("input", any_dtype)},
-    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), static_cast<const Spec*>(call.params[0].object.get())->shape); },
+    .infer_staged =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), static_cast<const Spec*>(call.params[0].object.get())->shape);
+        },
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
@@ -86,7 +90,8 @@ const Op& is_initialized_op = define_inner(Op{
 }  // namespace
 
 Tensor add_constant(const Tensor& value) {
-  return run(constant_op, std::span<const Tensor>(), {Param(std::static_pointer_cast<void>(std::make_shared<Tensor>(value)))});
+  return run(constant_op, std::span<const Tensor>(),
+             {Param(std::static_pointer_cast<void>(std::make_shared<Tensor>(value)))});
 }
 
 Tensor add_placeholder(Graph& graph, const Spec& spec, std::string name) {
@@ -97,7 +102,8 @@ Tensor add_placeholder(Graph& graph, const Spec& spec, std::string name) {
 }
 
 Tensor placeholder_with_default(const Tensor& value, const Shape& shape) {
-  return run(default_op, {value}, {Param(std::static_pointer_cast<void>(std::make_shared<Spec>(value.dtype(), shape)))});
+  return run(default_op, {value},
+             {Param(std::static_pointer_cast<void>(std::make_shared<Spec>(value.dtype(), shape)))});
 }
 
 int add_no_op(Graph& graph) {
@@ -107,6 +113,8 @@ int add_no_op(Graph& graph) {
   return int(graph.nodes.size()) - 1;
 }
 
-Tensor is_initialized(VariableBody& v) { return run(is_initialized_op, std::span<const Tensor>(), {variable_param(v)}); }
+Tensor is_initialized(VariableBody& v) {
+  return run(is_initialized_op, std::span<const Tensor>(), {variable_param(v)});
+}
 
 }  // namespace tapeflow

@@ -17,7 +17,8 @@ constexpr Tables make_tables() {
     tables[0][byte] = crc;
   }
   for (size_t k = 1; k < 8; ++k)
-    for (size_t byte = 0; byte < 256; ++byte) tables[k][byte] = tables[0][tables[k - 1][byte] & 0xff] ^ tables[k - 1][byte] >> 8;
+    for (size_t byte = 0; byte < 256; ++byte)
+      tables[k][byte] = tables[0][tables[k - 1][byte] & 0xff] ^ tables[k - 1][byte] >> 8;
   return tables;
 }
 

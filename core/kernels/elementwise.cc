@@ -55,7 +55,9 @@ template <class Bits> void repeat_elements(const unsigned char* from, int64_t ro
   }
 }
 void repeat_elements(const unsigned char* from, int64_t rows, int64_t times, unsigned char* to, size_t size) {
-  struct Pair { uint64_t half[2]; };
+  struct Pair {
+    uint64_t half[2];
+  };
   switch (size) {
     case 1: return repeat_elements<uint8_t>(from, rows, times, to);
     case 2: return repeat_elements<uint16_t>(from, rows, times, to);
@@ -68,8 +70,12 @@ void repeat_elements(const unsigned char* from, int64_t rows, int64_t times, uns
 class BinaryWalk {
  public:
   BinaryWalk(const BinaryLoops& loops, const Plan& plan, const void* a, const void* b, void* y, ElementSizes sizes)
-      : loops_(loops), plan_(plan), a_(static_cast<const unsigned char*>(a)), b_(static_cast<const unsigned char*>(b)),
-        y_(static_cast<unsigned char*>(y)), sizes_(sizes) {
+      : loops_(loops),
+        plan_(plan),
+        a_(static_cast<const unsigned char*>(a)),
+        b_(static_cast<const unsigned char*>(b)),
+        y_(static_cast<unsigned char*>(y)),
+        sizes_(sizes) {
     int64_t step_a = 1, step_b = 1, step_y = 1;
     for (int g = plan.count - 1; g >= 0; --g) {
       step_a_[g] = (plan.group[g].varies & only_a) ? step_a : 0;

@@ -17,14 +17,15 @@ struct BinaryLoops {
   void (*sv)(const void* a, const void* b, void* y, int64_t n);
 };
 
-// The loop of a choice by a condition over n elements: y = condition ? a : b, where `a` and `b` vary or are single values.
+// The loop of a choice by a condition over n elements: y = condition ? a : b, where `a` and `b` vary or are single
+// values.
 using ChoiceLoop = void (*)(const void* condition, const void* a, const void* b, void* y, int64_t n);
 struct ChoiceLoops {
   ChoiceLoop vv, vs, sv, ss;
 };
 
-// What runs an elementwise operation on contiguous elements, for operands of one dtype and results of one; nothing, or one of
-// the three.
+// What runs an elementwise operation on contiguous elements, for operands of one dtype and results of one; nothing, or
+// one of the three.
 struct ElementLoops {
   UnaryLoop unary = nullptr;
   const BinaryLoops* binary = nullptr;

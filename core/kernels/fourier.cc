@@ -3,7 +3,8 @@
 // that every inner loop runs over neighbours.
 //
 // One pass of radix r over data of length n with s neighbours takes x[s (p + m j) + q], j < r, m = n / r, to
-// y[s (r p + k) + q] = w^(p k) sum over j of x_j exp(-2 pi i jk / r), w = exp(-2 pi i / n), and leaves r-fold neighbours.
+// y[s (r p + k) + q] = w^(p k) sum over j of x_j exp(-2 pi i jk / r), w = exp(-2 pi i / n), and leaves r-fold
+// neighbours.
 #include "kernels/fourier.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 #include "base/blocks.h"
 #include "base/parallel.h"
-#include "kernels/vector.h"
+#include "kernels/simd/vector.h"
 
 namespace tapeflow {
 namespace {
@@ -45,8 +46,8 @@ template <class T> std::pair<T, T> root_of_unity(int64_t k, int64_t n) {
 
 template <class T> struct Plan {
   int64_t n;
-  std::vector<int> radices;         // empty: Bluestein, or n = 1
-  std::vector<T> twiddle_re, twiddle_im;  // pass after pass: w^(p k) at p (r - 1) + k - 1
+  std::vector<int> radices;                        // empty: Bluestein, or n = 1
+  std::vector<T> twiddle_re, twiddle_im;           // pass after pass: w^(p k) at p (r - 1) + k - 1
   std::vector<std::vector<T>> small_re, small_im;  // per pass of another radix than 2 to 5: exp(-2 pi i j / r)
   std::shared_ptr<const Plan> convolution;         // Bluestein: of length m >= 2 n - 1
   std::vector<T> chirp_re, chirp_im, kernel_re, kernel_im;
@@ -57,19 +58,21 @@ template <class T> struct Plan {
 template <class T> std::shared_ptr<const Plan<T>> plan_of(int64_t n);
 
 // One pass; q runs over neighbours.
-template <class T>
-[[gnu::always_inline]] inline void butterfly(int radix, const T* rc, const T* rs, int64_t m, int64_t s, const T* __restrict xr,
-                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi,
-                                             const T* wr, const T* wi) {
+template <class T> [[gnu::always_inline]] inline void butterfly(int radix, const T* rc, const T* rs, int64_t m,
+                                                                int64_t s, const T* __restrict xr,
+                                                                const T* __restrict xi, T* __restrict yr,
+                                                                T* __restrict yi, const T* wr, const T* wi) {
   const int64_t ms = m * s;
   if (radix == 4) {
     for (int64_t p = 0; p < m; ++p) {
-      const T w1r = wr[3 * p], w1i = wi[3 * p], w2r = wr[3 * p + 1], w2i = wi[3 * p + 1], w3r = wr[3 * p + 2], w3i = wi[3 * p + 2];
+      const T w1r = wr[3 * p], w1i = wi[3 * p], w2r = wr[3 * p + 1], w2i = wi[3 * p + 1], w3r = wr[3 * p + 2],
+              w3i = wi[3 * p + 2];
       const T *ar = xr + s * p, *ai = xi + s * p;
       T *br = yr + 4 * s * p, *bi = yi + 4 * s * p;
 #pragma GCC ivdep
       for (int64_t q = 0; q < s; ++q) {
-        T s0r = ar[q] + ar[q + 2 * ms], s0i = ai[q] + ai[q + 2 * ms], d0r = ar[q] - ar[q + 2 * ms], d0i = ai[q] - ai[q + 2 * ms];
+        T s0r = ar[q] + ar[q + 2 * ms], s0i = ai[q] + ai[q + 2 * ms], d0r = ar[q] - ar[q + 2 * ms],
+          d0i = ai[q] - ai[q + 2 * ms];
         T s1r = ar[q + ms] + ar[q + 3 * ms], s1i = ai[q + ms] + ai[q + 3 * ms];
         T d1r = ar[q + ms] - ar[q + 3 * ms], d1i = ai[q + ms] - ai[q + 3 * ms];
         T v1r = d0r + d1i, v1i = d0i - d1r, v2r = s0r - s1r, v2i = s0i - s1i, v3r = d0r - d1i, v3i = d0i + d1r;
@@ -169,7 +172,8 @@ template <class T>
   for (size_t i = 0; i < plan.radices.size(); ++i) {
     int r = plan.radices[i];
     int64_t m = n / r;
-    butterfly<T>(r, plan.small_re[i].data(), plan.small_im[i].data(), m, s, xr, xi, yr, yi, plan.twiddle_re.data() + at, plan.twiddle_im.data() + at);
+    butterfly<T>(r, plan.small_re[i].data(), plan.small_im[i].data(), m, s, xr, xi, yr, yi, plan.twiddle_re.data() + at,
+                 plan.twiddle_im.data() + at);
     at += m * (r - 1);
     n = m;
     s *= r;
@@ -184,12 +188,14 @@ template <class T> bool passes_baseline(const Plan<T>& plan, int64_t s, T* xr, T
   return run_passes(plan, s, xr, xi, yr, yi);
 }
 #ifndef TAPEFLOW_BASELINE_ONLY
-template <class T> [[gnu::target("avx2")]] bool passes_avx2(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
+template <class T>
+[[gnu::target("avx2")]] bool passes_avx2(const Plan<T>& plan, int64_t s, T* xr, T* xi, T* yr, T* yi) {
   return run_passes(plan, s, xr, xi, yr, yi);
 }
 template <class T>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] bool passes_avx512(const Plan<T>& plan, int64_t s, T* xr,
-                                                                                              T* xi, T* yr, T* yi) {
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] bool passes_avx512(const Plan<T>& plan,
+                                                                                                 int64_t s, T* xr,
+                                                                                                 T* xi, T* yr, T* yi) {
   return run_passes(plan, s, xr, xi, yr, yi);
 }
 #endif
@@ -254,7 +260,7 @@ template <class T> std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
     plan->chirp_re.resize(size), plan->chirp_im.resize(size);
     std::vector<T> ar(static_cast<size_t>(m)), ai(ar), br(ar), bi(ar);
     for (int64_t k = 0; k < n; ++k) {
-      auto [c, d] = root_of_unity<T>(int64_t((unsigned __int128)(k) * uint64_t(k) % uint64_t(2 * n)), 2 * n);
+      auto [c, d] = root_of_unity<T>(int64_t((unsigned __int128)(k)*uint64_t(k) % uint64_t(2 * n)), 2 * n);
       plan->chirp_re[size_t(k)] = c, plan->chirp_im[size_t(k)] = d;
       for (int64_t at : {k, (m - k) % m}) ar[size_t(at)] = c, ai[size_t(at)] = -d;
     }
@@ -354,8 +360,8 @@ template <class T, class Body> void over_rows(const Plan<T>& plan, int64_t rows,
 
 }  // namespace
 
-template <class T>
-void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_t n, int64_t inner, bool inverse, double scale) {
+template <class T> void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_t n, int64_t inner,
+                                bool inverse, double scale) {
   if (outer * n * inner == 0) return;
   auto plan = plan_of<T>(n);
   const T factor = T(scale);
@@ -370,10 +376,13 @@ void fourier(const std::complex<T>* x, std::complex<T>* y, int64_t outer, int64_
         for (int64_t k = 0; k < n; ++k)
           for (int64_t q = 0; q < count; ++q) move(2 * (start + k * stride + q * lane_stride), k * count + q);
       else
-        in_blocks(n, count, [&](int64_t k, int64_t q) { move(2 * (start + k * stride + q * lane_stride), k * count + q); });
+        in_blocks(n, count,
+                  [&](int64_t k, int64_t q) { move(2 * (start + k * stride + q * lane_stride), k * count + q); });
     };
-    if (inverse) exchange([&](int64_t there, int64_t here) { space.xi[here] = from[there], space.xr[here] = from[there + 1]; });
-    else exchange([&](int64_t there, int64_t here) { space.xr[here] = from[there], space.xi[here] = from[there + 1]; });
+    if (inverse)
+      exchange([&](int64_t there, int64_t here) { space.xi[here] = from[there], space.xr[here] = from[there + 1]; });
+    else
+      exchange([&](int64_t there, int64_t here) { space.xr[here] = from[there], space.xi[here] = from[there + 1]; });
     space.forward(*plan, count);
     const T* re = inverse ? space.xi : space.xr;
     const T* im = inverse ? space.xr : space.xi;
@@ -454,14 +463,17 @@ template <class T> void fourier_to_real(const std::complex<T>* x, T* y, int64_t 
     space.forward(*plan, count);
     in_blocks(length, count, [&](int64_t k, int64_t q) {
       T* to = y + (row + q) * n;
-      if (even) to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
-      else to[k] = factor * space.xi[k * count + q];
+      if (even)
+        to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
+      else
+        to[k] = factor * space.xi[k * count + q];
     });
   });
 }
 
 template void fourier<float>(const std::complex<float>*, std::complex<float>*, int64_t, int64_t, int64_t, bool, double);
-template void fourier<double>(const std::complex<double>*, std::complex<double>*, int64_t, int64_t, int64_t, bool, double);
+template void fourier<double>(const std::complex<double>*, std::complex<double>*, int64_t, int64_t, int64_t, bool,
+                              double);
 template void fourier_of_real<float>(const float*, std::complex<float>*, int64_t, int64_t);
 template void fourier_of_real<double>(const double*, std::complex<double>*, int64_t, int64_t);
 template void fourier_to_real<float>(const std::complex<float>*, float*, int64_t, int64_t, double);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/vector.h"
+#include "kernels/simd/vector.h"
 
 namespace tapeflow {
 namespace {
@@ -48,7 +48,8 @@ constexpr int kLanes = 16;
 }
 
 [[gnu::always_inline]] inline void many_blocks(const Philox& p, int64_t sixteens, uint32_t* words) {
-  for (int64_t i = 0; i < sixteens; ++i) sixteen_blocks(p, uint32_t(p.low) + uint32_t(i * kLanes), words + i * kLanes * 4);
+  for (int64_t i = 0; i < sixteens; ++i)
+    sixteen_blocks(p, uint32_t(p.low) + uint32_t(i * kLanes), words + i * kLanes * 4);
 }
 
 [[gnu::always_inline]] inline void to_floats(uint32_t* words, int64_t n) {
@@ -58,9 +59,10 @@ constexpr int kLanes = 16;
   }
 }
 
-// The first half of Box and Muller's transform, up to the functions: u and an angle of each pair of words. The smallest u
-// is not 0, whose logarithm is infinite.
-[[gnu::always_inline]] inline void to_polar(const uint32_t* __restrict words, int64_t pairs, float* __restrict u, float* __restrict angle) {
+// The first half of Box and Muller's transform, up to the functions: u and an angle of each pair of words. The smallest
+// u is not 0, whose logarithm is infinite.
+[[gnu::always_inline]] inline void to_polar(const uint32_t* __restrict words, int64_t pairs, float* __restrict u,
+                                            float* __restrict angle) {
   for (int64_t i = 0; i < pairs; ++i) {
     float a = std::bit_cast<float>((words[2 * i] & 0x7fffffu) | 0x3f800000u) - 1.0f;
     float b = std::bit_cast<float>((words[2 * i + 1] & 0x7fffffu) | 0x3f800000u) - 1.0f;
@@ -69,8 +71,8 @@ constexpr int kLanes = 16;
   }
 }
 // The second half: from the logarithm of u, the sine and the cosine.
-[[gnu::always_inline]] inline void from_polar(const float* __restrict log, const float* __restrict sine, const float* __restrict cosine,
-                                              int64_t pairs, float* __restrict y) {
+[[gnu::always_inline]] inline void from_polar(const float* __restrict log, const float* __restrict sine,
+                                              const float* __restrict cosine, int64_t pairs, float* __restrict y) {
   for (int64_t i = 0; i < pairs; ++i) {
     float radius = std::sqrt(-2.0f * log[i]);
     y[2 * i] = sine[i] * radius;
@@ -89,13 +91,13 @@ struct Kernels {
   FromPolar from_polar;
 };
 
-#define TAPEFLOW_RANDOM_KERNELS(isa, target)                                                                       \
-  target void blocks_##isa(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }                      \
-  target void floats_##isa(uint32_t* w, int64_t n) { to_floats(w, n); }                                            \
-  target void to_polar_##isa(const uint32_t* w, int64_t n, float* u, float* angle) { to_polar(w, n, u, angle); }   \
-  target void from_polar_##isa(const float* log, const float* sine, const float* cosine, int64_t n, float* y) {    \
-    from_polar(log, sine, cosine, n, y);                                                                           \
-  }                                                                                                                \
+#define TAPEFLOW_RANDOM_KERNELS(isa, target)                                                                     \
+  target void blocks_##isa(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }                    \
+  target void floats_##isa(uint32_t* w, int64_t n) { to_floats(w, n); }                                          \
+  target void to_polar_##isa(const uint32_t* w, int64_t n, float* u, float* angle) { to_polar(w, n, u, angle); } \
+  target void from_polar_##isa(const float* log, const float* sine, const float* cosine, int64_t n, float* y) {  \
+    from_polar(log, sine, cosine, n, y);                                                                         \
+  }                                                                                                              \
   constexpr Kernels kernels_##isa = {blocks_##isa, floats_##isa, to_polar_##isa, from_polar_##isa};
 
 TAPEFLOW_RANDOM_KERNELS(baseline, )
@@ -156,8 +158,10 @@ void normal_pair(const uint32_t* words, double* y) {
 }
 
 template <class T> T from_words(const uint32_t* w) {
-  if constexpr (sizeof(T) == 8) return T(uint64_t(w[0]) | uint64_t(w[1]) << 32);
-  else return T(w[0]);
+  if constexpr (sizeof(T) == 8)
+    return T(uint64_t(w[0]) | uint64_t(w[1]) << 32);
+  else
+    return T(w[0]);
 }
 
 }  // namespace
@@ -251,8 +255,10 @@ template <class T> void fill_normal(const Philox& p, int64_t begin, int64_t end,
     by_chunks<4>(p, begin, end, [&](uint32_t* w, int64_t at, int64_t n) {
       to_normals(w, (n + 1) / 2);
       const float* numbers = reinterpret_cast<const float*>(w);
-      if constexpr (std::is_same_v<T, float>) std::memcpy(y + at, numbers, size_t(n) * sizeof(float));
-      else std::transform(numbers, numbers + n, y + at, [](float v) { return T(v); });
+      if constexpr (std::is_same_v<T, float>)
+        std::memcpy(y + at, numbers, size_t(n) * sizeof(float));
+      else
+        std::transform(numbers, numbers + n, y + at, [](float v) { return T(v); });
     });
   }
 }
@@ -294,7 +300,8 @@ template <class T> void fill_truncated_normal(const Philox& p, int64_t begin, in
       }
     }
   }
-  for (; begin < end; begin += group) truncated_normal_group(start(begin), int(std::min<int64_t>(group, end - begin)), y + begin);
+  for (; begin < end; begin += group)
+    truncated_normal_group(start(begin), int(std::min<int64_t>(group, end - begin)), y + begin);
 }
 
 template <class T> void fill_bits(const Philox& p, int64_t begin, int64_t end, T* y) {
@@ -331,8 +338,8 @@ template void fill_bits<uint64_t>(const Philox&, int64_t, int64_t, uint64_t*);
 template void fill_integers<int32_t>(const Philox&, int32_t, uint64_t, int64_t, int64_t, int32_t*);
 template void fill_integers<int64_t>(const Philox&, int64_t, uint64_t, int64_t, int64_t, int64_t*);
 
-// Marsaglia and Tsang's method: d (1 + c x)^3 for a normal x, accepted with a uniform u. Below 1, alpha + 1 is drawn and
-// the sample shrunk by a power of a uniform number.
+// Marsaglia and Tsang's method: d (1 + c x)^3 for a normal x, accepted with a uniform u. Below 1, alpha + 1 is drawn
+// and the sample shrunk by a power of a uniform number.
 double gamma_sample(double alpha, PhiloxPairs next) {
   if (alpha == 1.0) return -std::log1p(-next.uniform());
   bool below_one = alpha < 1;
@@ -380,8 +387,8 @@ namespace {
 
 // log(k!) minus Stirling's formula for it.
 double stirling_tail(double k) {
-  static const double first[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,  0.02079067210376509,
-                                 0.0166446911898211,  0.0138761288230707,  0.0118967099458917,  0.0104112652619720,
+  static const double first[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+                                 0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
                                  0.00925546218271273, 0.00833056343336287};
   if (k <= 9) return first[int(k)];
   double square = (k + 1) * (k + 1);
@@ -429,14 +436,15 @@ double digamma(double x) {
   double shift = 0;
   for (; x < 10; x += 1) shift -= 1 / x;
   double r = 1 / (x * x);
-  double series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
+  double series =
+      r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
   return shift + std::log(x) - 0.5 / x - series;
 }
 
 }  // namespace
 
-// dx/da = -(dP/da) / (dP/dx) for the distribution function P(a, x). Left of the mean from the power series of P, right of
-// it from Legendre's continued fraction of 1 - P, both differentiated term by term; for very large a by the
+// dx/da = -(dP/da) / (dP/dx) for the distribution function P(a, x). Left of the mean from the power series of P, right
+// of it from Legendre's continued fraction of 1 - P, both differentiated term by term; for very large a by the
 // approximation of Wilson and Hilferty, whose error falls with a.
 double gamma_sample_derivative(double a, double x) {
   if (std::isnan(a) || std::isnan(x) || !(a > 0) || !(x >= 0)) return std::numeric_limits<double>::quiet_NaN();
@@ -476,8 +484,8 @@ double gamma_sample_derivative(double a, double x) {
 
 // Where the bounds leave much of the density, normal numbers are tried; in a narrow window, uniform ones; in a tail, an
 // exponential that starts at the near bound (Robert 1995). Every step rounds to T.
-template <class T>
-bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T high_in, int64_t samples, T* y, int64_t stride) {
+template <class T> bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T high_in,
+                                            int64_t samples, T* y, int64_t stride) {
   using C = Compute<T>;
   auto round = [](C v) { return C(T(v)); };
   C mean = mean_in, deviation = deviation_in, low = low_in, high = high_in;
@@ -508,8 +516,10 @@ bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T hi
       fill_normal(next, 0, group, z);
       next = next.skipped(1);
       for (int i = 0; i < group && done < samples; ++i) {
-        if (C(z[i]) >= near && C(z[i]) <= far) accept(z[i]);
-        else if (++refused > limit) return false;
+        if (C(z[i]) >= near && C(z[i]) <= far)
+          accept(z[i]);
+        else if (++refused > limit)
+          return false;
       }
     }
   } else if (width < cutoff) {
@@ -520,8 +530,10 @@ bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T hi
       uniforms(u);
       for (int i = 0; i < group && done < samples; ++i) {
         C z = round(round(C(place[i]) * width) + near), g = round(round(plus - round(z * z)) / C(2));
-        if (C(u[i]) <= round(std::exp(g))) accept(z);
-        else if (++refused >= limit) return false;
+        if (C(u[i]) <= round(std::exp(g)))
+          accept(z);
+        else if (++refused >= limit)
+          return false;
       }
     }
   } else {
@@ -532,8 +544,10 @@ bool fill_bounded_normal(Philox& next, T mean_in, T deviation_in, T low_in, T hi
       for (int i = 0; i < group && done < samples; i += 2) {
         C z = round(round(-round(std::log(C(u[i]))) / alpha) + near);
         C x = near < alpha ? round(alpha - z) : round(near - alpha);
-        if (C(u[i + 1]) <= round(std::exp(round(round(-x * x) / C(2)))) && z < far) accept(z);
-        else if (++refused >= limit) return false;
+        if (C(u[i + 1]) <= round(std::exp(round(round(-x * x) / C(2)))) && z < far)
+          accept(z);
+        else if (++refused >= limit)
+          return false;
       }
     }
   }

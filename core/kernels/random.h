@@ -70,14 +70,14 @@ template <class T> void fill_truncated_normal(const Philox&, int64_t begin, int6
 template <class T> void fill_bits(const Philox&, int64_t begin, int64_t end, T* y);
 template <class T> void fill_integers(const Philox&, T low, uint64_t range, int64_t begin, int64_t end, T* y);
 
-// One sample each; the generator stands at the sample's own counter, which for a binomial sample of few expected successes
-// is nearer to the one before.
-double gamma_sample(double alpha, PhiloxPairs);                        // scale 1
-double poisson_sample(double rate, double limit, PhiloxPairs);         // at most `limit`; NaN for a rate that is not one
+// One sample each; the generator stands at the sample's own counter, which for a binomial sample of few expected
+// successes is nearer to the one before.
+double gamma_sample(double alpha, PhiloxPairs);                 // scale 1
+double poisson_sample(double rate, double limit, PhiloxPairs);  // at most `limit`; NaN for a rate that is not one
 double binomial_sample(double count, double probability, const Philox&, uint64_t index);
 
-// Normal numbers between two bounds, `samples` of them, `stride` apart in y; false where the bounds make no sense or where
-// too many numbers in a row are refused. Moves `next` on. T is half, float or double.
+// Normal numbers between two bounds, `samples` of them, `stride` apart in y; false where the bounds make no sense or
+// where too many numbers in a row are refused. Moves `next` on. T is half, float or double.
 template <class T>
 bool fill_bounded_normal(Philox& next, T mean, T deviation, T low, T high, int64_t samples, T* y, int64_t stride);
 

@@ -19,7 +19,9 @@ class WideItem {
   WideItem(uint64_t key, int64_t index) : key_(key), index_(index) {}
   uint64_t key() const { return key_; }
   int64_t index() const { return index_; }
-  friend bool operator<(const WideItem& a, const WideItem& b) { return a.key_ != b.key_ ? a.key_ < b.key_ : a.index_ < b.index_; }
+  friend bool operator<(const WideItem& a, const WideItem& b) {
+    return a.key_ != b.key_ ? a.key_ < b.key_ : a.index_ < b.index_;
+  }
 
  private:
   uint64_t key_;
@@ -47,20 +49,28 @@ template <class Bits> uint64_t float_key(Bits bits) {
 
 // A number that grows with x, in the low `sizeof(T)` bytes.
 template <class T> uint64_t order_key(T x) {
-  if constexpr (is_small_float<T>) return float_key<uint16_t>(x.bits);
-  else if constexpr (std::is_same_v<T, float>) return float_key(std::bit_cast<uint32_t>(x));
-  else if constexpr (std::is_same_v<T, double>) return float_key(std::bit_cast<uint64_t>(x));
-  else if constexpr (std::is_same_v<T, bool>) return uint64_t(x);
+  if constexpr (is_small_float<T>)
+    return float_key<uint16_t>(x.bits);
+  else if constexpr (std::is_same_v<T, float>)
+    return float_key(std::bit_cast<uint32_t>(x));
+  else if constexpr (std::is_same_v<T, double>)
+    return float_key(std::bit_cast<uint64_t>(x));
+  else if constexpr (std::is_same_v<T, bool>)
+    return uint64_t(x);
   else if constexpr (std::is_signed_v<T>) {
     using U = std::make_unsigned_t<T>;
     return uint64_t(U(U(x) ^ U(U(1) << (sizeof(T) * 8 - 1))));
-  } else return uint64_t(x);
+  } else
+    return uint64_t(x);
 }
 template <class T> bool is_not_a_number(T x) {
-  if constexpr (std::is_integral_v<T>) return false;
-  else return !(x == x);
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return !(x == x);
 }
-template <class T> constexpr uint64_t key_mask = sizeof(T) == 8 ? ~uint64_t(0) : (uint64_t(1) << (sizeof(T) * 8 % 64)) - 1;
+template <class T> constexpr uint64_t key_mask =
+    sizeof(T) == 8 ? ~uint64_t(0) : (uint64_t(1) << (sizeof(T) * 8 % 64)) - 1;
 
 // Keys in the wanted direction; NaN comes last in both.
 template <class T> uint64_t directed_key(T x, bool descending) {
@@ -74,8 +84,8 @@ template <class Item> struct SortSpace {
   BlockVector<Item> items, other;
 };
 
-// A counting sort by digits of the key, lowest first; digits that are equal everywhere are skipped. The items come in the
-// order of their positions.
+// A counting sort by digits of the key, lowest first; digits that are equal everywhere are skipped. The items come in
+// the order of their positions.
 template <int digit_bits, class Item> void sort_by_digits(SortSpace<Item>& space, int key_bits) {
   constexpr size_t digits = size_t(1) << digit_bits;
   constexpr int most_passes = (64 + digit_bits - 1) / digit_bits;
@@ -97,9 +107,12 @@ template <int digit_bits, class Item> void sort_by_digits(SortSpace<Item>& space
 }
 template <class Item> void sort_items(SortSpace<Item>& space, int key_bits) {
   const size_t n = space.items.size();
-  if (n < 48) std::sort(space.items.begin(), space.items.end());
-  else if (n < 8192) sort_by_digits<8>(space, key_bits);
-  else sort_by_digits<11>(space, key_bits);
+  if (n < 48)
+    std::sort(space.items.begin(), space.items.end());
+  else if (n < 8192)
+    sort_by_digits<8>(space, key_bits);
+  else
+    sort_by_digits<11>(space, key_bits);
 }
 
 // Whether one of the next `kSkip` elements may come before `limit`; the loop has no jumps.
@@ -117,7 +130,8 @@ template <class T> bool any_before(const T* x, T limit, bool descending) {
 // The first k of the order of x[0..n), k < n, for few: they are kept in order, and stretches without a better one are
 // passed over.
 constexpr int64_t kFew = 32;
-template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
+template <class Item, class T>
+void pick_few(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
   items.clear();
   for (int64_t i = 0; i < k; ++i) items.push_back({directed_key(x[i], descending), i});
   std::sort(items.begin(), items.end());
@@ -135,9 +149,10 @@ template <class Item, class T> void pick_few(const T* x, int64_t n, int64_t k, b
   }
 }
 
-// The same for many: candidates better than the worst of the best k so far are collected, and thinned out when there are
-// many.
-template <class Item, class T> void pick_many(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
+// The same for many: candidates better than the worst of the best k so far are collected, and thinned out when there
+// are many.
+template <class Item, class T>
+void pick_many(const T* x, int64_t n, int64_t k, bool descending, BlockVector<Item>& items) {
   const size_t room = size_t(2 * k);
   uint64_t worst = 0;
   bool thinned = false;

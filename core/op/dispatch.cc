@@ -103,8 +103,8 @@ bool wait(Call& call) {
   return true;
 }
 
-// The commonest case, without the way through shape rule and kernel: a few float32 elements, shapes that agree or a scalar.
-// False if it is not that.
+// The commonest case, without the way through shape rule and kernel: a few float32 elements, shapes that agree or a
+// scalar. False if it is not that.
 bool run_small_floats(Call& call) {
   constexpr int64_t kMost = std::min(kCheapGrain, kCostlyGrain);  // what one thread does
   const Op& op = call.op;
@@ -151,9 +151,11 @@ std::string (*describe_escaped)(const Tensor&) = nullptr;
 void fail_escaped(const char* operation, const Tensor& t) {
   std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
   size_t end = what.find('\n');
-  fail(ErrorKind::type, operation, ": ", what.substr(0, end), " is out of scope and cannot be used here. Use return values, explicit "
+  fail(ErrorKind::type, operation, ": ", what.substr(0, end),
+       " is out of scope and cannot be used here. Use return values, explicit "
        "Python locals or TensorFlow collections to access it.\nPlease see "
-       "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more information.",
+       "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more "
+       "information.",
        end == std::string::npos ? std::string() : what.substr(end));
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/elementwise.h"
-#include "kernels/finish.h"
+#include "kernels/epilogue.h"
 #include "op/params.h"
 #include "tensor/variable.h"
 
@@ -20,8 +20,8 @@ struct Call {
   const Op& op;
   std::span<const Tensor> in;
   const Params& params;
-  SmallVector<Spec, 1> specs;   // set by the shape rule
-  Tensors out;                  // allocated by the door, or set by a kernel that makes its own
+  SmallVector<Spec, 1> specs;      // set by the shape rule
+  Tensors out;                     // allocated by the door, or set by a kernel that makes its own
   const Finish* finish = nullptr;  // for output 0; a kernel that calls it sets it to null
 
   Call(const Op& o, std::span<const Tensor> i, const Params& p) : op(o), in(i), params(p) {}
@@ -56,36 +56,39 @@ enum class Gradient : uint8_t {
 };
 
 struct Op {
-  const char* name;                    // TensorFlow's operation name, "MatMul"; also its name under raw_ops
+  const char* name;  // TensorFlow's operation name, "MatMul"; also its name under raw_ops
   std::vector<Argument> arguments;
   InferFunction infer = nullptr;
-  InferFunction infer_staged = nullptr;  // the same while tracing, when dimensions may be unknown (-1); null: `infer`, tried out
+  InferFunction infer_staged =
+      nullptr;  // the same while tracing, when dimensions may be unknown (-1); null: `infer`, tried out
   KernelFunction kernel = nullptr;
-  bool makes_outputs = false;          // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
-  bool finishes = false;               // the kernel may call call.finish
-  bool changes_first = false;          // the result is the first input, changed in places: a plan may put it in that one's memory
+  bool makes_outputs = false;  // the kernel sets call.out itself (it shares buffers, or the shape depends on values)
+  bool finishes = false;       // the kernel may call call.finish
+  bool changes_first =
+      false;  // the result is the first input, changed in places: a plan may put it in that one's memory
   // For a result that is mostly zeros: adds it to `total`, which has the result's shape and dtype, float32 or float64.
   void (*add_to)(const Call&, const Tensor& total) = nullptr;
   VjpFunction vjp = nullptr;
-  JvpFunction jvp = nullptr;           // null: derived from vjp
-  Keep keep = keep_nothing;            // for the gradient of any input
-  Keep keep_for[2] = {0, 0};           // for the gradient of input 0, input 1 alone; used when `keep_by_input`
+  JvpFunction jvp = nullptr;  // null: derived from vjp
+  Keep keep = keep_nothing;   // for the gradient of any input
+  Keep keep_for[2] = {0, 0};  // for the gradient of input 0, input 1 alone; used when `keep_by_input`
   bool keep_by_input = false;
   Gradient gradient = Gradient::rule;
-  bool adds_in_place = false;          // its rule asks for total(): worth looking up before it runs
-  void (*float_unary)(const void* x, void* y, int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
+  bool adds_in_place = false;  // its rule asks for total(): worth looking up before it runs
+  void (*float_unary)(const void* x, void* y,
+                      int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
   const BinaryLoops* float_binary = nullptr;
   ElementLoops (*element_loops)(DType last_operand, DType result) = nullptr;  // elementwise: may join a group of a plan
-  bool stateful = false;               // random numbers, variables: never folded or merged
-  bool effect = false;                 // changes something besides its outputs: kept in a graph though nobody uses them
-  bool rule_needs_values = false;      // its rule looks at elements: in a graph it waits until they are there
-  bool passes_rows = false;            // a copy: a gradient that consists of a few rows goes on as it is
-  bool rule_of_its_own = false;        // its rule is a program (tf.custom_gradient) that is traced, whatever is known
-  std::vector<const char*> names = {}; // public paths, "math.sin"
+  bool stateful = false;           // random numbers, variables: never folded or merged
+  bool effect = false;             // changes something besides its outputs: kept in a graph though nobody uses them
+  bool rule_needs_values = false;  // its rule looks at elements: in a graph it waits until they are there
+  bool passes_rows = false;        // a copy: a gradient that consists of a few rows goes on as it is
+  bool rule_of_its_own = false;    // its rule is a program (tf.custom_gradient) that is traced, whatever is known
+  std::vector<const char*> names = {};  // public paths, "math.sin"
   const char* doc = "";
-  bool returns_list = false;           // the public function gives a list, however many outputs there are
-  const char* family = nullptr;        // set by family.h, for tests
-  const char* shortest_name = nullptr; // set by define(): the public path that messages use
+  bool returns_list = false;            // the public function gives a list, however many outputs there are
+  const char* family = nullptr;         // set by family.h, for tests
+  const char* shortest_name = nullptr;  // set by define(): the public path that messages use
 
   const char* public_name() const { return shortest_name; }
 };
@@ -109,22 +112,22 @@ constexpr int8_t kLikeOutput = -1;
 struct RuleContext {
   const Op& op;
   const Params& params;
-  std::span<const Tensor> kept_inputs;    // empty handles where the tensor was not kept
+  std::span<const Tensor> kept_inputs;  // empty handles where the tensor was not kept
   std::span<const Tensor> kept_outputs;
-  std::span<const Form> forms;            // of the inputs, then of the outputs; empty if all tensors are kept
-  const int64_t* dims;                    // the dimensions of all forms that have a rank, one after the other
-  std::span<const Tensor> given;          // VJP: dy per output; JVP: x_dot per input; empty handle = zero
-  std::span<const bool> wanted;           // VJP: which inputs' gradients are asked for
-  SmallVector<Tensor, 4> result;          // VJP: dx per input; JVP: y_dot per output
-  SmallVector<Tensor, 1> sparse_indices;  // VJP: with result[i], an IndexedSlices gradient for input i
+  std::span<const Form> forms;                // of the inputs, then of the outputs; empty if all tensors are kept
+  const int64_t* dims;                        // the dimensions of all forms that have a rank, one after the other
+  std::span<const Tensor> given;              // VJP: dy per output; JVP: x_dot per input; empty handle = zero
+  std::span<const bool> wanted;               // VJP: which inputs' gradients are asked for
+  SmallVector<Tensor, 4> result;              // VJP: dx per input; JVP: y_dot per output
+  SmallVector<Tensor, 1> sparse_indices;      // VJP: with result[i], an IndexedSlices gradient for input i
   SmallVector<const Tensor*, 4> totals = {};  // VJP: see total()
 
   const Tensor& x(int i) const;
   const Tensor& y(int i = 0) const;
-  Tensor dy(int i = 0) const;             // zeros where nothing flows
+  Tensor dy(int i = 0) const;  // zeros where nothing flows
   bool has_dy(int i) const { return bool(given[size_t(i)]); }
   const Tensor& x_dot(int i) const { return given[size_t(i)]; }
-  Shape shape(int i) const;               // of input i
+  Shape shape(int i) const;  // of input i
   DType dtype(int i) const { return forms.empty() ? kept_inputs[size_t(i)].dtype() : forms[size_t(i)].dtype; }
   bool like_output(int i) const { return !forms.empty() && forms[size_t(i)].rank == kLikeOutput; }
   Spec output_spec(int i) const;
@@ -144,9 +147,9 @@ struct RuleContext {
 struct Recorder {
   virtual void record(const Call&) = 0;
   virtual void read(VariableBody&, const Tensor& value) = 0;  // before its value takes part in an operation
-  virtual bool forward() const { return false; }  // works beside the operation (forward mode), not after it
-  virtual bool asked_once() const { return false; }  // gives gradients once, after it stopped listening
-  virtual bool only_notes() const { return false; }  // what it hears changes no gradient
+  virtual bool forward() const { return false; }              // works beside the operation (forward mode), not after it
+  virtual bool asked_once() const { return false; }           // gives gradients once, after it stopped listening
+  virtual bool only_notes() const { return false; }           // what it hears changes no gradient
   virtual bool follows(const Tensor&) const = 0;
 
  protected:
@@ -166,7 +169,7 @@ struct Stage {
 struct ThreadState {
   SmallVector<Recorder*, 4> recorders;  // outermost first
   Stage* stage = nullptr;
-  bool in_kernel = false;               // the results of operations that a kernel calls do not wait
+  bool in_kernel = false;  // the results of operations that a kernel calls do not wait
 };
 ThreadState& begin_thread();
 extern constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec")));  // null at first

@@ -97,10 +97,10 @@ class Params {
 struct Argument {
   enum class Kind : uint8_t { tensor, tensors, flag, integer, real, dtype, axes, ints, text } kind;
   const char* name;
-  DTypes dtypes = any_dtype;    // tensors: what is allowed
-  int group = 0;                // tensors: -1 stands alone
+  DTypes dtypes = any_dtype;  // tensors: what is allowed
+  int group = 0;              // tensors: -1 stands alone
   bool required = true;
-  Param fallback;               // when not given
+  Param fallback;                    // when not given
   DType preferred = DType::invalid;  // tensors: the dtype a Python number or list takes if nothing else decides
 };
 
@@ -111,10 +111,10 @@ Argument flag(const char* name, bool fallback = false);
 Argument integer(const char* name);
 Argument integer(const char* name, int64_t fallback);
 Argument real(const char* name, double fallback);
-Argument dtype_argument(const char* name);                          // a dtype or None
+Argument dtype_argument(const char* name);  // a dtype or None
 Argument required_dtype(const char* name);
-Argument axes(const char* name);                                    // None, an int or a list of ints
-Argument ints(const char* name);                                    // an int or a list of ints, or a tensor of them
+Argument axes(const char* name);  // None, an int or a list of ints
+Argument ints(const char* name);  // an int or a list of ints, or a tensor of them
 Argument optional_ints(const char* name);
 Argument text(const char* name);
 Argument text(const char* name, const char* fallback);

@@ -21,7 +21,8 @@ Tensor softplus_grad(const Tensor& dy, const Tensor& x);
 Tensor softsign_grad(const Tensor& dy, const Tensor& x);
 
 template <class T> T sigmoid_of(T x) {
-  if constexpr (is_complex<T>) return T(1) / (T(1) + std::exp(-x));
+  if constexpr (is_complex<T>)
+    return T(1) / (T(1) + std::exp(-x));
   else {
     if (x >= 0) return T(1) / (T(1) + std::exp(-x));
     T e = std::exp(x);
@@ -30,10 +31,12 @@ template <class T> T sigmoid_of(T x) {
 }
 
 const Op& tanh_op = unary<floating | complexes>(
-    "Tanh", [](auto x) { return std::tanh(x); }, [](auto& v) { return v.tanh; }, [](Y y, Dy dy) { return tanh_grad(y, dy); },
+    "Tanh", [](auto x) { return std::tanh(x); }, [](auto& v) { return v.tanh; },
+    [](Y y, Dy dy) { return tanh_grad(y, dy); },
     {{"math.tanh", "tanh", "nn.tanh"}, "Hyperbolic tangent of `x`.\n\n>>> tf.tanh([0., 1.])\n[0., 0.7615942]"});
 const Op& tanh_grad_op = binary<floating | complexes>(
-    "TanhGrad", [](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); }, [](auto& v) -> auto& { return v.tanh_grad; },
+    "TanhGrad", [](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); },
+    [](auto& v) -> auto& { return v.tanh_grad; },
     [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); }, [](A y, Dy d) { return tanh_grad(y, d); },
     {{}, "", {"y", "dy"}});
 Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return run(tanh_grad_op, {y, dy}); }
@@ -57,21 +60,31 @@ const Op& relu_op = unary<real_numbers>(
     [](Y y, Dy dy) { return relu_grad(dy, y); },
     {{"nn.relu"}, "`max(features, 0)`.\n\n>>> tf.nn.relu([-1., 2.])\n[0., 2.]", {"features"}});
 const Op& relu_grad_op = binary<real_numbers>(
-    "ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : decltype(dy)(0); }, [](auto& v) -> auto& { return v.relu_grad; },
-    [](B x, Dy d) { return relu_grad(d, x); }, zero_rule, {{}, "", {"gradients", "features"}});
+    "ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : decltype(dy)(0); },
+    [](auto& v) -> auto& { return v.relu_grad; }, [](B x, Dy d) { return relu_grad(d, x); }, zero_rule,
+    {{}, "", {"gradients", "features"}});
 Tensor relu_grad(const Tensor& dy, const Tensor& x) { return run(relu_grad_op, {dy, x}); }
 
 const Op& relu6_op = unary<real_numbers>(
-    "Relu6", [](auto x) { using T = decltype(x); return x != x ? x : x < 0 ? T(0) : x > T(6) ? T(6) : x; },
+    "Relu6",
+    [](auto x) {
+      using T = decltype(x);
+      return x != x ? x : x < 0 ? T(0) : x > T(6) ? T(6) : x;
+    },
     [](auto& v) { return v.relu6; }, [](Y y, Dy dy) { return relu6_grad(dy, y); },
     {{"nn.relu6"}, "`min(max(features, 0), 6)`.\n\n>>> tf.nn.relu6([-1., 3., 8.])\n[0., 3., 6.]", {"features"}});
 const Op& relu6_grad_op = binary<real_numbers>(
-    "Relu6Grad", [](auto dy, auto x) { using T = decltype(dy); return x > 0 && x < T(6) ? dy : T(0); },
+    "Relu6Grad",
+    [](auto dy, auto x) {
+      using T = decltype(dy);
+      return x > 0 && x < T(6) ? dy : T(0);
+    },
     [](auto& v) -> auto& { return v.relu6_grad; }, [](B x, Dy d) { return relu6_grad(d, x); }, zero_rule,
     {{}, "", {"gradients", "features"}});
 Tensor relu6_grad(const Tensor& dy, const Tensor& x) { return run(relu6_grad_op, {dy, x}); }
 
-// Params: alpha. The gradient is linear in dy; by the input its own derivative is zero, as for the other pieces of lines.
+// Params: alpha. The gradient is linear in dy; by the input its own derivative is zero, as for the other pieces of
+// lines.
 std::vector<Argument> leaky_arguments(std::vector<Argument> tensors) {
   tensors.push_back(real("alpha", 0.2));
   return tensors;
@@ -130,12 +143,16 @@ const Op& leaky_relu_grad_op = define(Op{
         },
     .keep = keep_input(1),
 });
-Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) { return run(leaky_relu_grad_op, {dy, x}, p); }
+Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) {
+  return run(leaky_relu_grad_op, {dy, x}, p);
+}
 
 const Op& elu_op = unary<floating>(
     "Elu", [](auto x) { return x < 0 ? std::expm1(x) : x; }, [](auto& v) { return v.elu; },
     [](Y y, Dy dy) { return elu_grad(dy, y); },
-    {{"nn.elu"}, "`exp(features) - 1` below 0, `features` above.\n\n>>> tf.nn.elu([-1., 2.])\n[-0.63212055, 2.]", {"features"}});
+    {{"nn.elu"},
+     "`exp(features) - 1` below 0, `features` above.\n\n>>> tf.nn.elu([-1., 2.])\n[-0.63212055, 2.]",
+     {"features"}});
 const Op& elu_grad_op = binary<floating>(
     "EluGrad", [](auto dy, auto y) { return y < 0 ? dy * (y + 1) : dy; }, [](auto& v) -> auto& { return v.elu_grad; },
     [](B y, Dy d) { return elu_grad(d, y); },
@@ -145,24 +162,39 @@ Tensor elu_grad(const Tensor& dy, const Tensor& y) { return run(elu_grad_op, {dy
 
 constexpr double kSeluScale = 1.0507009873554804934193349852946, kSeluAlpha = 1.6732632423543772848170429916717;
 const Op& selu_op = unary<floating>(
-    "Selu", [](auto x) { using T = decltype(x); return x < 0 ? T(kSeluScale * kSeluAlpha) * std::expm1(x) : T(kSeluScale) * x; },
+    "Selu",
+    [](auto x) {
+      using T = decltype(x);
+      return x < 0 ? T(kSeluScale * kSeluAlpha) * std::expm1(x) : T(kSeluScale) * x;
+    },
     [](auto& v) { return v.selu; }, [](Y y, Dy dy) { return selu_grad(dy, y); },
-    {{"nn.selu"}, "The self-normalising activation.\n\n>>> tf.nn.selu([-1., 2.])\n[-1.1113307, 2.101402]", {"features"}});
+    {{"nn.selu"},
+     "The self-normalising activation.\n\n>>> tf.nn.selu([-1., 2.])\n[-1.1113307, 2.101402]",
+     {"features"}});
 const Op& selu_grad_op = binary<floating>(
     "SeluGrad",
-    [](auto dy, auto y) { using T = decltype(dy); return y < 0 ? dy * (y + T(kSeluScale * kSeluAlpha)) : dy * T(kSeluScale); },
+    [](auto dy, auto y) {
+      using T = decltype(dy);
+      return y < 0 ? dy * (y + T(kSeluScale * kSeluAlpha)) : dy * T(kSeluScale);
+    },
     [](auto& v) -> auto& { return v.selu_grad; }, [](B y, Dy d) { return selu_grad(d, y); },
     [](A dy, B y, Dy d) { return select(less(y, Tensor::number(y.dtype(), 0)), multiply(d, dy), zeros_like(d)); },
     {{}, "", {"gradients", "outputs"}});
 Tensor selu_grad(const Tensor& dy, const Tensor& y) { return run(selu_grad_op, {dy, y}); }
 
 const Op& softplus_op = unary<floating>(
-    "Softplus", [](auto x) { using T = decltype(x); return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::abs(x))) + (x != x ? x : T(0)); },
+    "Softplus",
+    [](auto x) {
+      using T = decltype(x);
+      return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::abs(x))) + (x != x ? x : T(0));
+    },
     [](auto& v) { return v.softplus; }, [](X x, Dy dy) { return softplus_grad(dy, x); },
-    {{"math.softplus", "nn.softplus"}, "`log(exp(features) + 1)`.\n\n>>> tf.nn.softplus([0., 1.])\n[0.6931472, 1.3132616]", {"features"}});
+    {{"math.softplus", "nn.softplus"},
+     "`log(exp(features) + 1)`.\n\n>>> tf.nn.softplus([0., 1.])\n[0.6931472, 1.3132616]",
+     {"features"}});
 const Op& softplus_grad_op = binary<floating>(
-    "SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid_of(x); }, [](auto& v) -> auto& { return v.softplus_grad; },
-    [](B x, Dy d) { return softplus_grad(d, x); },
+    "SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid_of(x); },
+    [](auto& v) -> auto& { return v.softplus_grad; }, [](B x, Dy d) { return softplus_grad(d, x); },
     [](A dy, B x, Dy d) { return multiply(d, sigmoid_grad(sigmoid(x), dy)); }, {{}, "", {"gradients", "features"}});
 Tensor softplus_grad(const Tensor& dy, const Tensor& x) { return run(softplus_grad_op, {dy, x}); }
 
@@ -171,7 +203,11 @@ const Op& softsign_op = unary<floating>(
     [](X x, Dy dy) { return softsign_grad(dy, x); },
     {{"nn.softsign"}, "`features / (1 + |features|)`.\n\n>>> tf.nn.softsign([-1., 3.])\n[-0.5, 0.75]", {"features"}});
 const Op& softsign_grad_op = binary<floating>(
-    "SoftsignGrad", [](auto dy, auto x) { auto s = 1 + std::abs(x); return dy / (s * s); },
+    "SoftsignGrad",
+    [](auto dy, auto x) {
+      auto s = 1 + std::abs(x);
+      return dy / (s * s);
+    },
     [](auto& v) -> auto& { return v.softsign_grad; }, [](B x, Dy d) { return softsign_grad(d, x); },
     [](A dy, B x, Dy d) {
       Tensor one = Tensor::number(x.dtype(), 1), s = sign(x), size = add(one, multiply(x, s));
@@ -180,8 +216,8 @@ const Op& softsign_grad_op = binary<floating>(
     {{}, "", {"gradients", "features"}});
 Tensor softsign_grad(const Tensor& dy, const Tensor& x) { return run(softsign_grad_op, {dy, x}); }
 
-// The cross entropy of a label and sigmoid(logits), element by element. Its own entry for speed, and because the composed
-// derivative is wrong at 0.
+// The cross entropy of a label and sigmoid(logits), element by element. Its own entry for speed, and because the
+// composed derivative is wrong at 0.
 const Op& sigmoid_cross_entropy_op = binary<floating, kCostlyGrain>(
     "SigmoidCrossEntropy",
     [](auto x, auto z) { return ((x < 0 ? decltype(x)(0) : x) - x * z) + std::log1p(std::exp(-std::abs(x))); },
@@ -194,7 +230,9 @@ const Op& sigmoid_cross_entropy_op = binary<floating, kCostlyGrain>(
 constexpr double kTanhScale = 0.7978845608028654, kTanhCubic = 0.044715;  // sqrt(2/pi)
 constexpr double kInvSqrt2Pi = 0.3989422804014327;
 
-template <class T> T gelu_tanh_of(T x) { return T(0.5) * x * (1 + std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x))); }
+template <class T> T gelu_tanh_of(T x) {
+  return T(0.5) * x * (1 + std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x)));
+}
 template <class T> T gelu_erf_of(T x) { return T(0.5) * x * std::erfc(-x * T(1 / std::numbers::sqrt2)); }
 template <class T> T gelu_tanh_slope(T x) {
   T t = std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x));
@@ -224,8 +262,8 @@ const Op& gelu_erf_op = unary<floating>(
     "GeluErf", [](auto x) { return gelu_erf_of(x); }, [](auto& v) { return v.gelu_erf; },
     [](X x, Dy dy) { return gelu_erf_grad(dy, x); }, {{}, "", {"features"}});
 const Op& gelu_erf_grad_op = binary<floating, kCostlyGrain>(
-    "GeluErfGrad", [](auto dy, auto x) { return dy * gelu_erf_slope(x); }, [](auto& v) -> auto& { return v.gelu_erf_grad; },
-    [](B x, Dy d) { return gelu_erf_grad(d, x); },
+    "GeluErfGrad", [](auto dy, auto x) { return dy * gelu_erf_slope(x); },
+    [](auto& v) -> auto& { return v.gelu_erf_grad; }, [](B x, Dy d) { return gelu_erf_grad(d, x); },
     [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_erf_second(x))); }, {{}, "", {"gradients", "features"}});
 Tensor gelu_erf_grad(const Tensor& dy, const Tensor& x) { return run(gelu_erf_grad_op, {dy, x}); }
 
@@ -235,7 +273,8 @@ const Op& gelu_tanh_op = unary<floating>(
 const Op& gelu_tanh_grad_op = binary<floating, kCostlyGrain>(
     "GeluTanhGrad", [](auto dy, auto x) { return dy * gelu_tanh_slope(x); },
     [](auto& v) -> auto& { return v.gelu_tanh_grad; }, [](B x, Dy d) { return gelu_tanh_grad(d, x); },
-    [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_tanh_second(x))); }, {{}, "", {"gradients", "features"}});
+    [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_tanh_second(x))); },
+    {{}, "", {"gradients", "features"}});
 Tensor gelu_tanh_grad(const Tensor& dy, const Tensor& x) { return run(gelu_tanh_grad_op, {dy, x}); }
 
 // ---- softmax, over the last dimension
@@ -249,13 +288,15 @@ Rows rows_of(const Tensor& t) {
 }
 constexpr int64_t kRowsGrain = 1 << 13;
 template <class Body> void for_rows(Rows rows, Body body) {
-  parallel_for(rows.count, std::max<int64_t>(1, kRowsGrain / std::max<int64_t>(1, rows.length)), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) body(r);
-  });
+  parallel_for(rows.count, std::max<int64_t>(1, kRowsGrain / std::max<int64_t>(1, rows.length)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) body(r);
+               });
 }
 
 void infer_rows(Call& call) {
-  if (call.in[0].rank() < 1) fail(ErrorKind::invalid_argument, call.name(), ": logits must have at least 1 dimension; got shape []");
+  if (call.in[0].rank() < 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": logits must have at least 1 dimension; got shape []");
   call.returns(call.in[0].dtype(), call.in[0].shape());
 }
 
@@ -287,7 +328,8 @@ const Op& softmax_op = define(Op{
             Rows rows = rows_of(in[0]);
             auto kernel = vector_kernels<T>().softmax_row;
             for_rows(rows, [&](int64_t r) {
-              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
+              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length,
+                     rows.length);
             });
           });
         },
@@ -320,7 +362,8 @@ const Op& softmax_grad_op = define(Op{
           Tensor y = c.x(0), d = c.dy();
           if (c.wants(0)) {
             Tensor dy = c.x(1);
-            c.set(0, subtract(multiply(d, subtract(dy, last_sum(multiply(y, dy)))), multiply(dy, last_sum(multiply(d, y)))));
+            c.set(0, subtract(multiply(d, subtract(dy, last_sum(multiply(y, dy)))),
+                              multiply(dy, last_sum(multiply(d, y)))));
           }
           if (c.wants(1)) c.set(1, softmax_grad(y, d));
         },
@@ -338,7 +381,8 @@ const Op& log_softmax_op = define(Op{
             Rows rows = rows_of(in[0]);
             auto kernel = vector_kernels<T>().log_softmax_row;
             for_rows(rows, [&](int64_t r) {
-              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
+              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length,
+                     rows.length);
             });
           });
         },
@@ -351,7 +395,14 @@ const Op& log_softmax_op = define(Op{
 // Second order: d (softmax - labels) by logits is the Jacobian of softmax.
 void cross_entropy_vjp(RuleContext& c) {
   Tensor d;
-  if (c.has_dy(0)) d = multiply(reshape(c.dy(0), [&] { Shape s = c.dy(0).shape(); s.append(1); return s; }()), c.y(1));
+  if (c.has_dy(0))
+    d = multiply(reshape(c.dy(0),
+                         [&] {
+                           Shape s = c.dy(0).shape();
+                           s.append(1);
+                           return s;
+                         }()),
+                 c.y(1));
   if (c.has_dy(1)) {
     Tensor bend = softmax_grad(softmax(c.x(0)), c.dy(1));
     d = d ? add(d, bend) : bend;
@@ -366,8 +417,10 @@ const Op& sparse_cross_entropy_op = define(Op{
         [](Call& call) {
           const Tensor &logits = call.in[0], &labels = call.in[1];
           if (logits.rank() < 1 || !(logits.shape().slice(0, logits.rank() - 1) == labels.shape()))
-            fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: logits must have the shape of labels and one "
-                 "dimension more; got labels ", labels.shape(), " and logits ", logits.shape());
+            fail(ErrorKind::invalid_argument,
+                 "sparse_softmax_cross_entropy_with_logits: logits must have the shape of labels and one "
+                 "dimension more; got labels ",
+                 labels.shape(), " and logits ", logits.shape());
           call.returns(logits.dtype(), labels.shape());
           call.returns(logits.dtype(), logits.shape());
         },
@@ -377,13 +430,14 @@ const Op& sparse_cross_entropy_op = define(Op{
           Scratch<int64_t> labels = integers_in(call.in[1]);
           for (int64_t label : labels)
             if (label < 0 || label >= rows.length)
-              fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: Received a label value of ", label,
-                   " which is outside the valid range of [0, ", rows.length, ").");
+              fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: Received a label value of ",
+                   label, " which is outside the valid range of [0, ", rows.length, ").");
           in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             auto kernel = vector_kernels<T>().sparse_cross_entropy_row;
             for_rows(rows, [&](int64_t r) {
-              out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, labels[size_t(r)],
-                                                   out[1].template mutable_data<T>() + r * rows.length, rows.length);
+              out[0].template mutable_data<T>()[r] =
+                  kernel(in[0].data<T>() + r * rows.length, labels[size_t(r)],
+                         out[1].template mutable_data<T>() + r * rows.length, rows.length);
             });
           });
         },
@@ -398,10 +452,12 @@ const Op& cross_entropy_op = define(Op{
         [](Call& call) {
           const Tensor &logits = call.in[0], &labels = call.in[1];
           if (logits.rank() < 1 || !(logits.shape() == labels.shape()))
-            fail(ErrorKind::invalid_argument, "softmax_cross_entropy_with_logits: logits and labels must be broadcastable: logits_size=",
+            fail(ErrorKind::invalid_argument,
+                 "softmax_cross_entropy_with_logits: logits and labels must be broadcastable: logits_size=",
                  logits.shape(), " labels_size=", labels.shape());
           if (logits.dtype() != labels.dtype())
-            fail(ErrorKind::invalid_argument, "softmax_cross_entropy_with_logits: logits and labels must have one dtype; got ",
+            fail(ErrorKind::invalid_argument,
+                 "softmax_cross_entropy_with_logits: logits and labels must have one dtype; got ",
                  name_of(logits.dtype()), " and ", name_of(labels.dtype()));
           call.returns(logits.dtype(), logits.shape().slice(0, logits.rank() - 1));
           call.returns(logits.dtype(), logits.shape());
@@ -413,8 +469,9 @@ const Op& cross_entropy_op = define(Op{
           in_wide_floats(call, [&]<class T>(T*, std::span<const Tensor> in, Tensors& out) {
             auto kernel = vector_kernels<T>().cross_entropy_row;
             for_rows(rows, [&](int64_t r) {
-              out[0].template mutable_data<T>()[r] = kernel(in[0].data<T>() + r * rows.length, in[1].data<T>() + r * rows.length,
-                                                   out[1].template mutable_data<T>() + r * rows.length, rows.length);
+              out[0].template mutable_data<T>()[r] =
+                  kernel(in[0].data<T>() + r * rows.length, in[1].data<T>() + r * rows.length,
+                         out[1].template mutable_data<T>() + r * rows.length, rows.length);
             });
           });
         },

@@ -1,7 +1,7 @@
 // Arithmetic, element by element: sums, products, quotients, remainders, powers, rounding, signs and complex parts.
 #include <cmath>
 
-#include "kernels/quotients.h"
+#include "kernels/simd/fmod_atan2.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -88,7 +88,8 @@ constexpr auto times = [](auto a, auto b) { return decltype(a)(a * b); };
 const Op& add_op = binary<numbers | strings>(
     "AddV2", plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) -> Tensor { return dy; },
-    {{"math.add", "add"}, "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]"});
+    {{"math.add", "add"},
+     "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]"});
 
 const Op& subtract_op = binary<numbers>(
     "Sub", minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
@@ -109,25 +110,26 @@ const Op& divide_op = binary<floating | complexes>(
 const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
     [](B b, Dy dy) { return divide_no_nan(dy, b); },
-    [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); },
-    {{}, ""});
+    [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); }, {{}, ""});
 
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b);
 const Op& multiply_no_nan_op = binary<floating | complexes>(
     "MulNoNan", [](auto a, auto b) { return nonzero(b) ? a * b : decltype(a)(0); }, NoFast{},
     [](B b, Dy dy) { return multiply_no_nan(dy, b); }, [](A a, Dy dy) { return multiply_no_nan(a, dy); },
-    {{"math.multiply_no_nan"}, "Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.\n\n"
-                               ">>> tf.math.multiply_no_nan([float('inf'), 2.], [0., 3.])\n[0., 6.]"});
+    {{"math.multiply_no_nan"},
+     "Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.\n\n"
+     ">>> tf.math.multiply_no_nan([float('inf'), 2.], [0., 3.])\n[0., 6.]"});
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b) { return run(multiply_no_nan_op, {a, b}); }
 
 const Op& floor_div_op = binary<real_numbers>(
     "FloorDiv", [](auto a, auto b) { return floored_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"math.floordiv", "floordiv"}, "Quotient `x / y`, rounded down. It has no gradient.\n\n>>> tf.math.floordiv([7, -7], 2)\n[3, -4]"});
+    {{"math.floordiv", "floordiv"},
+     "Quotient `x / y`, rounded down. It has no gradient.\n\n>>> tf.math.floordiv([7, -7], 2)\n[3, -4]"});
 
 const Op& floor_mod_op = binary<real_numbers>(
     "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); },
-    []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().floor_mod; }, [](Dy dy) -> Tensor { return dy; },
-    [](A a, B b, Dy dy) { return multiply(dy, negative(floor_div(a, b))); },
+    []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().floor_mod; },
+    [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(floor_div(a, b))); },
     {{"math.floormod", "floormod", "math.mod"},
      "Remainder of the division rounded down; it has the sign of `y`.\n\n>>> tf.math.floormod([7, -7], 3)\n[1, 2]"});
 
@@ -139,7 +141,9 @@ const Op& truncate_mod_op = binary<real_numbers>(
     "TruncateMod", [](auto a, auto b) { return truncated_remainder(a, b); },
     []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().truncate_mod; },
     [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(truncate_div(a, b))); },
-    {{"truncatemod"}, "Remainder of the division rounded towards zero; it has the sign of `x`.\n\n>>> tf.truncatemod([7, -7], 3)\n[1, -1]"});
+    {{"truncatemod"},
+     "Remainder of the division rounded towards zero; it has the sign of `x`.\n\n>>> tf.truncatemod([7, -7], 3)\n[1, "
+     "-1]"});
 
 // d/da a^b = b a^(b-1); d/db a^b = a^b log a, taken as 0 where the logarithm does not exist.
 const Op& power_op = binary<numbers, kCostlyGrain>(
@@ -163,7 +167,8 @@ const Op& maximum_op = binary<real_numbers>(
     [](auto& v) -> auto& { return v.maximum; },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), zero_of(dy), dy); },
-    {{"math.maximum", "maximum"}, "The larger of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.maximum([1., 5.], 3.)\n[3., 5.]"});
+    {{"math.maximum", "maximum"},
+     "The larger of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.maximum([1., 5.], 3.)\n[3., 5.]"});
 
 const Op& minimum_op = binary<real_numbers>(
     "Minimum",
@@ -175,13 +180,16 @@ const Op& minimum_op = binary<real_numbers>(
     [](auto& v) -> auto& { return v.minimum; },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
-    {{"math.minimum", "minimum"}, "The smaller of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.minimum([1., 5.], 3.)\n[1., 3.]"});
+    {{"math.minimum", "minimum"},
+     "The smaller of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.minimum([1., 5.], 3.)\n[1., 3.]"});
 
 // (a - b) times its conjugate. Of complex numbers it is a real number, so only the real part of dy acts on it.
 constexpr auto squared_distance = [](auto a, auto b) {
   auto d = decltype(a)(a - b);
-  if constexpr (is_complex<decltype(a)>) return decltype(a)(std::norm(d));
-  else return decltype(a)(d * d);
+  if constexpr (is_complex<decltype(a)>)
+    return decltype(a)(std::norm(d));
+  else
+    return decltype(a)(d * d);
 };
 constexpr auto fast_squared_difference = [](auto& v) -> auto& { return v.squared_difference; };
 Tensor real_as_complex(const Tensor& z) {
@@ -192,7 +200,8 @@ const Op& squared_difference_op = define(Op{
     .name = "SquaredDifference",
     .arguments = {tensor("x", numbers), tensor("y", numbers)},
     .infer = family::infer_binary<numbers, decltype(squared_distance)>,
-    .kernel = family::binary_kernel<numbers, decltype(squared_distance), decltype(fast_squared_difference), kCheapGrain>,
+    .kernel =
+        family::binary_kernel<numbers, decltype(squared_distance), decltype(fast_squared_difference), kCheapGrain>,
     .vjp =
         [](RuleContext& c) {
           Tensor dy = complexes.has(c.dtype(0)) ? real_as_complex(c.dy()) : c.dy();
@@ -217,10 +226,13 @@ const Op& squared_difference_op = define(Op{
 });
 
 const Op& atan2_op = binary<floating, kCostlyGrain>(
-    "Atan2", [](auto a, auto b) { return std::atan2(a, b); }, []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().atan2; },
+    "Atan2", [](auto a, auto b) { return std::atan2(a, b); },
+    []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().atan2; },
     [](A a, B b, Dy dy) { return multiply(b, divide(dy, add(square(a), square(b)))); },
     [](A a, B b, Dy dy) { return multiply(negative(a), divide(dy, add(square(a), square(b)))); },
-    {{"math.atan2", "atan2"}, "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]", {"y", "x"}});
+    {{"math.atan2", "atan2"},
+     "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]",
+     {"y", "x"}});
 
 const Op& xlogy_op = binary<floating | complexes, kCostlyGrain>(
     "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : a; }, NoFast{},
@@ -237,8 +249,10 @@ const Op& xdivy_op = binary<floating | complexes>(
 const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
     "Xlog1py",
     [](auto a, auto b) {
-      if constexpr (is_complex<decltype(a)>) return nonzero(a) ? a * std::log(decltype(a)(1) + b) : a;
-      else return nonzero(a) ? a * std::log1p(b) : a;
+      if constexpr (is_complex<decltype(a)>)
+        return nonzero(a) ? a * std::log(decltype(a)(1) + b) : a;
+      else
+        return nonzero(a) ? a * std::log1p(b) : a;
     },
     NoFast{}, [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, shifted(b, 1))); },
@@ -247,10 +261,13 @@ const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
 const Op& next_after_op = binary<DTypes(DType::float32) | DType::float64>(
     "NextAfter", [](auto a, auto b) { return std::nextafter(a, b); }, NoFast{}, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return zeros_like(dy); },
-    {{"math.nextafter"}, "The next float after `x1` in the direction of `x2`.\n\n>>> tf.math.nextafter(1.0, 2.0)\n1.0000001", {"x1", "x2"}});
+    {{"math.nextafter"},
+     "The next float after `x1` in the direction of `x2`.\n\n>>> tf.math.nextafter(1.0, 2.0)\n1.0000001",
+     {"x1", "x2"}});
 
 const Op& negative_op = unary<numbers>(
-    "Neg", [](auto x) { return decltype(x)(-x); }, [](auto& v) { return v.negative; }, [](Dy dy) { return negative(dy); },
+    "Neg", [](auto x) { return decltype(x)(-x); }, [](auto& v) { return v.negative; },
+    [](Dy dy) { return negative(dy); },
     {{"math.negative", "negative"}, "`-x`.\n\n>>> tf.negative([1., -2.])\n[-1., 2.]"});
 
 const Op& square_op = unary<numbers>(
@@ -267,7 +284,8 @@ const Op& reciprocal_op = unary<floating | complexes>(
 template <class T> T zero_for_zero(T dy, T dx) { return dy == T(0) ? T(0) : dx; }
 
 const Op& reciprocal_grad_op = binary<floating | complexes>(
-    "ReciprocalGrad", [](auto y, auto dy) { return zero_for_zero(dy, -dy * y * y); }, [](auto& v) -> auto& { return v.reciprocal_grad; },
+    "ReciprocalGrad", [](auto y, auto dy) { return zero_for_zero(dy, -dy * y * y); },
+    [](auto& v) -> auto& { return v.reciprocal_grad; },
     [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); },
     [](A y, Dy d) { return reciprocal_grad(y, d); }, {{}, "", {"y", "dy"}});
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
@@ -278,7 +296,8 @@ const Op& sqrt_op = unary<floating | complexes>(
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
     {{"math.sqrt", "sqrt"}, "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]"});
 const Op& sqrt_grad_op = binary<floating | complexes>(
-    "SqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, dy * decltype(y)(0.5) / y); }, [](auto& v) -> auto& { return v.sqrt_grad; },
+    "SqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, dy * decltype(y)(0.5) / y); },
+    [](auto& v) -> auto& { return v.sqrt_grad; },
     [](A y, B dy, Dy d) { return multiply(negative(divide(d, y)), sqrt_grad(y, dy)); },
     [](A y, Dy d) { return sqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
 Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
@@ -298,9 +317,12 @@ Tensor rsqrt_grad(const Tensor& y, const Tensor& dy) { return run(rsqrt_grad_op,
 const Op& abs_op = unary<real_numbers>(
     "Abs",
     [](auto x) {
-      if constexpr (std::is_unsigned_v<decltype(x)>) return x;
-      else if constexpr (integral<decltype(x)>) return decltype(x)(x < 0 ? -x : x);
-      else return std::abs(x);
+      if constexpr (std::is_unsigned_v<decltype(x)>)
+        return x;
+      else if constexpr (integral<decltype(x)>)
+        return decltype(x)(x < 0 ? -x : x);
+      else
+        return std::abs(x);
     },
     [](auto& v) { return v.abs; }, [](X x, Dy dy) { return multiply(dy, sign(x)); }, {{}, ""});
 
@@ -357,11 +379,24 @@ const Op& sign_op = define(Op{
 template <class T> constexpr bool real_float = std::is_floating_point_v<T>;
 
 const Op& floor_op = unary<real_numbers>(
-    "Floor", [](auto x) { if constexpr (real_float<decltype(x)>) return std::floor(x); else return x; },
+    "Floor",
+    [](auto x) {
+      if constexpr (real_float<decltype(x)>)
+        return std::floor(x);
+      else
+        return x;
+    },
     [](auto& v) { return v.floor; }, NoGradient{},
-    {{"math.floor", "floor"}, "Largest integer not above `x`. It has no gradient.\n\n>>> tf.floor([1.7, -1.2])\n[1., -2.]"});
+    {{"math.floor", "floor"},
+     "Largest integer not above `x`. It has no gradient.\n\n>>> tf.floor([1.7, -1.2])\n[1., -2.]"});
 const Op& ceil_op = unary<real_numbers>(
-    "Ceil", [](auto x) { if constexpr (real_float<decltype(x)>) return std::ceil(x); else return x; },
+    "Ceil",
+    [](auto x) {
+      if constexpr (real_float<decltype(x)>)
+        return std::ceil(x);
+      else
+        return x;
+    },
     [](auto& v) { return v.ceil; }, NoGradient{},
     {{"math.ceil"}, "Smallest integer not below `x`. It has no gradient.\n\n>>> tf.math.ceil([1.2, -1.7])\n[2., -1.]"});
 const Op& rint_op = unary<floating>(
@@ -370,16 +405,21 @@ const Op& rint_op = unary<floating>(
 const Op& round_op = unary<numbers>(
     "Round",
     [](auto x) {
-      if constexpr (real_float<decltype(x)>) return std::rint(x);
-      else if constexpr (is_complex<decltype(x)>) return decltype(x)(std::rint(x.real()), std::rint(x.imag()));
-      else return x;
+      if constexpr (real_float<decltype(x)>)
+        return std::rint(x);
+      else if constexpr (is_complex<decltype(x)>)
+        return decltype(x)(std::rint(x.real()), std::rint(x.imag()));
+      else
+        return x;
     },
     [](auto& v) { return v.rint; }, NoGradient{},
-    {{"math.round", "round"}, "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.round([0.5, 1.5])\n[0., 2.]"});
+    {{"math.round", "round"},
+     "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.round([0.5, 1.5])\n[0., 2.]"});
 
-// Complex parts. The gradient convention is TensorFlow's: the gradient of a real loss points along its conjugate derivative.
-const Op& conj_op = unary<complexes>(
-    "Conj", [](auto z) { return std::conj(z); }, NoFast{}, [](Dy dy) { return conj(dy); }, {{}, ""});
+// Complex parts. The gradient convention is TensorFlow's: the gradient of a real loss points along its conjugate
+// derivative.
+const Op& conj_op =
+    unary<complexes>("Conj", [](auto z) { return std::conj(z); }, NoFast{}, [](Dy dy) { return conj(dy); }, {{}, ""});
 const Op& real_op = define(Op{
     .name = "Real",
     .arguments = {tensor("input", complexes)},
@@ -404,8 +444,8 @@ const Op& complex_op = define(Op{
         [](Call& call) {
           DType re = call.in[0].dtype(), im = call.in[1].dtype();
           if (re != im || !wide_floating.has(re))
-            fail(ErrorKind::type, call.name(), ": The `real` and `imag` components have incorrect types: ", name_of(re), " ",
-                 name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
+            fail(ErrorKind::type, call.name(), ": The `real` and `imag` components have incorrect types: ", name_of(re),
+                 " ", name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
           family::infer_binary<wide_floating, decltype(make_complex)>(call);
         },
     .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
@@ -424,16 +464,18 @@ const Op& add_n_op = define(Op{
     .arguments = {tensors("inputs", numbers)},
     .infer =
         [](Call& call) {
-          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": inputs must be an iterable of at least one Tensor");
+          if (call.in.empty())
+            fail(ErrorKind::value, call.name(), ": inputs must be an iterable of at least one Tensor");
           for (const Tensor& t : call.in) {
             if (t.dtype() != call.in[0].dtype())
               fail(ErrorKind::invalid_argument, call.name(), ": inputs must all have the same dtype; got ",
                    name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
             if (!(t.shape() == call.in[0].shape()))
-              fail(ErrorKind::invalid_argument, call.name(),
-                   ": inputs must all have the same size and shape; Inputs to operation AddN of type AddN must have the "
-                   "same size and shape. Input 0: ",
-                   call.in[0].shape(), " != input: ", t.shape());
+              fail(
+                  ErrorKind::invalid_argument, call.name(),
+                  ": inputs must all have the same size and shape; Inputs to operation AddN of type AddN must have the "
+                  "same size and shape. Input 0: ",
+                  call.in[0].shape(), " != input: ", t.shape());
           }
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },

@@ -6,21 +6,25 @@
 namespace tapeflow {
 namespace {
 
-// Floats become integers by truncation; what does not fit becomes the least number of 32 or 64 bits, cut to size, as the
-// conversion instructions of x86-64 have it and TensorFlow with them.
+// Floats become integers by truncation; what does not fit becomes the least number of 32 or 64 bits, cut to size, as
+// the conversion instructions of x86-64 have it and TensorFlow with them.
 template <class To, class From> To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (is_complex<To>) {
-    if constexpr (is_complex<From>) return To(x);
-    else return To(typename To::value_type(x));
+    if constexpr (is_complex<From>)
+      return To(x);
+    else
+      return To(typename To::value_type(x));
   } else if constexpr (is_complex<From>) {
     return converted<To>(x.real());
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>)
       return To(x > From(-2147483649.0) && x < From(2147483648.0) ? int32_t(x) : std::numeric_limits<int32_t>::min());
     if (x >= From(9223372036854775808.0) && x < From(18446744073709551616.0)) return To(uint64_t(x));
-    return To(x >= From(-9223372036854775808.0) && x < From(9223372036854775808.0) ? int64_t(x) : std::numeric_limits<int64_t>::min());
+    return To(x >= From(-9223372036854775808.0) && x < From(9223372036854775808.0)
+                  ? int64_t(x)
+                  : std::numeric_limits<int64_t>::min());
   } else {
     return To(x);
   }
@@ -30,14 +34,22 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
   const From* from = static_cast<const From*>(x);
   To* to = static_cast<To*>(y);
   const ConversionKernels& kernels = conversion_kernels();
-  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double>) return kernels.float_to_double(from, to, n);
-  else if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>) return kernels.double_to_float(from, to, n);
-  else if constexpr (std::is_same_v<From, int32_t> && std::is_same_v<To, float>) return kernels.int32_to_float(from, to, n);
-  else if constexpr (std::is_same_v<From, bool> && std::is_same_v<To, float>) return kernels.bool_to_float(static_cast<const uint8_t*>(x), to, n);
-  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, half>) return kernels.float_to_half(from, &to->bits, n);
-  else if constexpr (std::is_same_v<From, half> && std::is_same_v<To, float>) return kernels.half_to_float(&from->bits, to, n);
-  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) return kernels.float_to_bfloat16(from, &to->bits, n);
-  else if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>) return kernels.bfloat16_to_float(&from->bits, to, n);
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double>)
+    return kernels.float_to_double(from, to, n);
+  else if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>)
+    return kernels.double_to_float(from, to, n);
+  else if constexpr (std::is_same_v<From, int32_t> && std::is_same_v<To, float>)
+    return kernels.int32_to_float(from, to, n);
+  else if constexpr (std::is_same_v<From, bool> && std::is_same_v<To, float>)
+    return kernels.bool_to_float(static_cast<const uint8_t*>(x), to, n);
+  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, half>)
+    return kernels.float_to_half(from, &to->bits, n);
+  else if constexpr (std::is_same_v<From, half> && std::is_same_v<To, float>)
+    return kernels.half_to_float(&from->bits, to, n);
+  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>)
+    return kernels.float_to_bfloat16(from, &to->bits, n);
+  else if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>)
+    return kernels.bfloat16_to_float(&from->bits, to, n);
   else
     for (int64_t i = 0; i < n; ++i) store(to + i, converted<Compute<To>>(load(from + i)));
 }
@@ -49,7 +61,8 @@ const Op& cast_op = define(Op{
         [](Call& call) {
           DType to = call.params.dtype(0);
           if (!fixed_size.has(to))
-            fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(call.in[0].dtype()), " to ", legacy_name_of(to), " is not supported");
+            fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(call.in[0].dtype()), " to ",
+                 legacy_name_of(to), " is not supported");
           call.returns(to, call.in[0].shape());
         },
     .kernel =
@@ -59,7 +72,8 @@ const Op& cast_op = define(Op{
             visit<fixed_size.bits>(y.dtype(), [&](auto* q) {
               using From = Pointee<decltype(p)>;
               using To = Pointee<decltype(q)>;
-              loop_unary(cast_loop<From, To>, x.raw(), sizeof(From), y.mutable_raw(), sizeof(To), x.size(), kCheapGrain);
+              loop_unary(cast_loop<From, To>, x.raw(), sizeof(From), y.mutable_raw(), sizeof(To), x.size(),
+                         kCheapGrain);
             });
           });
         },
@@ -72,7 +86,8 @@ const Op& cast_op = define(Op{
         [](DType operand, DType result) {
           ElementLoops loops;
           visit<family::joining.bits>(operand, [&](auto* p) {
-            visit<family::joining.bits>(result, [&](auto* q) { loops.unary = cast_loop<Pointee<decltype(p)>, Pointee<decltype(q)>>; });
+            visit<family::joining.bits>(
+                result, [&](auto* q) { loops.unary = cast_loop<Pointee<decltype(p)>, Pointee<decltype(q)>>; });
           });
           return loops;
         },
@@ -84,7 +99,8 @@ const Op& cast_op = define(Op{
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   if (!fixed_size.has(x.dtype()) || !fixed_size.has(dtype))
-    fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(x.dtype()), " to ", legacy_name_of(dtype), " is not supported");
+    fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(x.dtype()), " to ", legacy_name_of(dtype),
+         " is not supported");
   return run(cast_op, {x}, {dtype});
 }
 

@@ -10,32 +10,39 @@ namespace {
 
 const Op& equal_op = binary<any_dtype>(
     "Equal", [](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; }, NoGradient{}, NoGradient{},
-    {{"math.equal", "equal"}, "Whether `x` equals `y`, element by element.\n\n>>> tf.equal([1, 2], [1, 3])\n[True, False]"});
+    {{"math.equal", "equal"},
+     "Whether `x` equals `y`, element by element.\n\n>>> tf.equal([1, 2], [1, 3])\n[True, False]"});
 const Op& not_equal_op = binary<any_dtype>(
     "NotEqual", [](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; }, NoGradient{}, NoGradient{},
-    {{"math.not_equal", "not_equal"}, "Whether `x` differs from `y`.\n\n>>> tf.not_equal([1, 2], [1, 3])\n[False, True]"});
+    {{"math.not_equal", "not_equal"},
+     "Whether `x` differs from `y`.\n\n>>> tf.not_equal([1, 2], [1, 3])\n[False, True]"});
 const Op& less_op = binary<real_numbers>(
     "Less", [](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; }, NoGradient{}, NoGradient{},
     {{"math.less", "less"}, "Whether `x < y`.\n\n>>> tf.less([1, 2], 2)\n[True, False]"});
 const Op& less_equal_op = binary<real_numbers>(
-    "LessEqual", [](auto a, auto b) { return a <= b; }, [](auto& v) { return v.less_equal; }, NoGradient{}, NoGradient{},
+    "LessEqual", [](auto a, auto b) { return a <= b; }, [](auto& v) { return v.less_equal; }, NoGradient{},
+    NoGradient{},
     {{"math.less_equal", "less_equal"}, "Whether `x <= y`.\n\n>>> tf.less_equal([1, 2], 1)\n[True, False]"});
 const Op& greater_op = binary<real_numbers>(
     "Greater", [](auto a, auto b) { return a > b; }, [](auto& v) { return v.greater; }, NoGradient{}, NoGradient{},
     {{"math.greater", "greater"}, "Whether `x > y`.\n\n>>> tf.greater([1, 2], 1)\n[False, True]"});
 const Op& greater_equal_op = binary<real_numbers>(
-    "GreaterEqual", [](auto a, auto b) { return a >= b; }, [](auto& v) { return v.greater_equal; }, NoGradient{}, NoGradient{},
+    "GreaterEqual", [](auto a, auto b) { return a >= b; }, [](auto& v) { return v.greater_equal; }, NoGradient{},
+    NoGradient{},
     {{"math.greater_equal", "greater_equal"}, "Whether `x >= y`.\n\n>>> tf.greater_equal([1, 2], 2)\n[False, True]"});
 
-const Op& logical_and_op = binary<booleans>(
-    "LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"math.logical_and", "logical_and"}, "Whether both are true.\n\n>>> tf.logical_and([True, True], [True, False])\n[True, False]"});
+const Op& logical_and_op =
+    binary<booleans>("LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
+                     {{"math.logical_and", "logical_and"},
+                      "Whether both are true.\n\n>>> tf.logical_and([True, True], [True, False])\n[True, False]"});
 const Op& logical_or_op = binary<booleans>(
     "LogicalOr", [](auto a, auto b) { return a || b; }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"math.logical_or", "logical_or"}, "Whether one of the two is true.\n\n>>> tf.logical_or([True, False], [False, False])\n[True, False]"});
-const Op& logical_not_op = unary<booleans>(
-    "LogicalNot", [](auto x) { return !x; }, NoFast{}, NoGradient{},
-    {{"math.logical_not", "logical_not"}, "The opposite truth value.\n\n>>> tf.logical_not([True, False])\n[False, True]"});
+    {{"math.logical_or", "logical_or"},
+     "Whether one of the two is true.\n\n>>> tf.logical_or([True, False], [False, False])\n[True, False]"});
+const Op& logical_not_op =
+    unary<booleans>("LogicalNot", [](auto x) { return !x; }, NoFast{}, NoGradient{},
+                    {{"math.logical_not", "logical_not"},
+                     "The opposite truth value.\n\n>>> tf.logical_not([True, False])\n[False, True]"});
 
 const Op& bitwise_and_op = binary<integers>(
     "BitwiseAnd", [](auto a, auto b) { return decltype(a)(a & b); }, NoFast{}, NoGradient{}, NoGradient{},
@@ -46,9 +53,8 @@ const Op& bitwise_or_op = binary<integers>(
 const Op& bitwise_xor_op = binary<integers>(
     "BitwiseXor", [](auto a, auto b) { return decltype(a)(a ^ b); }, NoFast{}, NoGradient{}, NoGradient{},
     {{"bitwise.bitwise_xor"}, "Bits set in exactly one of the two.\n\n>>> tf.bitwise.bitwise_xor([6], [3])\n[5]"});
-const Op& invert_op = unary<integers>(
-    "Invert", [](auto x) { return decltype(x)(~x); }, NoFast{}, NoGradient{},
-    {{"bitwise.invert"}, "Every bit flipped.\n\n>>> tf.bitwise.invert([0])\n[-1]"});
+const Op& invert_op = unary<integers>("Invert", [](auto x) { return decltype(x)(~x); }, NoFast{}, NoGradient{},
+                                      {{"bitwise.invert"}, "Every bit flipped.\n\n>>> tf.bitwise.invert([0])\n[-1]"});
 // Shifts are brought into the range of the type, as TensorFlow does.
 template <class T> int clamped_shift(T b) {
   constexpr int most = int(sizeof(T) * 8) - 1;
@@ -56,25 +62,27 @@ template <class T> int clamped_shift(T b) {
     if (b < 0) return 0;
   return b > T(most) ? most : int(b);
 }
-const Op& left_shift_op = binary<integers>(
-    "LeftShift",
-    [](auto a, auto b) {
-      using T = decltype(a);
-      using U = std::make_unsigned_t<T>;
-      return T(U(a) << clamped_shift<T>(b));
-    },
-    NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.left_shift"}, "Bits moved up by `y`.\n\n>>> tf.bitwise.left_shift([1], [3])\n[8]"});
-const Op& right_shift_op = binary<integers>(
-    "RightShift",
-    [](auto a, auto b) {
-      using T = decltype(a);
-      return T(a >> clamped_shift<T>(b));
-    },
-    NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
+const Op& left_shift_op =
+    binary<integers>("LeftShift",
+                     [](auto a, auto b) {
+                       using T = decltype(a);
+                       using U = std::make_unsigned_t<T>;
+                       return T(U(a) << clamped_shift<T>(b));
+                     },
+                     NoFast{}, NoGradient{}, NoGradient{},
+                     {{"bitwise.left_shift"}, "Bits moved up by `y`.\n\n>>> tf.bitwise.left_shift([1], [3])\n[8]"});
+const Op& right_shift_op =
+    binary<integers>("RightShift",
+                     [](auto a, auto b) {
+                       using T = decltype(a);
+                       return T(a >> clamped_shift<T>(b));
+                     },
+                     NoFast{}, NoGradient{}, NoGradient{},
+                     {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
 
 const Op& population_count_op = unary<integers>(
-    "PopulationCount", [](auto x) { return uint8_t(std::popcount(std::make_unsigned_t<decltype(x)>(x))); }, NoFast{}, NoGradient{},
-    {{}, ""});
+    "PopulationCount", [](auto x) { return uint8_t(std::popcount(std::make_unsigned_t<decltype(x)>(x))); }, NoFast{},
+    NoGradient{}, {{}, ""});
 
 const Op& is_nan_op = unary<floating>(
     "IsNan", [](auto x) { return x != x; }, NoFast{}, NoGradient{},
@@ -84,7 +92,8 @@ const Op& is_inf_op = unary<floating>(
     {{"math.is_inf"}, "Whether an element is infinite.\n\n>>> tf.math.is_inf([1., float('inf')])\n[False, True]"});
 const Op& is_finite_op = unary<floating>(
     "IsFinite", [](auto x) { return std::isfinite(x); }, NoFast{}, NoGradient{},
-    {{"math.is_finite"}, "Whether an element is neither NaN nor infinite.\n\n>>> tf.math.is_finite([1., float('inf')])\n[True, False]"});
+    {{"math.is_finite"},
+     "Whether an element is neither NaN nor infinite.\n\n>>> tf.math.is_finite([1., float('inf')])\n[True, False]"});
 
 // An operand of a choice: its elements, or one element for all.
 template <class T> struct Spread {
@@ -93,7 +102,8 @@ template <class T> struct Spread {
   bool single;
   Spread(const Tensor& t, const Shape& shape)
       : tensor(t.size() == 1 || t.shape() == shape ? t : broadcast_to(t, shape)),
-        data(static_cast<const T*>(tensor.raw())), single(tensor.size() == 1) {}
+        data(static_cast<const T*>(tensor.raw())),
+        single(tensor.size() == 1) {}
 };
 
 // Numbers are chosen by masks, not by jumps, which a processor cannot foresee.
@@ -106,23 +116,29 @@ template <class T> T choose_one(bool condition, const T& x, const T& y) {
   }
 }
 // Elements of the size of a float or double go through the vector kernels: their bits are moved, not looked at.
-template <class T> using Moved = std::conditional_t<std::is_same_v<T, uint32_t>, float, std::conditional_t<std::is_same_v<T, uint64_t>, double, T>>;
-template <class T, bool SingleA, bool SingleB> void choice_loop(const void* condition, const void* then, const void* otherwise, void* y, int64_t n) {
+template <class T> using Moved =
+    std::conditional_t<std::is_same_v<T, uint32_t>, float, std::conditional_t<std::is_same_v<T, uint64_t>, double, T>>;
+template <class T, bool SingleA, bool SingleB>
+void choice_loop(const void* condition, const void* then, const void* otherwise, void* y, int64_t n) {
   const bool* chosen = static_cast<const bool*>(condition);
   const auto *a = static_cast<const Moved<T>*>(then), *b = static_cast<const Moved<T>*>(otherwise);
   auto* to = static_cast<Moved<T>*>(y);
   if constexpr (!std::is_same_v<T, Moved<T>>) {
     const ChoiceKernel<Moved<T>>& kernel = vector_kernels<Moved<T>>().choose;
-    if constexpr (SingleA && SingleB) kernel.ss(chosen, *a, *b, to, n);
-    else if constexpr (SingleA) kernel.sv(chosen, *a, b, to, n);
-    else if constexpr (SingleB) kernel.vs(chosen, a, *b, to, n);
-    else kernel.vv(chosen, a, b, to, n);
+    if constexpr (SingleA && SingleB)
+      kernel.ss(chosen, *a, *b, to, n);
+    else if constexpr (SingleA)
+      kernel.sv(chosen, *a, b, to, n);
+    else if constexpr (SingleB)
+      kernel.vs(chosen, a, *b, to, n);
+    else
+      kernel.vv(chosen, a, b, to, n);
   } else {
     for (int64_t i = 0; i < n; ++i) to[i] = choose_one(chosen[i], a[SingleA ? 0 : i], b[SingleB ? 0 : i]);
   }
 }
-template <class T>
-constexpr ChoiceLoops choice_loops{choice_loop<T, false, false>, choice_loop<T, false, true>, choice_loop<T, true, false>, choice_loop<T, true, true>};
+template <class T> constexpr ChoiceLoops choice_loops{choice_loop<T, false, false>, choice_loop<T, false, true>,
+                                                      choice_loop<T, true, false>, choice_loop<T, true, true>};
 
 template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
   PauseRecording paused;
@@ -133,7 +149,8 @@ template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y
   const ChoiceLoops& loops = choice_loops<T>;
   const ChoiceLoop loop = then.single ? otherwise.single ? loops.ss : loops.sv : otherwise.single ? loops.vs : loops.vv;
   parallel_for(out.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-    loop(chosen + begin, then.data + (then.single ? 0 : begin), otherwise.data + (otherwise.single ? 0 : begin), to + begin, end - begin);
+    loop(chosen + begin, then.data + (then.single ? 0 : begin), otherwise.data + (otherwise.single ? 0 : begin),
+         to + begin, end - begin);
   });
 }
 
@@ -144,15 +161,16 @@ const Op& select_op = define(Op{
         [](Call& call) {
           const Tensor &c = call.in[0], &x = call.in[1], &y = call.in[2];
           if (x.dtype() != y.dtype() && thread_state().stage)
-            fail(ErrorKind::type, "where: Input 'e' of 'SelectV2' Op has type ", name_of(y.dtype()), " that does not match type ",
-                 name_of(x.dtype()), " of argument 't'.");
+            fail(ErrorKind::type, "where: Input 'e' of 'SelectV2' Op has type ", name_of(y.dtype()),
+                 " that does not match type ", name_of(x.dtype()), " of argument 't'.");
           if (x.dtype() != y.dtype())
-            fail(ErrorKind::invalid_argument, "where: cannot compute SelectV2 as input #2(zero-based) was expected to be a ",
+            fail(ErrorKind::invalid_argument,
+                 "where: cannot compute SelectV2 as input #2(zero-based) was expected to be a ",
                  legacy_name_of(x.dtype()), " tensor but is a ", legacy_name_of(y.dtype()), " tensor");
           Shape both, all;
           if (!broadcast(x.shape(), y.shape(), &both) || !broadcast(c.shape(), both, &all))
-            fail(ErrorKind::invalid_argument, "where: condition ", c.shape(), ", then ", x.shape(), ", and else ", y.shape(),
-                 " must be broadcastable");
+            fail(ErrorKind::invalid_argument, "where: condition ", c.shape(), ", then ", x.shape(), ", and else ",
+                 y.shape(), " must be broadcastable");
           call.returns(x.dtype(), all);
         },
     .kernel =

@@ -1,6 +1,6 @@
 // Matrix products, with batches and broadcasting of batches.
 #include "base/subnormals.h"
-#include "kernels/gemm.h"
+#include "kernels/linalg/gemm.h"
 #include "ops/family.h"
 #include "tensor/addition.h"
 
@@ -12,7 +12,9 @@ constexpr DTypes narrow_dtypes = integers;  // multiplied in the `output_type` t
 enum Flag { transpose_a = 0, transpose_b = 1, adjoint_a = 2, adjoint_b = 3, output_type = 6 };
 
 // The dtype in which the product is taken and given.
-DType product_dtype(const Params& p, DType a) { return p.size() > output_type && !p[output_type].is_none() ? p.dtype(output_type) : a; }
+DType product_dtype(const Params& p, DType a) {
+  return p.size() > output_type && !p[output_type].is_none() ? p.dtype(output_type) : a;
+}
 
 struct Product {
   bool ta, tb;
@@ -22,23 +24,27 @@ struct Product {
 
 Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) {
   if (a.rank() < 2 || b.rank() < 2)
-    fail(ErrorKind::invalid_argument, who, ": In[0] and In[1] must have at least 2 dimensions; got ndims of ", a.rank() < 2 ? a.rank() : b.rank(),
-         " (shapes ", a, " and ", b, "). A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
+    fail(ErrorKind::invalid_argument, who, ": In[0] and In[1] must have at least 2 dimensions; got ndims of ",
+         a.rank() < 2 ? a.rank() : b.rank(), " (shapes ", a, " and ", b,
+         "). A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
   Product p{ta, tb, ta ? a.back(1) : a.back(2), tb ? b.back(2) : b.back(1), ta ? a.back(2) : a.back(1), {}};
   int64_t other = tb ? b.back(1) : b.back(2);
   if (p.k != other)
-    fail(ErrorKind::invalid_argument, who, ": Matrix size-incompatible: In[0]: ", a, ", In[1]: ", b, "; the inner dimensions ", p.k, " and ", other, " must be equal");
+    fail(ErrorKind::invalid_argument, who, ": Matrix size-incompatible: In[0]: ", a, ", In[1]: ", b,
+         "; the inner dimensions ", p.k, " and ", other, " must be equal");
   if (!broadcast(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), &p.batch))
     fail(ErrorKind::invalid_argument, who, ": In[0] and In[1] must have compatible batch dimensions: ", a, " vs. ", b);
   return p;
 }
 
 // True if it called `finish`.
-template <class T> bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y, const Finish* finish) {
+template <class T>
+bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y, const Finish* finish) {
   const T *pa = a.data<T>(), *pb = b.data<T>();
   T* py = y.mutable_data<T>();
   int64_t lda = a.shape().back(), ldb = b.shape().back();
-  int64_t size_a = a.shape().back(1) * a.shape().back(2), size_b = b.shape().back(1) * b.shape().back(2), size_y = p.m * p.n;
+  int64_t size_a = a.shape().back(1) * a.shape().back(2), size_b = b.shape().back(1) * b.shape().back(2),
+          size_y = p.m * p.n;
   int64_t batches = p.batch.elements();
   int64_t batches_a = a.shape().elements(0, a.rank() - 2), batches_b = b.shape().elements(0, b.rank() - 2);
   if (size_y == 0 || batches == 0) return false;
@@ -74,7 +80,8 @@ void matmul_kernel(Call& call) {
   if (b.dtype() != dtype) b = cast(b, dtype);
   if (f.flag(adjoint_a)) a = conj(a);
   if (f.flag(adjoint_b)) b = conj(b);
-  Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
+  Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a),
+                   transposed(f, transpose_b, adjoint_b));
   Tensor& y = call.out[0];
   FlushSubnormals flush(dtype == DType::float32);
   auto multiply = [&]<class T>(T*) {
@@ -101,8 +108,8 @@ bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tenso
   Product p = plan("matmul", a.shape(), b.shape(), ta, tb);
   auto add = [&]<class T>(T*) {
     constexpr int64_t least = 1 << 16, most = 1 << 21;  // multiplications
-    auto work = [ta, tb, m = p.m, n = p.n, k = p.k, x = a.data<T>(), lda = a.shape().back(), y = b.data<T>(), ldb = b.shape().back(),
-                 sum = static_cast<T*>(address_of_total(total))] {
+    auto work = [ta, tb, m = p.m, n = p.n, k = p.k, x = a.data<T>(), lda = a.shape().back(), y = b.data<T>(),
+                 ldb = b.shape().back(), sum = static_cast<T*>(address_of_total(total))] {
       FlushSubnormals flush(std::is_same_v<T, float>);
       gemm<T>(ta, tb, m, n, k, x, lda, y, ldb, sum, n, true);
     };
@@ -134,7 +141,8 @@ void matmul_vjp(RuleContext& c) {
     Tensor a = aa ? given(0) : conj(given(0));
     const Shape shape = c.shape(1);
     Tensor db;
-    if (const Tensor* total = c.total(1); total && !ab && a.rank() == 2 && dy.rank() == 2 && c.dtype(1) == dtype && !complexes.has(dtype) &&
+    if (const Tensor* total = c.total(1); total && !ab && a.rank() == 2 && dy.rank() == 2 && c.dtype(1) == dtype &&
+                                          !complexes.has(dtype) &&
                                           add_product(tb ? dy : a, tb ? a : dy, tb || !ta, tb && ta, *total))
       return;
     if (shape.rank() == 2 && a.rank() > 2 && !ta) {  // the batch is summed inside the product
@@ -158,22 +166,28 @@ void matmul_jvp(RuleContext& c) {
   c.set(0, sum);
 }
 
-const Op& matmul_op = [] () -> const Op& {
-  Op op{.name = "MatMul",
-        .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes), flag("transpose_a"), flag("transpose_b"),
-                      flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"), flag("b_is_sparse"),
-                      dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};
+const Op& matmul_op = []() -> const Op& {
+  Op op{
+      .name = "MatMul",
+      .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes),
+                    flag("transpose_a"), flag("transpose_b"), flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"),
+                    flag("b_is_sparse"), dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};
   op.infer = [](Call& call) {
     const Tensor &a = call.in[0], &b = call.in[1];
     const Params& f = call.params;
     const DType dtype = product_dtype(f, a.dtype());
-    if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype())) family::fail_dtypes(call);
-    if (f.flag(transpose_a) && f.flag(adjoint_a)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
-    if (f.flag(transpose_b) && f.flag(adjoint_b)) fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
+    if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype()))
+      family::fail_dtypes(call);
+    if (f.flag(transpose_a) && f.flag(adjoint_a))
+      fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
+    if (f.flag(transpose_b) && f.flag(adjoint_b))
+      fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
     if (!matrix_dtypes.has(dtype))
       fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(dtype),
-           " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one with output_type");
-    Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a), transposed(f, transpose_b, adjoint_b));
+           " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one "
+           "with output_type");
+    Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a),
+                     transposed(f, transpose_b, adjoint_b));
     Shape shape = p.batch;
     shape.append(p.m);
     shape.append(p.n);
@@ -189,8 +203,9 @@ const Op& matmul_op = [] () -> const Op& {
   op.keep_by_input = true;
   op.adds_in_place = true;
   op.names = {"linalg.matmul", "matmul"};
-  op.doc = "Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.\n\n"
-           ">>> tf.matmul([[1., 2.]], [[3.], [4.]])\n[[11.]]";
+  op.doc =
+      "Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.\n\n"
+      ">>> tf.matmul([[1., 2.]], [[3.], [4.]])\n[[11.]]";
   return define(std::move(op));
 }();
 

@@ -1,10 +1,10 @@
 // Convolutions and pools over channels-last data with one to three spatial dimensions. The public functions in Python
 // bring other layouts and argument forms to these.
 #include "base/blocks.h"
-#include "kernels/convolve.h"
+#include "kernels/nn/convolve.h"
 
 #include "base/subnormals.h"
-#include "kernels/pool.h"
+#include "kernels/nn/pool.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -17,7 +17,8 @@ struct Window {
   int64_t out, pad_before;
 };
 // How a window of `size` cells (spread by `dilation`) moves over `in` cells.
-Window place_window(const char* who, int64_t in, int64_t size, int64_t stride, int64_t dilation, const std::string& padding, const Ints& explicit_pads, int d) {
+Window place_window(const char* who, int64_t in, int64_t size, int64_t stride, int64_t dilation,
+                    const std::string& padding, const Ints& explicit_pads, int d) {
   if (stride < 1) fail(ErrorKind::invalid_argument, who, ": strides must be positive; got ", stride);
   if (dilation < 1) fail(ErrorKind::invalid_argument, who, ": dilations must be positive; got ", dilation);
   int64_t reach = (size - 1) * dilation + 1;
@@ -30,8 +31,8 @@ Window place_window(const char* who, int64_t in, int64_t size, int64_t stride, i
   int64_t room = in + before + after - reach;
   int64_t out = (room + stride) / stride;
   if (out < 0)
-    fail(ErrorKind::invalid_argument, who, ": Computed output size would be negative: ", out, " [input_size: ", in + before + after,
-         ", effective_filter_size: ", reach, ", stride: ", stride, "]");
+    fail(ErrorKind::invalid_argument, who, ": Computed output size would be negative: ", out,
+         " [input_size: ", in + before + after, ", effective_filter_size: ", reach, ", stride: ", stride, "]");
   return {room < 0 ? 0 : out, before};
 }
 
@@ -41,19 +42,23 @@ void check_padding(const char* who, const std::string& padding) {
 }
 
 // One number per spatial dimension, and a pair of explicit paddings.
-void check_lengths(const char* who, int rank, std::initializer_list<const Ints*> lists, const std::string& padding, const Ints& pads) {
+void check_lengths(const char* who, int rank, std::initializer_list<const Ints*> lists, const std::string& padding,
+                   const Ints& pads) {
   for (const Ints* list : lists)
     if (int(list->size()) != rank)
-      fail(ErrorKind::invalid_argument, who, ": ", rank, " numbers are needed, one per spatial dimension; got ", list->size());
+      fail(ErrorKind::invalid_argument, who, ": ", rank, " numbers are needed, one per spatial dimension; got ",
+           list->size());
   if (padding == "EXPLICIT" && int(pads.size()) != 2 * rank)
-    fail(ErrorKind::invalid_argument, who, ": ", rank, " pairs of explicit paddings are needed; got ", pads.size(), " numbers");
+    fail(ErrorKind::invalid_argument, who, ": ", rank, " pairs of explicit paddings are needed; got ", pads.size(),
+         " numbers");
 }
 
 // Params of all convolutions: strides, padding, explicit paddings, dilations; one number per spatial dimension.
 ConvGeometry conv_geometry(const char* who, const Shape& x, const Shape& filter, const Params& p, bool depthwise) {
   int rank = x.rank() - 2;
   if (rank < 1 || rank > 3 || filter.rank() != x.rank())
-    fail(ErrorKind::invalid_argument, who, ": input and filter must have the same rank, 3 to 5; got ", x, " and ", filter);
+    fail(ErrorKind::invalid_argument, who, ": input and filter must have the same rank, 3 to 5; got ", x, " and ",
+         filter);
   check_padding(who, p.text(1));
   check_lengths(who, rank, {&p.ints(0), &p.ints(3)}, p.text(1), p.ints(2));
   ConvGeometry g{};
@@ -63,16 +68,19 @@ ConvGeometry conv_geometry(const char* who, const Shape& x, const Shape& filter,
   int64_t filter_in = filter.back(2);
   if (depthwise) {
     if (filter_in != g.in_channels)
-      fail(ErrorKind::invalid_argument, who, ": input and filter must have the same depth: ", g.in_channels, " vs ", filter_in);
+      fail(ErrorKind::invalid_argument, who, ": input and filter must have the same depth: ", g.in_channels, " vs ",
+           filter_in);
     g.out_channels = g.in_channels * filter.back();
     g.groups = g.in_channels;
   } else {
     if (filter_in == 0 || g.in_channels % filter_in != 0)
-      fail(ErrorKind::invalid_argument, who, ": input depth must be evenly divisible by filter depth: ", g.in_channels, " vs ", filter_in);
+      fail(ErrorKind::invalid_argument, who, ": input depth must be evenly divisible by filter depth: ", g.in_channels,
+           " vs ", filter_in);
     g.out_channels = filter.back();
     g.groups = g.in_channels / filter_in;
     if (g.groups == 0 || g.out_channels % g.groups != 0)
-      fail(ErrorKind::invalid_argument, who, ": output depth must be evenly divisible by number of groups: ", g.out_channels, " vs ", g.groups);
+      fail(ErrorKind::invalid_argument, who,
+           ": output depth must be evenly divisible by number of groups: ", g.out_channels, " vs ", g.groups);
   }
   for (int d = 0; d < 3; ++d) {
     g.in[d] = g.filter[d] = g.out[d] = g.stride[d] = g.dilation[d] = 1;
@@ -96,14 +104,16 @@ Shape output_shape(const ConvGeometry& g) {
   return y;
 }
 
-// Runs a kernel that makes output 0 of a and b on float or double; the small float types are widened and narrowed again.
+// Runs a kernel that makes output 0 of a and b on float or double; the small float types are widened and narrowed
+// again.
 template <class Kernel> void in_wide_floats(Call& call, const Tensor& a, const Tensor& b, Kernel kernel) {
   Tensor& y = call.out[0];
   if (a.dtype() == DType::float64) return kernel(a.data<double>(), b.data<double>(), y.mutable_data<double>());
   FlushSubnormals flush;
   if (a.dtype() == DType::float32) return kernel(a.data<float>(), b.data<float>(), y.mutable_data<float>());
   PauseRecording paused;
-  Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32), wide_y = Tensor::allocate(DType::float32, y.shape());
+  Tensor wide_a = cast(a, DType::float32), wide_b = cast(b, DType::float32),
+         wide_y = Tensor::allocate(DType::float32, y.shape());
   kernel(wide_a.data<float>(), wide_b.data<float>(), wide_y.mutable_data<float>());
   y = cast(wide_y, a.dtype());
 }
@@ -113,7 +123,8 @@ void require_one_dtype(const Call& call) {
 }
 
 std::vector<Argument> conv_arguments(const char* first, const char* second) {
-  return {tensor(first, floating), tensor(second, floating), ints("strides"), text("padding"), ints("explicit_paddings"), ints("dilations")};
+  return {tensor(first, floating), tensor(second, floating),  ints("strides"),
+          text("padding"),         ints("explicit_paddings"), ints("dilations")};
 }
 
 // ---- the three forms of one bilinear map: (x, filter) -> y, (filter, y) -> x, (x, y) -> filter.
@@ -134,7 +145,8 @@ template <bool Depthwise> struct ConvOps {
 
   static void check_gradient(const ConvGeometry& g, const Shape& dy) {
     if (!(output_shape(g) == dy))
-      fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g), "; got ", dy);
+      fail(ErrorKind::invalid_argument, who, ": the gradient must have the shape of the output, ", output_shape(g),
+           "; got ", dy);
   }
 
   static const Op& define_forward(const char* name) {
@@ -144,14 +156,16 @@ template <bool Depthwise> struct ConvOps {
         .infer =
             [](Call& call) {
               require_one_dtype(call);
-              call.returns(call.in[0].dtype(), output_shape(conv_geometry(who, call.in[0].shape(), call.in[1].shape(), call.params, Depthwise)));
+              call.returns(call.in[0].dtype(), output_shape(conv_geometry(who, call.in[0].shape(), call.in[1].shape(),
+                                                                          call.params, Depthwise)));
             },
         .kernel =
             [](Call& call) {
               const Tensor &x = call.in[0], &filter = call.in[1];
               ConvGeometry g = conv_geometry(who, x.shape(), filter.shape(), call.params, Depthwise);
               in_wide_floats(call, x, filter, [&]<class T>(const T* a, const T* b, T* y) {
-                if (Depthwise ? depthwise_forward(g, a, b, y, call.finish) : conv_forward(g, a, b, y, call.finish)) call.finish = nullptr;
+                if (Depthwise ? depthwise_forward(g, a, b, y, call.finish) : conv_forward(g, a, b, y, call.finish))
+                  call.finish = nullptr;
               });
             },
         .finishes = true,
@@ -175,7 +189,8 @@ template <bool Depthwise> struct ConvOps {
         .infer =
             [](Call& call) {
               require_one_dtype(call);
-              check_gradient(conv_geometry(who, call.params.shape(4), call.in[0].shape(), call.params, Depthwise), call.in[1].shape());
+              check_gradient(conv_geometry(who, call.params.shape(4), call.in[0].shape(), call.params, Depthwise),
+                             call.in[1].shape());
               call.returns(call.in[1].dtype(), call.params.shape(4));
             },
         .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[4])); },
@@ -184,8 +199,10 @@ template <bool Depthwise> struct ConvOps {
               const Tensor &filter = call.in[0], &dy = call.in[1];
               ConvGeometry g = conv_geometry(who, call.params.shape(4), filter.shape(), call.params, Depthwise);
               in_wide_floats(call, dy, filter, [&]<class T>(const T* d, const T* f, T* x) {
-                if constexpr (Depthwise) depthwise_backward_input(g, d, f, x);
-                else if (conv_backward_input(g, d, f, x, call.finish)) call.finish = nullptr;
+                if constexpr (Depthwise)
+                  depthwise_backward_input(g, d, f, x);
+                else if (conv_backward_input(g, d, f, x, call.finish))
+                  call.finish = nullptr;
               });
             },
         .finishes = !Depthwise,
@@ -209,7 +226,8 @@ template <bool Depthwise> struct ConvOps {
         .infer =
             [](Call& call) {
               require_one_dtype(call);
-              check_gradient(conv_geometry(who, call.in[0].shape(), call.params.shape(4), call.params, Depthwise), call.in[1].shape());
+              check_gradient(conv_geometry(who, call.in[0].shape(), call.params.shape(4), call.params, Depthwise),
+                             call.in[1].shape());
               call.returns(call.in[0].dtype(), call.params.shape(4));
             },
         .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[4])); },
@@ -218,8 +236,10 @@ template <bool Depthwise> struct ConvOps {
               const Tensor &x = call.in[0], &dy = call.in[1];
               ConvGeometry g = conv_geometry(who, x.shape(), call.params.shape(4), call.params, Depthwise);
               in_wide_floats(call, x, dy, [&]<class T>(const T* a, const T* d, T* f) {
-                if constexpr (Depthwise) depthwise_backward_filter(g, a, d, f);
-                else conv_backward_filter(g, a, d, f);
+                if constexpr (Depthwise)
+                  depthwise_backward_filter(g, a, d, f);
+                else
+                  conv_backward_filter(g, a, d, f);
               });
             },
         .vjp =
@@ -286,7 +306,8 @@ Shape output_shape(const PoolGeometry& g) {
 }
 
 std::vector<Argument> pool_arguments(std::vector<Argument> tensors) {
-  for (Argument a : {ints("ksize"), ints("strides"), text("padding"), ints("explicit_paddings"), ints("dilations")}) tensors.push_back(a);
+  for (Argument a : {ints("ksize"), ints("strides"), text("padding"), ints("explicit_paddings"), ints("dilations")})
+    tensors.push_back(a);
   return tensors;
 }
 
@@ -310,7 +331,8 @@ const Op& max_pool_op = define(Op{
           const Tensor& x = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool", x.shape(), call.params);
           if (floating.has(x.dtype()))
-            return in_wide_floats(call, x, x, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, nullptr); });
+            return in_wide_floats(call, x, x,
+                                  [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, nullptr); });
           visit<integers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             max_pool_forward<T>(g, x.data<T>(), call.out[0].mutable_data<T>(), nullptr);
@@ -348,7 +370,8 @@ const Op& max_pool_pick_op = define(Op{
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
-          in_wide_floats(call, call.in[0], call.in[1], [&]<class T>(const T* x, const T* v, T* y) { max_pool_gather<T>(g, x, v, y); });
+          in_wide_floats(call, call.in[0], call.in[1],
+                         [&]<class T>(const T* x, const T* v, T* y) { max_pool_gather<T>(g, x, v, y); });
         },
     .vjp =
         [](RuleContext& c) {
@@ -357,7 +380,9 @@ const Op& max_pool_pick_op = define(Op{
         },
     .keep = keep_input(0),
 });
-Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p) { return run(max_pool_grad_op, {x, dy}, p); }
+Tensor max_pool_to_input(const Tensor& x, const Tensor& dy, const Params& p) {
+  return run(max_pool_grad_op, {x, dy}, p);
+}
 Tensor max_pool_pick(const Tensor& x, const Tensor& v, const Params& p) { return run(max_pool_pick_op, {x, v}, p); }
 
 // ---- the same pool with the places of its maxima: int64, the position inside the image, or inside the batch.
@@ -374,7 +399,8 @@ BlockVector<int64_t> places_in_image(const Tensor& argmax, int64_t image, const 
   for (int64_t& place : places) {
     if (p.flag(5) && image > 0 && place >= 0) place %= image;
     if (place < 0 || place >= image)
-      fail(ErrorKind::invalid_argument, "nn.max_pool_with_argmax: argmax must be a position inside the image of ", image, " elements; got ", place);
+      fail(ErrorKind::invalid_argument, "nn.max_pool_with_argmax: argmax must be a position inside the image of ",
+           image, " elements; got ", place);
   }
   return places;
 }
@@ -396,7 +422,8 @@ const Op& max_pool_with_argmax_op = define(Op{
           Shape shape = output_shape(g);
           int64_t* places = call.out[1].mutable_data<int64_t>();
           if (floating.has(x.dtype())) {
-            in_wide_floats(call, x, x, [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, places); });
+            in_wide_floats(call, x, x,
+                           [&]<class T>(const T* a, const T*, T* y) { max_pool_forward<T>(g, a, y, places); });
           } else {
             visit<integers.bits>(x.dtype(), [&](auto* p) {
               using T = Pointee<decltype(p)>;
@@ -429,9 +456,14 @@ const Op& pool_places_spread_op = define(Op{
           Shape shape = call.params.shape(6);
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", shape, call.params);
           BlockVector<int64_t> places = places_in_image(call.in[1], shape.elements(1, shape.rank()), call.params);
-          in_wide_floats(call, dy, dy, [&]<class T>(const T* d, const T*, T* dx) { max_pool_backward_at<T>(g, places.data(), d, dx); });
+          in_wide_floats(call, dy, dy, [&]<class T>(const T* d, const T*, T* dx) {
+            max_pool_backward_at<T>(g, places.data(), d, dx);
+          });
         },
-    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_pick(c.dy(), c.x(1), c.params)); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, pool_places_pick(c.dy(), c.x(1), c.params));
+        },
     .keep = keep_input(1),
 });
 const Op& pool_places_pick_op = define(Op{
@@ -443,9 +475,14 @@ const Op& pool_places_pick_op = define(Op{
           const Tensor& v = call.in[0];
           PoolGeometry g = pool_geometry("nn.max_pool_with_argmax", v.shape(), call.params);
           BlockVector<int64_t> places = places_in_image(call.in[1], v.shape().elements(1, v.rank()), call.params);
-          in_wide_floats(call, v, v, [&]<class T>(const T* from, const T*, T* y) { max_pool_gather_at<T>(g, places.data(), from, y); });
+          in_wide_floats(call, v, v, [&]<class T>(const T* from, const T*, T* y) {
+            max_pool_gather_at<T>(g, places.data(), from, y);
+          });
         },
-    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params)); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params));
+        },
     .keep = keep_input(1),
 });
 Tensor pool_places_spread(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p) {

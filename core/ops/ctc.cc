@@ -1,6 +1,6 @@
 // Connectionist temporal classification: the loss with dense labels, and beam search.
+#include "kernels/nn/ctc.h"
 #include "base/blocks.h"
-#include "kernels/ctc.h"
 
 #include "base/parallel.h"
 #include "ops/family.h"
@@ -20,10 +20,12 @@ Sequences sequences_of(const Call& call, size_t first) {
   const Shape& logits = call.in[0].shape();
   if (logits.rank() != 3) fail(ErrorKind::invalid_argument, "nn.ctc_loss: logits must have rank 3; got ", logits);
   Sequences s{logits[0], logits[1], logits[2], call.params.integer(0), call.params.flag(1), {}, {}};
-  const Shape &labels = call.in[first].shape(), &label_length = call.in[first + 1].shape(), &length = call.in[first + 2].shape();
+  const Shape &labels = call.in[first].shape(), &label_length = call.in[first + 1].shape(),
+              &length = call.in[first + 2].shape();
   Shape batch{s.batch};
   if (labels.rank() != 2 || labels[0] != s.batch || !(label_length == batch) || !(length == batch))
-    fail(ErrorKind::invalid_argument, "nn.ctc_loss: labels must be [batch, length] and both lengths [batch] for a batch of ", s.batch,
+    fail(ErrorKind::invalid_argument,
+         "nn.ctc_loss: labels must be [batch, length] and both lengths [batch] for a batch of ", s.batch,
          "; got labels ", labels, ", label_length ", label_length, " and logit_length ", length);
   if (s.blank < 0 || s.blank >= s.classes)
     fail(ErrorKind::invalid_argument, "nn.ctc_loss: blank_index must be in [0, ", s.classes, "); got ", s.blank);
@@ -36,7 +38,8 @@ Sequences sequences_of(const Call& call, size_t first) {
     for (int64_t i = 0; i < count; ++i) {
       int64_t label = values[size_t(b * labels[1] + i)];
       if (label < 0 || label >= s.classes)
-        fail(ErrorKind::invalid_argument, "nn.ctc_loss: labels must be in [0, ", s.classes, "); got ", label, " in sequence ", b);
+        fail(ErrorKind::invalid_argument, "nn.ctc_loss: labels must be in [0, ", s.classes, "); got ", label,
+             " in sequence ", b);
       row.push_back(label);
     }
     s.labels.push_back(std::move(row));
@@ -53,7 +56,9 @@ template <class Number, class Read> BlockVector<Number> read_sequence(const Sequ
 }
 
 std::vector<Argument> ctc_arguments(std::vector<Argument> first) {
-  for (Argument a : {index_tensor("labels"), index_tensor("label_length"), index_tensor("logit_length"), integer("blank_index"), flag("merge_repeated", true)}) first.push_back(a);
+  for (Argument a : {index_tensor("labels"), index_tensor("label_length"), index_tensor("logit_length"),
+                     integer("blank_index"), flag("merge_repeated", true)})
+    first.push_back(a);
   return first;
 }
 
@@ -67,7 +72,8 @@ const Op& ctc_loss_op = define(Op{
     .infer =
         [](Call& call) {
           const Shape& logits = call.in[0].shape();
-          if (logits.rank() != 3) fail(ErrorKind::invalid_argument, "nn.ctc_loss: logits must have rank 3; got ", logits);
+          if (logits.rank() != 3)
+            fail(ErrorKind::invalid_argument, "nn.ctc_loss: logits must have rank 3; got ", logits);
           call.returns(call.in[0].dtype(), {logits[1]});
           call.returns(call.in[0].dtype(), logits);
         },
@@ -82,7 +88,8 @@ const Op& ctc_loss_op = define(Op{
               BlockVector<double> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<double>(s, b, [&](int64_t i) { return double(load(logits + i)); });
-                double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
+                double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank,
+                                        s.merge_repeated, derivative);
                 store(losses + b, Compute<T>(loss));
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
@@ -118,8 +125,10 @@ const Op& ctc_curvature_op = define(Op{
             parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
               BlockVector<Dual> derivative;
               for (int64_t b = begin; b < end; ++b) {
-                auto y = read_sequence<Dual>(s, b, [&](int64_t i) { return Dual(double(load(logits + i)), double(load(direction + i))); });
-                ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated, derivative);
+                auto y = read_sequence<Dual>(
+                    s, b, [&](int64_t i) { return Dual(double(load(logits + i)), double(load(direction + i))); });
+                ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank, s.merge_repeated,
+                          derivative);
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
                     store(y_dot + (t * s.batch + b) * s.classes + c,
@@ -142,12 +151,14 @@ Tensor ctc_curvature(const RuleContext& c, const Tensor& direction) {
 // Outputs: indices, values and shape of each path as a sparse matrix, then the log probabilities [batch, top_paths].
 const Op& ctc_beam_search_op = define(Op{
     .name = "CTCBeamSearchDecoder",
-    .arguments = {tensor("inputs", DTypes(DType::float32) | DType::float64), index_tensor("sequence_length"), integer("beam_width"),
-                  integer("top_paths"), flag("merge_repeated", true)},
+    .arguments = {tensor("inputs", DTypes(DType::float32) | DType::float64), index_tensor("sequence_length"),
+                  integer("beam_width"), integer("top_paths"), flag("merge_repeated", true)},
     .infer_staged =
         [](Call& call) {
           int64_t top = known_integer(call.params[1]), batch = call.in[0].rank() == 3 ? call.in[0].dim(1) : -1;
-          if (top < 1) fail(ErrorKind::invalid_argument, "nn.ctc_beam_search_decoder: top_paths must be positive, and known while tracing");
+          if (top < 1)
+            fail(ErrorKind::invalid_argument,
+                 "nn.ctc_beam_search_decoder: top_paths must be positive, and known while tracing");
           for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {-1, 2});
           for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {-1});
           for (int64_t k = 0; k < top; ++k) call.returns(DType::int64, {2});
@@ -159,16 +170,23 @@ const Op& ctc_beam_search_op = define(Op{
           const Tensor& inputs = call.in[0];
           int64_t width = call.params.integer(0), top = call.params.integer(1);
           bool merge = call.params.flag(2);
-          if (inputs.rank() != 3) fail(ErrorKind::invalid_argument, who, ": inputs is not a 3-Tensor; got ", inputs.shape());
+          if (inputs.rank() != 3)
+            fail(ErrorKind::invalid_argument, who, ": inputs is not a 3-Tensor; got ", inputs.shape());
           int64_t times = inputs.dim(0), batch = inputs.dim(1), classes = inputs.dim(2);
           if (!(call.in[1].shape() == Shape{batch}))
-            fail(ErrorKind::failed_precondition, who, ": len(sequence_length) != batch_size. len(sequence_length): ", call.in[1].size(), " batch_size: ", batch);
-          if (width < 1 || top < 1) fail(ErrorKind::invalid_argument, who, ": beam_width and top_paths must be positive; got ", width, " and ", top);
+            fail(ErrorKind::failed_precondition, who,
+                 ": len(sequence_length) != batch_size. len(sequence_length): ", call.in[1].size(),
+                 " batch_size: ", batch);
+          if (width < 1 || top < 1)
+            fail(ErrorKind::invalid_argument, who, ": beam_width and top_paths must be positive; got ", width, " and ",
+                 top);
           if (top > width) fail(ErrorKind::invalid_argument, who, ": requested more paths than the beam width.");
-          if (batch < 1 || classes < 1) fail(ErrorKind::invalid_argument, who, ": batch_size must not be 0; got inputs ", inputs.shape());
+          if (batch < 1 || classes < 1)
+            fail(ErrorKind::invalid_argument, who, ": batch_size must not be 0; got inputs ", inputs.shape());
           Ints lengths = read_ints(call.in[1]);
           for (size_t b = 0; b < lengths.size(); ++b)
-            if (lengths[b] < 0 || lengths[b] > times) fail(ErrorKind::failed_precondition, who, ": sequence_length(", b, ") <= ", times);
+            if (lengths[b] < 0 || lengths[b] > times)
+              fail(ErrorKind::failed_precondition, who, ": sequence_length(", b, ") <= ", times);
           BlockVector<BlockVector<ctc::Path>> found(static_cast<size_t>(batch));
           visit<(DTypes(DType::float32) | DType::float64).bits>(inputs.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -177,7 +195,8 @@ const Op& ctc_beam_search_op = define(Op{
                 int64_t length = lengths[size_t(b)];
                 BlockVector<double> y(size_t(length * classes));
                 for (int64_t t = 0; t < length; ++t)
-                  for (int64_t c = 0; c < classes; ++c) y[size_t(t * classes + c)] = double(inputs.data<T>()[(t * batch + b) * classes + c]);
+                  for (int64_t c = 0; c < classes; ++c)
+                    y[size_t(t * classes + c)] = double(inputs.data<T>()[(t * batch + b) * classes + c]);
                 found[size_t(b)] = ctc::beam_search(std::move(y), length, classes, width, top);
               }
             });
@@ -190,7 +209,8 @@ const Op& ctc_beam_search_op = define(Op{
           for (int64_t k = 0; k < top; ++k) {
             int64_t count = 0, longest = 0;
             for (auto& paths : found) {
-              if (size_t(k) >= paths.size()) fail(ErrorKind::invalid_argument, who, ": fewer than top_paths = ", top, " paths exist");
+              if (size_t(k) >= paths.size())
+                fail(ErrorKind::invalid_argument, who, ": fewer than top_paths = ", top, " paths exist");
               count += int64_t(paths[size_t(k)].labels.size());
               longest = std::max(longest, int64_t(paths[size_t(k)].labels.size()));
             }
@@ -206,8 +226,10 @@ const Op& ctc_beam_search_op = define(Op{
                 *place++ = int64_t(i);
                 *value++ = path.labels[i];
               }
-              if (inputs.dtype() == DType::float32) probabilities.mutable_data<float>()[b * top + k] = float(path.log_probability);
-              else probabilities.mutable_data<double>()[b * top + k] = path.log_probability;
+              if (inputs.dtype() == DType::float32)
+                probabilities.mutable_data<float>()[b * top + k] = float(path.log_probability);
+              else
+                probabilities.mutable_data<double>()[b * top + k] = path.log_probability;
             }
           }
           for (auto* group : {&indices, &values, &shapes})

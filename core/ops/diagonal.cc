@@ -28,54 +28,68 @@ struct Band {
 
 void set_diagonals(const char* who, const Ints& k, Band* band) {
   if (k.size() != 1 && k.size() != 2)
-    fail(ErrorKind::invalid_argument, who, ": diag_index must have only one or two elements, received ", k.size(), " elements.");
+    fail(ErrorKind::invalid_argument, who, ": diag_index must have only one or two elements, received ", k.size(),
+         " elements.");
   band->lowest = k[0], band->highest = k[k.size() - 1];
   if (band->lowest > band->highest)
-    fail(ErrorKind::invalid_argument, who, ": lower_diag_index must not be larger than upper_diag_index: ", band->lowest, " > ", band->highest);
+    fail(ErrorKind::invalid_argument, who,
+         ": lower_diag_index must not be larger than upper_diag_index: ", band->lowest, " > ", band->highest);
 }
 void set_alignment(const char* who, const std::string& align, Band* band) {
   if (align != "LEFT_RIGHT" && align != "RIGHT_LEFT" && align != "LEFT_LEFT" && align != "RIGHT_RIGHT")
-    fail(ErrorKind::invalid_argument, who, ": align must be 'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT' or 'RIGHT_RIGHT'; got '", align, "'");
+    fail(ErrorKind::invalid_argument, who,
+         ": align must be 'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT' or 'RIGHT_RIGHT'; got '", align, "'");
   band->left_above = align.starts_with("LEFT"), band->left_below = align.ends_with("LEFT");
 }
 void check_inside(const char* who, const Band& band) {
   auto inside = [&](int64_t d) { return d == 0 || (-band.rows < d && d < band.columns); };
   if (!inside(band.lowest) || !inside(band.highest))
-    fail(ErrorKind::invalid_argument, who, ": ", inside(band.lowest) ? "upper" : "lower", "_diag_index is out of bound: ",
-         inside(band.lowest) ? band.highest : band.lowest, ". It must be between ", -band.rows, " and ", band.columns);
+    fail(ErrorKind::invalid_argument, who, ": ", inside(band.lowest) ? "upper" : "lower",
+         "_diag_index is out of bound: ", inside(band.lowest) ? band.highest : band.lowest, ". It must be between ",
+         -band.rows, " and ", band.columns);
 }
 
 // The band of a matrix that is there.
 Band band_of(const char* who, const Shape& matrix, const Ints& k, const std::string& align) {
-  if (matrix.rank() < 2) fail(ErrorKind::invalid_argument, who, ": input must be at least 2-dim, received shape: ", matrix);
+  if (matrix.rank() < 2)
+    fail(ErrorKind::invalid_argument, who, ": input must be at least 2-dim, received shape: ", matrix);
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
   band.rows = matrix.back(2), band.columns = matrix.back(1);
   check_inside(who, band);
-  band.length = std::min(band.rows + std::min<int64_t>(band.highest, 0), band.columns - std::max<int64_t>(band.lowest, 0));
+  band.length =
+      std::min(band.rows + std::min<int64_t>(band.highest, 0), band.columns - std::max<int64_t>(band.lowest, 0));
   return band;
 }
 
 // The band of a matrix to be made from diagonals; sizes of -1 are the least that fit.
-Band band_from(const char* who, const Shape& diagonals, const Ints& k, int64_t rows, int64_t columns, const std::string& align) {
-  if (diagonals.rank() < 1) fail(ErrorKind::invalid_argument, who, ": diagonal must be at least 1-dim, received shape: ", diagonals);
+Band band_from(const char* who, const Shape& diagonals, const Ints& k, int64_t rows, int64_t columns,
+               const std::string& align) {
+  if (diagonals.rank() < 1)
+    fail(ErrorKind::invalid_argument, who, ": diagonal must be at least 1-dim, received shape: ", diagonals);
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
   if (band.count() > 1 && (diagonals.rank() < 2 || diagonals.back(2) != band.count()))
-    fail(ErrorKind::invalid_argument, who, ": The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index range; got shape ",
+    fail(ErrorKind::invalid_argument, who,
+         ": The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index "
+         "range; got shape ",
          diagonals, " for ", band.count(), " diagonals");
   band.length = diagonals.back();
-  int64_t least_rows = band.length - std::min<int64_t>(band.highest, 0), least_columns = band.length + std::max<int64_t>(band.lowest, 0);
+  int64_t least_rows = band.length - std::min<int64_t>(band.highest, 0),
+          least_columns = band.length + std::max<int64_t>(band.lowest, 0);
   if (rows == -1 && columns == -1) rows = columns = std::max(least_rows, least_columns);
   if (rows == -1) rows = least_rows;
   if (columns == -1) columns = least_columns;
-  if (rows < least_rows) fail(ErrorKind::invalid_argument, who, ": The number of rows is too small; at least ", least_rows, ", got ", rows);
+  if (rows < least_rows)
+    fail(ErrorKind::invalid_argument, who, ": The number of rows is too small; at least ", least_rows, ", got ", rows);
   if (columns < least_columns)
-    fail(ErrorKind::invalid_argument, who, ": The number of columns is too small; at least ", least_columns, ", got ", columns);
+    fail(ErrorKind::invalid_argument, who, ": The number of columns is too small; at least ", least_columns, ", got ",
+         columns);
   if (rows != least_rows && columns != least_columns)
-    fail(ErrorKind::invalid_argument, who, ": The number of rows or columns is not consistent with the specified d_lower, d_upper, and diagonal; got ",
+    fail(ErrorKind::invalid_argument, who,
+         ": The number of rows or columns is not consistent with the specified d_lower, d_upper, and diagonal; got ",
          rows, " and ", columns);
   band.rows = rows, band.columns = columns;
   check_inside(who, band);
@@ -91,11 +105,13 @@ Shape diagonals_shape(const Shape& matrix, const Band& band) {
 
 const Op& diag_part_op = define(Op{
     .name = "MatrixDiagPartV3",
-    .arguments = {tensor("input", fixed_size), ints("k"), tensor("padding_value", fixed_size), text("align", "RIGHT_LEFT")},
+    .arguments = {tensor("input", fixed_size), ints("k"), tensor("padding_value", fixed_size),
+                  text("align", "RIGHT_LEFT")},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          call.returns(call.in[0].dtype(), diagonals_shape(x, band_of("diag_part", x, call.params.ints(0), call.params.text(1))));
+          call.returns(call.in[0].dtype(),
+                       diagonals_shape(x, band_of("diag_part", x, call.params.ints(0), call.params.text(1))));
         },
     .kernel =
         [](Call& call) {
@@ -115,7 +131,8 @@ const Op& diag_part_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           const Shape& x = c.shape(0);
-          if (c.wants(0)) c.set(0, matrix_set_diag(zeros(c.dtype(0), x), c.dy(), c.params.ints(0), c.params.text(1).c_str()));
+          if (c.wants(0))
+            c.set(0, matrix_set_diag(zeros(c.dtype(0), x), c.dy(), c.params.ints(0), c.params.text(1).c_str()));
         },
 });
 
@@ -164,7 +181,8 @@ const Op& set_diag_op = define(Op{
           Band band = band_of("set_diag", x.shape(), call.params.ints(0), call.params.text(1));
           Shape wanted = diagonals_shape(x.shape(), band);
           if (!(d.shape() == wanted))
-            fail(ErrorKind::invalid_argument, "set_diag: Expected diagonal to have shape ", wanted, " for an input of shape ", x.shape(), "; got ", d.shape());
+            fail(ErrorKind::invalid_argument, "set_diag: Expected diagonal to have shape ", wanted,
+                 " for an input of shape ", x.shape(), "; got ", d.shape());
           call.returns(x.dtype(), x.shape());
         },
     .kernel =
@@ -203,44 +221,54 @@ const Op& band_part_op = define(Op{
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          if (x.rank() < 2) fail(ErrorKind::invalid_argument, call.name(), ": input must be at least 2-dim, received shape: ", x);
+          if (x.rank() < 2)
+            fail(ErrorKind::invalid_argument, call.name(), ": input must be at least 2-dim, received shape: ", x);
           if (call.params.integer(0) > x.back(2))
-            fail(ErrorKind::invalid_argument, call.name(), ": num_lower must be negative or less or equal to number of rows (", x.back(2), ") got: ", call.params.integer(0));
+            fail(ErrorKind::invalid_argument, call.name(),
+                 ": num_lower must be negative or less or equal to number of rows (", x.back(2),
+                 ") got: ", call.params.integer(0));
           if (call.params.integer(1) > x.back(1))
-            fail(ErrorKind::invalid_argument, call.name(), ": num_upper must be negative or less or equal to number of columns (", x.back(1), ") got: ", call.params.integer(1));
+            fail(ErrorKind::invalid_argument, call.name(),
+                 ": num_upper must be negative or less or equal to number of columns (", x.back(1),
+                 ") got: ", call.params.integer(1));
           call.returns(call.in[0].dtype(), x);
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           if (x.size() == 0) return;
-          int64_t lower = call.params.integer(0), upper = call.params.integer(1), rows = x.shape().back(2), columns = x.shape().back(1);
+          int64_t lower = call.params.integer(0), upper = call.params.integer(1), rows = x.shape().back(2),
+                  columns = x.shape().back(1);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = static_cast<T*>(y.mutable_raw());
-            parallel_for(x.size() / columns, std::max<int64_t>(1, kCopyGrain / columns), [&](int64_t begin, int64_t end) {
-              for (int64_t r = begin; r < end; ++r) {
-                int64_t i = r % rows, first = lower < 0 ? 0 : std::clamp<int64_t>(i - lower, 0, columns);
-                int64_t last = upper < 0 ? columns : std::clamp<int64_t>(i + upper + 1, first, columns);
-                const T* row = from + r * columns;
-                T* out = to + r * columns;
-                std::fill(out, out + first, T());
-                std::copy(row + first, row + last, out + first);
-                std::fill(out + last, out + columns, T());
-              }
-            });
+            parallel_for(x.size() / columns, std::max<int64_t>(1, kCopyGrain / columns),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t r = begin; r < end; ++r) {
+                             int64_t i = r % rows, first = lower < 0 ? 0 : std::clamp<int64_t>(i - lower, 0, columns);
+                             int64_t last = upper < 0 ? columns : std::clamp<int64_t>(i + upper + 1, first, columns);
+                             const T* row = from + r * columns;
+                             T* out = to + r * columns;
+                             std::fill(out, out + first, T());
+                             std::copy(row + first, row + last, out + first);
+                             std::fill(out + last, out + columns, T());
+                           }
+                         });
           });
         },
     .vjp = [](RuleContext& c) { c.set(0, band_part(c.dy(), c.params.integer(0), c.params.integer(1))); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"linalg.band_part", "compat.v1.matrix_band_part"},
-    .doc = "The elements within a band around the main diagonal; all others are 0. A negative bound leaves its side whole.\n\n"
+    .doc = "The elements within a band around the main diagonal; all others are 0. A negative bound leaves its side "
+           "whole.\n\n"
            ">>> tf.linalg.band_part([[1, 2], [3, 4]], -1, 0)\n[[1, 0], [3, 4]]",
 });
 
 }  // namespace
 
-Tensor band_part(const Tensor& x, int64_t lower, int64_t upper) { return run(band_part_op, {x}, {Param(lower), Param(upper)}); }
+Tensor band_part(const Tensor& x, int64_t lower, int64_t upper) {
+  return run(band_part_op, {x}, {Param(lower), Param(upper)});
+}
 Tensor matrix_diag_part(const Tensor& x, const Ints& k, const char* align) {
   return run(diag_part_op, {x, Tensor::number(x.dtype(), 0)}, {Param(k), Param(align)});
 }

@@ -10,17 +10,31 @@ namespace {
 template <class T> T complex_expm1(T z) { return std::exp(z) - T(1); }
 
 const Op& exp_op = unary<floating | complexes>(
-    "Exp", [](auto x) { return std::exp(x); }, [](auto& v) { return v.exp; }, [](Y y, Dy dy) { return multiply(dy, y); },
+    "Exp", [](auto x) { return std::exp(x); }, [](auto& v) { return v.exp; },
+    [](Y y, Dy dy) { return multiply(dy, y); },
     {{"math.exp", "exp"}, "e to the power `x`.\n\n>>> tf.exp([0., 1.])\n[1., 2.7182817]"});
 const Op& expm1_op = unary<floating | complexes>(
-    "Expm1", [](auto x) { if constexpr (is_complex<decltype(x)>) return complex_expm1(x); else return std::expm1(x); },
+    "Expm1",
+    [](auto x) {
+      if constexpr (is_complex<decltype(x)>)
+        return complex_expm1(x);
+      else
+        return std::expm1(x);
+    },
     [](auto& v) { return v.expm1; }, [](X x, Dy dy) { return multiply(dy, exp(x)); },
     {{"math.expm1"}, "`exp(x) - 1`, exact for small `x`.\n\n>>> tf.math.expm1([0., 1.])\n[0., 1.7182817]"});
 const Op& log_op = unary<floating | complexes>(
-    "Log", [](auto x) { return std::log(x); }, [](auto& v) { return v.log; }, [](X x, Dy dy) { return multiply(dy, reciprocal(x)); },
+    "Log", [](auto x) { return std::log(x); }, [](auto& v) { return v.log; },
+    [](X x, Dy dy) { return multiply(dy, reciprocal(x)); },
     {{"math.log"}, "Natural logarithm of `x`.\n\n>>> tf.math.log([1., 2.7182817])\n[0., 1.]"});
 const Op& log1p_op = unary<floating | complexes>(
-    "Log1p", [](auto x) { if constexpr (is_complex<decltype(x)>) return std::log(decltype(x)(1) + x); else return std::log1p(x); },
+    "Log1p",
+    [](auto x) {
+      if constexpr (is_complex<decltype(x)>)
+        return std::log(decltype(x)(1) + x);
+      else
+        return std::log1p(x);
+    },
     [](auto& v) { return v.log1p; }, [](X x, Dy dy) { return multiply(dy, reciprocal(shifted(x, 1))); },
     {{"math.log1p"}, "`log(1 + x)`, exact for small `x`.\n\n>>> tf.math.log1p([0., 1.])\n[0., 0.6931472]"});
 const Op& erf_op = unary<floating>(

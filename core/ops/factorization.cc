@@ -1,6 +1,6 @@
 // Factorisations, solutions of linear equations and functions of matrices, with batches; LAPACK does the work.
 #include "base/blocks.h"
-#include "kernels/factorize.h"
+#include "kernels/linalg/factorize.h"
 
 #include <algorithm>
 #include <limits>
@@ -34,7 +34,8 @@ struct Matrices {
 
 Matrices matrices(const char* who, const Shape& x, int position = 0) {
   if (x.rank() < 2)
-    fail(ErrorKind::invalid_argument, who, ": Input tensor ", position, " must have rank >= 2, got ", x.rank(), "; its shape is ", x);
+    fail(ErrorKind::invalid_argument, who, ": Input tensor ", position, " must have rank >= 2, got ", x.rank(),
+         "; its shape is ", x);
   return {x.elements(0, x.rank() - 2), x.back(2), x.back(1), x.slice(0, x.rank() - 2)};
 }
 Matrices square_matrices(const char* who, const Shape& x) {
@@ -64,7 +65,9 @@ template <KernelFunction Kernel> void widened(Call& call) {
   for (size_t i = 0; i < call.out.size(); ++i) call.out[i] = cast(wide.out[i], call.out[i].dtype());
 }
 
-template <class T> void copy(const Tensor& from, const Tensor& to) { std::copy_n(from.data<T>(), from.size(), to.mutable_data<T>()); }
+template <class T> void copy(const Tensor& from, const Tensor& to) {
+  std::copy_n(from.data<T>(), from.size(), to.mutable_data<T>());
+}
 template <class T> void fill_nan(T* x, int64_t n) { std::fill_n(x, n, T(std::numeric_limits<RealOf<T>>::quiet_NaN())); }
 // LAPACK's iterations may never end on NaN or infinity.
 template <class T> bool has_nan_or_infinity(const T* x, int64_t n) {
@@ -140,7 +143,8 @@ const Op& cholesky_op = define(Op{
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
     .kernel = widened<[](Call& call) {
-      visit<computed.bits>(call.in[0].dtype(), [&](auto* p) { cholesky_batches<Pointee<decltype(p)>>(call.in[0], call.out[0]); });
+      visit<computed.bits>(call.in[0].dtype(),
+                           [&](auto* p) { cholesky_batches<Pointee<decltype(p)>>(call.in[0], call.out[0]); });
     }>,
     // dA = L^-H S L^-1, made Hermitian, with S the lower half of L^H dL.
     .vjp =
@@ -153,8 +157,9 @@ const Op& cholesky_op = define(Op{
         },
     .keep = keep_output(0),
     .names = {"linalg.cholesky", "compat.v1.cholesky"},
-    .doc = "The lower triangular `L` with `L L^H = input`, for Hermitian positive definite matrices; NaN for others.\n\n"
-           ">>> tf.linalg.cholesky([[4., 2.], [2., 5.]])\n[[2., 0.], [1., 2.]]",
+    .doc =
+        "The lower triangular `L` with `L L^H = input`, for Hermitian positive definite matrices; NaN for others.\n\n"
+        ">>> tf.linalg.cholesky([[4., 2.], [2., 5.]])\n[[2., 0.], [1., 2.]]",
 });
 
 // ---- LU: inverse, determinant, equations
@@ -193,8 +198,10 @@ const Op& inverse_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           const Tensor& y = c.y();
-          if (c.params.flag(0)) c.set(0, negative(matmul(matmul(y, c.dy(), false, false, false, true), y, false, false)));
-          else c.set(0, negative(matmul(matmul(y, c.dy(), false, false, true), y, false, false, false, true)));
+          if (c.params.flag(0))
+            c.set(0, negative(matmul(matmul(y, c.dy(), false, false, false, true), y, false, false)));
+          else
+            c.set(0, negative(matmul(matmul(y, c.dy(), false, false, true), y, false, false, false, true)));
         },
     .keep = keep_output(0),
     .names = {"linalg.inv", "compat.v1.matrix_inverse"},
@@ -229,13 +236,17 @@ Tensor inverse_adjoint(const Tensor& x) { return run(inverse_op, {x}, {Param(tru
 const Op& determinant_op = define(Op{
     .name = "MatrixDeterminant",
     .arguments = {tensor("input", accepted)},
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), square_matrices(call.name(), call.in[0].shape()).prefix); },
+    .infer =
+        [](Call& call) { call.returns(call.in[0].dtype(), square_matrices(call.name(), call.in[0].shape()).prefix); },
     .kernel = widened<[](Call& call) {
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
         determinant_batches<Pointee<decltype(p)>>(call.in[0], call.out[0], Tensor(), false);
       });
     }>,
-    .vjp = [](RuleContext& c) { c.set(0, multiply(spread_scalar(multiply(c.dy(), conj(c.y()))), inverse_adjoint(c.x(0)))); },
+    .vjp =
+        [](RuleContext& c) {
+          c.set(0, multiply(spread_scalar(multiply(c.dy(), conj(c.y()))), inverse_adjoint(c.x(0))));
+        },
     .keep = keep_input(0) | keep_output(0),
     .names = {"linalg.det", "compat.v1.matrix_determinant"},
     .doc = "The determinant of square matrices.\n\n>>> tf.linalg.det([[1., 2.], [3., 4.]])\n-2.0",
@@ -261,7 +272,8 @@ const Op& log_determinant_op = define(Op{
           Tensor weight = c.dy(1);
           if (complexes.has(weight.dtype()))
             weight = complex_number(real_part(weight), imaginary_part(multiply(c.dy(0), conj(c.y(0)))));
-          else if (!c.has_dy(1)) return c.set(0, zeros(c.dtype(0), c.shape(0)));  // the sign alone is constant
+          else if (!c.has_dy(1))
+            return c.set(0, zeros(c.dtype(0), c.shape(0)));  // the sign alone is constant
           c.set(0, multiply(spread_scalar(weight), inverse_adjoint(c.x(0))));
         },
     .keep = keep_input(0) | keep_output(0),
@@ -269,7 +281,8 @@ const Op& log_determinant_op = define(Op{
 });
 
 // The batch of A and the batch of B agree; for MatrixSolve exactly, for the triangular one by broadcasting.
-template <class T> void solve_batches(const char* who, bool adjoint, const Tensor& a, const Tensor& b, const Tensor& y) {
+template <class T>
+void solve_batches(const char* who, bool adjoint, const Tensor& a, const Tensor& b, const Tensor& y) {
   const Matrices m = matrices(who, a.shape());
   const int64_t n = m.rows, k = b.shape().back();
   copy<T>(b, y);
@@ -290,13 +303,17 @@ const Op& solve_op = define(Op{
           if (call.in[0].dtype() != call.in[1].dtype()) family::fail_dtypes(call);
           Matrices ma = matrices(call.name(), a), mb = matrices(call.name(), b, 1);
           if (a.rank() != b.rank())
-            fail(ErrorKind::invalid_argument, call.name(), ": All input tensors must have the same rank; got ", a, " and ", b);
+            fail(ErrorKind::invalid_argument, call.name(), ": All input tensors must have the same rank; got ", a,
+                 " and ", b);
           if (!(ma.prefix == mb.prefix))
-            fail(ErrorKind::invalid_argument, call.name(), ": All input tensors must have the same outer dimensions; got ", a, " and ", b);
+            fail(ErrorKind::invalid_argument, call.name(),
+                 ": All input tensors must have the same outer dimensions; got ", a, " and ", b);
           if (ma.rows != ma.columns)
-            fail(ErrorKind::invalid_argument, call.name(), ": First input (lhs) must be a square matrix; got shape ", a);
+            fail(ErrorKind::invalid_argument, call.name(), ": First input (lhs) must be a square matrix; got shape ",
+                 a);
           if (ma.columns != mb.rows)
-            fail(ErrorKind::invalid_argument, call.name(), ": Input matrix and rhs are incompatible; got ", a, " and ", b);
+            fail(ErrorKind::invalid_argument, call.name(), ": Input matrix and rhs are incompatible; got ", a, " and ",
+                 b);
           call.returns(call.in[1].dtype(), b);
         },
     .kernel = widened<[](Call& call) {
@@ -310,7 +327,8 @@ const Op& solve_op = define(Op{
           Tensor db = run(c.op, {c.x(0), c.dy()}, {Param(!adjoint)});
           if (c.wants(1)) c.set(1, db);
           if (!c.wants(0)) return;
-          Tensor da = adjoint ? matmul(c.y(), db, false, false, false, true) : matmul(db, c.y(), false, false, false, true);
+          Tensor da =
+              adjoint ? matmul(c.y(), db, false, false, false, true) : matmul(db, c.y(), false, false, false, true);
           c.set(0, negative(da));
         },
     .keep = keep_input(0) | keep_output(0),
@@ -325,24 +343,29 @@ void triangular_batches(bool lower, bool adjoint, const Tensor& a, const Tensor&
   const int64_t n = m.rows, k = m.columns;
   copy<T>(b, y);
   for_matrices(m.batch, n * n * k, [&](int64_t i) {
-    solve_triangular(lower, adjoint, n, k, a.data<T>() + (batch_a == 1 ? 0 : i) * n * n, y.mutable_data<T>() + i * n * k);
+    solve_triangular(lower, adjoint, n, k, a.data<T>() + (batch_a == 1 ? 0 : i) * n * n,
+                     y.mutable_data<T>() + i * n * k);
   });
 }
 const Op& triangular_solve_op = define(Op{
     .name = "MatrixTriangularSolve",
-    .arguments = {tensor("matrix", accepted | DType::bfloat16), tensor("rhs", accepted | DType::bfloat16), flag("lower", true), flag("adjoint")},
+    .arguments = {tensor("matrix", accepted | DType::bfloat16), tensor("rhs", accepted | DType::bfloat16),
+                  flag("lower", true), flag("adjoint")},
     .infer =
         [](Call& call) {
           const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
           if (call.in[0].dtype() != call.in[1].dtype()) family::fail_dtypes(call);
           Matrices ma = matrices(call.name(), a), mb = matrices(call.name(), b, 1);
           if (ma.rows != ma.columns)
-            fail(ErrorKind::invalid_argument, call.name(), ": In[0] matrices in the last dimensions must be square (", ma.columns, " =/= ", ma.rows, ")");
+            fail(ErrorKind::invalid_argument, call.name(), ": In[0] matrices in the last dimensions must be square (",
+                 ma.columns, " =/= ", ma.rows, ")");
           if (ma.columns != mb.rows)
-            fail(ErrorKind::invalid_argument, call.name(), ": In[0] mismatch In[1] shape: ", ma.columns, " vs. ", mb.rows, ": ", a, " ", b);
+            fail(ErrorKind::invalid_argument, call.name(), ": In[0] mismatch In[1] shape: ", ma.columns, " vs. ",
+                 mb.rows, ": ", a, " ", b);
           Shape batch;
           if (!broadcast(ma.prefix, mb.prefix, &batch))
-            fail(ErrorKind::invalid_argument, call.name(), ": In[0] and In[1] must have compatible batch dimensions: ", a, " vs. ", b);
+            fail(ErrorKind::invalid_argument, call.name(),
+                 ": In[0] and In[1] must have compatible batch dimensions: ", a, " vs. ", b);
           batch.append(mb.rows), batch.append(mb.columns);
           call.returns(call.in[1].dtype(), batch);
         },
@@ -368,7 +391,8 @@ const Op& triangular_solve_op = define(Op{
           Tensor db = triangular_solve(c.x(0), c.dy(), lower, !adjoint);
           if (c.wants(1)) c.set(1, unbroadcast(db, c.shape(1)));
           if (!c.wants(0)) return;
-          Tensor da = adjoint ? matmul(c.y(), db, false, false, false, true) : matmul(db, c.y(), false, false, false, true);
+          Tensor da =
+              adjoint ? matmul(c.y(), db, false, false, false, true) : matmul(db, c.y(), false, false, false, true);
           c.set(0, unbroadcast(negative(band_part(da, lower ? -1 : 0, lower ? 0 : -1)), c.shape(0)));
         },
     .keep = keep_input(0) | keep_output(0),
@@ -384,8 +408,10 @@ template <class T> void lu_batches(const char* who, const Tensor& x, const Tenso
     BlockVector<int> order(static_cast<size_t>(n));
     if (!factor_lu_rows(n, y.mutable_data<T>() + i * n * n, order.data())) fail_singular(who, x.shape());
     for (int64_t k = 0; k < n; ++k) {
-      if (permutation.dtype() == DType::int32) permutation.mutable_data<int32_t>()[i * n + k] = order[size_t(k)];
-      else permutation.mutable_data<int64_t>()[i * n + k] = order[size_t(k)];
+      if (permutation.dtype() == DType::int32)
+        permutation.mutable_data<int32_t>()[i * n + k] = order[size_t(k)];
+      else
+        permutation.mutable_data<int64_t>()[i * n + k] = order[size_t(k)];
     }
   });
 }
@@ -399,7 +425,8 @@ const Op& lu_op = define(Op{
           const Param& index = call.params[0];
           DType dtype = index.is_none() ? DType::int32 : index.dtype;
           if (dtype != DType::int32 && dtype != DType::int64)
-            fail(ErrorKind::invalid_argument, "linalg.lu: output_idx_type must be int32 or int64; got ", name_of(dtype));
+            fail(ErrorKind::invalid_argument, "linalg.lu: output_idx_type must be int32 or int64; got ",
+                 name_of(dtype));
           call.returns(dtype, m.shape(m.rows));
         },
     .kernel = widened<[](Call& call) {
@@ -438,14 +465,16 @@ const Op& qr_op = define(Op{
           call.returns(call.in[0].dtype(), m.shape(k, m.columns));
         },
     .kernel = widened<[](Call& call) {
-      visit<computed.bits>(call.in[0].dtype(), [&](auto* p) { qr_batches<Pointee<decltype(p)>>(call.in[0], call.out[0], call.out[1]); });
+      visit<computed.bits>(call.in[0].dtype(),
+                           [&](auto* p) { qr_batches<Pointee<decltype(p)>>(call.in[0], call.out[0], call.out[1]); });
     }>,
     .vjp =
         [](RuleContext& c) {
           const Tensor &x = c.x(0), &q = c.y(0), &r = c.y(1);
           int64_t m = x.shape().back(2), n = x.shape().back(1);
           if (m > n && c.params.flag(0))
-            fail(ErrorKind::unimplemented, "linalg.qr: QrGrad not implemented when nrows > ncols and full_matrices is true; got shape ",
+            fail(ErrorKind::unimplemented,
+                 "linalg.qr: QrGrad not implemented when nrows > ncols and full_matrices is true; got shape ",
                  x.shape(), ". The added columns of q are not determined by the input; use full_matrices=False.");
           Tensor dq = c.dy(0), dr = c.dy(1);
           if (m >= n) return c.set(0, qr_cotangent(q, r, dq, dr));
@@ -461,18 +490,22 @@ const Op& qr_op = define(Op{
 
 // ---- singular values
 
-template <class T> void svd_batches(bool vectors, bool full, const Tensor& x, const Tensor& s, const Tensor& u, const Tensor& v) {
+template <class T>
+void svd_batches(bool vectors, bool full, const Tensor& x, const Tensor& s, const Tensor& u, const Tensor& v) {
   using Real = RealOf<T>;
   const Matrices m = matrices("", x.shape());
   const int64_t size = m.rows * m.columns, k = std::min(m.rows, m.columns);
   const int64_t u_size = full ? m.rows * m.rows : m.rows * k, v_size = full ? m.columns * m.columns : m.columns * k;
   for_matrices(m.batch, 10 * size * k, [&](int64_t i) {
     const T* a = x.data<T>() + i * size;
-    T *left = vectors ? u.mutable_data<T>() + i * u_size : nullptr, *right = vectors ? v.mutable_data<T>() + i * v_size : nullptr;
+    T *left = vectors ? u.mutable_data<T>() + i * u_size : nullptr,
+      *right = vectors ? v.mutable_data<T>() + i * v_size : nullptr;
     Real* values = s.mutable_data<Real>() + i * k;
     const bool lost = has_nan_or_infinity(a, size);
     if (!lost && factor_svd(m.rows, m.columns, full, a, values, left, right)) return;
-    if (!lost) fail(ErrorKind::invalid_argument, "linalg.svd: the decomposition did not converge. The input might not be valid.");
+    if (!lost)
+      fail(ErrorKind::invalid_argument,
+           "linalg.svd: the decomposition did not converge. The input might not be valid.");
     fill_nan(values, k);
     if (vectors) fill_nan(left, u_size), fill_nan(right, v_size);
   });
@@ -488,7 +521,9 @@ Tensor folded_cotangent(const Tensor& full, const Tensor& d_full, int64_t k) {
   return subtract(d_first, matmul(columns(full, k, n - k), inner, false, false));
 }
 // (1 - w w^H) x
-Tensor outside(const Tensor& w, const Tensor& x) { return subtract(x, matmul(w, matmul(w, x, false, false, true), false, false)); }
+Tensor outside(const Tensor& w, const Tensor& x) {
+  return subtract(x, matmul(w, matmul(w, x, false, false, true), false, false));
+}
 
 void svd_vjp(RuleContext& c) {
   const DType dtype = c.dtype(0);
@@ -535,8 +570,8 @@ const Op& svd_op = define(Op{
     .kernel = widened<[](Call& call) {
       const bool vectors = call.params.flag(0);
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
-        svd_batches<Pointee<decltype(p)>>(vectors, call.params.flag(1), call.in[0], call.out[0], vectors ? call.out[1] : Tensor(),
-                                          vectors ? call.out[2] : Tensor());
+        svd_batches<Pointee<decltype(p)>>(vectors, call.params.flag(1), call.in[0], call.out[0],
+                                          vectors ? call.out[1] : Tensor(), vectors ? call.out[2] : Tensor());
       });
     }>,
     .vjp = svd_vjp,
@@ -558,7 +593,8 @@ template <class T> void pinv_batches(const Tensor& x, const Tensor& rcond, const
     const bool lost = has_nan_or_infinity(a, size);
     if (lost) return fill_nan(to, size);
     if (!factor_svd(m.rows, m.columns, false, a, s.data(), u.data(), v.data()))
-      fail(ErrorKind::invalid_argument, "linalg.pinv: the decomposition did not converge. The input might not be valid.");
+      fail(ErrorKind::invalid_argument,
+           "linalg.pinv: the decomposition did not converge. The input might not be valid.");
     const Real cutoff = rcond.data<Real>()[rcond.size() == 1 ? 0 : i] * (k ? s[0] : Real(0));
     for (int64_t r = 0; r < m.columns; ++r)
       for (int64_t q = 0; q < m.rows; ++q) {
@@ -581,12 +617,16 @@ const Op& pinv_op = define(Op{
           const Tensor& rcond = call.in[1];
           if (rcond.dtype() != real_dtype(call.in[0].dtype())) family::fail_dtypes(call);
           if (rcond.size() != 1 && rcond.size() != m.batch)
-            fail(ErrorKind::invalid_argument, "linalg.pinv: rcond must be one number or one for each matrix; got shape ", rcond.shape(), " for ", call.in[0].shape());
+            fail(ErrorKind::invalid_argument,
+                 "linalg.pinv: rcond must be one number or one for each matrix; got shape ", rcond.shape(), " for ",
+                 call.in[0].shape());
           call.returns(call.in[0].dtype(), m.shape(m.columns, m.rows));
         },
     .kernel =
         [](Call& call) {
-          visit<computed.bits>(call.in[0].dtype(), [&](auto* p) { pinv_batches<Pointee<decltype(p)>>(call.in[0], call.in[1], call.out[0]); });
+          visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
+            pinv_batches<Pointee<decltype(p)>>(call.in[0], call.in[1], call.out[0]);
+          });
         },
     // With P the result: dA = -P^H dP P^H + (1 - A P) dP^H P P^H + P^H P dP^H (1 - P A).
     .vjp =
@@ -611,8 +651,10 @@ template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor
   for_matrices(n ? x.size() / (n * n) : 0, 10 * cube(n), [&](int64_t i) {
     const T* a = x.data<T>() + i * n * n;
     BlockVector<RealOf<T>> values(static_cast<size_t>(n));
-    if (has_nan_or_infinity(a, n * n) || !factor_eigen_hermitian(n, a, values.data(), vectors ? v.mutable_data<T>() + i * n * n : nullptr))
-      fail(ErrorKind::invalid_argument, "linalg.eigh: Self-adjoint eigen decomposition was not successful. The input might not be valid.");
+    if (has_nan_or_infinity(a, n * n) ||
+        !factor_eigen_hermitian(n, a, values.data(), vectors ? v.mutable_data<T>() + i * n * n : nullptr))
+      fail(ErrorKind::invalid_argument,
+           "linalg.eigh: Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     std::copy(values.begin(), values.end(), e.mutable_data<T>() + i * n);
   });
 }
@@ -655,11 +697,15 @@ template <class T> void eig_batches(bool vectors, const Tensor& x, const Tensor&
   const int64_t n = x.shape().back();
   for_matrices(n ? x.size() / (n * n) : 0, 25 * cube(n), [&](int64_t i) {
     const T* a = x.data<T>() + i * n * n;
-    if (has_nan_or_infinity(a, n * n) || !factor_eigen(n, a, e.mutable_data<C>() + i * n, vectors ? v.mutable_data<C>() + i * n * n : nullptr))
-      fail(ErrorKind::invalid_argument, "linalg.eig: Eigen decomposition was not successful. The input might not be valid.");
+    if (has_nan_or_infinity(a, n * n) ||
+        !factor_eigen(n, a, e.mutable_data<C>() + i * n, vectors ? v.mutable_data<C>() + i * n * n : nullptr))
+      fail(ErrorKind::invalid_argument,
+           "linalg.eig: Eigen decomposition was not successful. The input might not be valid.");
   });
 }
-DType complex_dtype(DType d) { return d == DType::float64 || d == DType::complex128 ? DType::complex128 : DType::complex64; }
+DType complex_dtype(DType d) {
+  return d == DType::float64 || d == DType::complex128 ? DType::complex128 : DType::complex64;
+}
 const Op& eig_op = define(Op{
     .name = "Eig",
     .arguments = {tensor("input", computed), flag("compute_v", true)},
@@ -724,7 +770,8 @@ template <class T, class F> void complex_function(F function, const Tensor& x, c
       std::transform(a.begin(), a.end(), to, [](std::complex<double> z) { return T(z); });
     } else {
       double largest = 0, imaginary = 0;
-      for (const auto& z : a) largest = std::max(largest, std::abs(z)), imaginary = std::max(imaginary, std::abs(z.imag()));
+      for (const auto& z : a)
+        largest = std::max(largest, std::abs(z)), imaginary = std::max(imaginary, std::abs(z.imag()));
       if (imaginary > 1e-6 * largest) return fill_nan(to, size);
       std::transform(a.begin(), a.end(), to, [](std::complex<double> z) { return T(z.real()); });
     }
@@ -735,13 +782,16 @@ const Op& square_root_op = define(Op{
     .arguments = {tensor("input", accepted)},
     .infer = infer_function,
     .kernel = widened<[](Call& call) {
-      visit<computed.bits>(call.in[0].dtype(), [&](auto* p) { complex_function<Pointee<decltype(p)>>(square_root, call.in[0], call.out[0]); });
+      visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
+        complex_function<Pointee<decltype(p)>>(square_root, call.in[0], call.out[0]);
+      });
     }>,
     .vjp = function_vjp,
     .jvp = function_jvp,
     .keep = keep_input(0),
     .names = {"linalg.sqrtm", "matrix_square_root"},
-    .doc = "The principal square root: `Y` with `Y Y = input`.\n\n>>> tf.linalg.sqrtm([[4., 0.], [0., 9.]])\n[[2., 0.], [0., 3.]]",
+    .doc = "The principal square root: `Y` with `Y Y = input`.\n\n>>> tf.linalg.sqrtm([[4., 0.], [0., 9.]])\n[[2., "
+           "0.], [0., 3.]]",
 });
 const Op& logarithm_op = define(Op{
     .name = "MatrixLogarithm",
@@ -749,7 +799,9 @@ const Op& logarithm_op = define(Op{
     .infer = infer_function,
     .kernel =
         [](Call& call) {
-          visit<complexes.bits>(call.in[0].dtype(), [&](auto* p) { complex_function<Pointee<decltype(p)>>(logarithm, call.in[0], call.out[0]); });
+          visit<complexes.bits>(call.in[0].dtype(), [&](auto* p) {
+            complex_function<Pointee<decltype(p)>>(logarithm, call.in[0], call.out[0]);
+          });
         },
     .vjp = function_vjp,
     .jvp = function_jvp,
@@ -767,14 +819,16 @@ const Op& exponential_op = define(Op{
         using T = Pointee<decltype(p)>;
         const int64_t n = call.in[0].shape().back();
         copy<T>(call.in[0], call.out[0]);
-        for_matrices(n ? call.in[0].size() / (n * n) : 0, 30 * cube(n), [&](int64_t i) { exponential(n, call.out[0].mutable_data<T>() + i * n * n); });
+        for_matrices(n ? call.in[0].size() / (n * n) : 0, 30 * cube(n),
+                     [&](int64_t i) { exponential(n, call.out[0].mutable_data<T>() + i * n * n); });
       });
     }>,
     .vjp = function_vjp,
     .jvp = function_jvp,
     .keep = keep_input(0),
     .names = {"linalg.expm"},
-    .doc = "The exponential of matrices, `1 + A + A^2/2 + ...`.\n\n>>> tf.linalg.expm([[0., 1.], [0., 0.]])\n[[1., 1.], [0., 1.]]",
+    .doc = "The exponential of matrices, `1 + A + A^2/2 + ...`.\n\n>>> tf.linalg.expm([[0., 1.], [0., 0.]])\n[[1., "
+           "1.], [0., 1.]]",
 });
 
 // ---- tridiagonal equations. Diagonals lie as (..., 3, n): above, main, below.
@@ -800,14 +854,18 @@ Tensor moved_row(const Tensor& diagonals, int64_t r, int by) {
 }
 const Op& tridiagonal_op = define(Op{
     .name = "TridiagonalSolve",
-    .arguments = {tensor("diagonals", computed), tensor("rhs", computed), flag("partial_pivoting", true), flag("perturb_singular")},
+    .arguments = {tensor("diagonals", computed), tensor("rhs", computed), flag("partial_pivoting", true),
+                  flag("perturb_singular")},
     .infer =
         [](Call& call) {
           const Shape &d = call.in[0].shape(), &b = call.in[1].shape();
           if (call.in[0].dtype() != call.in[1].dtype()) family::fail_dtypes(call);
           Matrices md = matrices("linalg.tridiagonal_solve", d), mb = matrices("linalg.tridiagonal_solve", b, 1);
           if (md.rows != 3 || md.columns != mb.rows || !(md.prefix == mb.prefix))
-            fail(ErrorKind::invalid_argument, "linalg.tridiagonal_solve: diagonals of shape [...,3,n] and a right side of shape [...,n,k] are expected; got ", d, " and ", b);
+            fail(ErrorKind::invalid_argument,
+                 "linalg.tridiagonal_solve: diagonals of shape [...,3,n] and a right side of shape [...,n,k] are "
+                 "expected; got ",
+                 d, " and ", b);
           call.returns(call.in[1].dtype(), b);
         },
     .kernel =

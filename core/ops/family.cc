@@ -13,8 +13,8 @@ const char* argument_name(const Op& op, size_t i) {
 }  // namespace
 
 void fail_broadcast(const Call& call) {
-  fail(ErrorKind::invalid_argument, call.name(), ": the shapes must broadcast; Incompatible shapes: ",
-       call.in[0].shape(), " vs. ", call.in[1].shape());
+  fail(ErrorKind::invalid_argument, call.name(),
+       ": the shapes must broadcast; Incompatible shapes: ", call.in[0].shape(), " vs. ", call.in[1].shape());
 }
 
 void fail_unsupported(const Call& call) {

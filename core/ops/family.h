@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/elementwise.h"
-#include "kernels/vector.h"
+#include "kernels/simd/vector.h"
 #include "op/op.h"
 #include "ops/ops.h"
 
@@ -40,10 +40,7 @@ template <> struct Signature<NoGradient> {
 
 template <class Rule> Tensor apply(RuleContext& c, const Tensor& dy, bool backwards) {
   return Signature<Rule>::call([&]<class P>(P*) -> P {
-    const Tensor& t = std::is_same_v<P, A>   ? c.x(0)
-                      : std::is_same_v<P, B> ? c.x(1)
-                      : std::is_same_v<P, Y> ? c.y()
-                                             : dy;
+    const Tensor& t = std::is_same_v<P, A> ? c.x(0) : std::is_same_v<P, B> ? c.x(1) : std::is_same_v<P, Y> ? c.y() : dy;
     if (!std::is_same_v<P, Dy> && backwards && complexes.has(t.dtype())) return P{conj(t)};
     return P{t};
   });
@@ -78,8 +75,8 @@ template <class Fast, class T> struct FastBinary {
         kernel().sv(*static_cast<const T*>(a), static_cast<const T*>(b), static_cast<R*>(y), n);
       }};
 };
-template <class Fast, class T>
-constexpr bool has_fast = !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
+template <class Fast, class T> constexpr bool has_fast =
+    !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
 
 // What may join a group: what has a vector kernel, and whatever gives truth values. Others take long, and may fail.
 template <class Fast, class T, class R> constexpr bool joins = has_fast<Fast, T> || std::is_same_v<R, bool>;
@@ -89,8 +86,10 @@ template <DTypes Set, class F, class Fast> ElementLoops unary_loops(DType operan
   visit<Set.bits & joining.bits>(operand, [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = UnaryResult<F, T>;
-    if constexpr (has_fast<Fast, T>) loops.unary = fast_unary_loop<Fast, T>();
-    else if constexpr (joins<Fast, T, R>) loops.unary = unary_loop<T, R, F>;
+    if constexpr (has_fast<Fast, T>)
+      loops.unary = fast_unary_loop<Fast, T>();
+    else if constexpr (joins<Fast, T, R>)
+      loops.unary = unary_loop<T, R, F>;
   });
   return loops;
 }
@@ -99,8 +98,10 @@ template <DTypes Set, class F, class Fast> ElementLoops binary_loops(DType opera
   visit<Set.bits & joining.bits>(operand, [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = BinaryResult<F, T>;
-    if constexpr (has_fast<Fast, T>) loops.binary = &FastBinary<Fast, T>::loops;
-    else if constexpr (joins<Fast, T, R>) loops.binary = &ElementBinary<T, R, F>::loops;
+    if constexpr (has_fast<Fast, T>)
+      loops.binary = &FastBinary<Fast, T>::loops;
+    else if constexpr (joins<Fast, T, R>)
+      loops.binary = &ElementBinary<T, R, F>::loops;
   });
   return loops;
 }
@@ -164,7 +165,9 @@ template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Cal
   });
 }
 
-inline Tensor unspread(const RuleContext& c, int i, Tensor dx) { return c.like_output(i) ? dx : unbroadcast(dx, c.shape(i)); }
+inline Tensor unspread(const RuleContext& c, int i, Tensor dx) {
+  return c.like_output(i) ? dx : unbroadcast(dx, c.shape(i));
+}
 template <class RuleA, class RuleB> void binary_vjp(RuleContext& c) {
   if constexpr (!std::is_same_v<RuleA, NoGradient>)
     if (c.wants(0)) c.set(0, unspread(c, 0, apply<RuleA>(c, c.dy(), true)));
@@ -194,12 +197,12 @@ struct Named {
 };
 
 // y = f(x), element by element.
-template <DTypes Set, class F, class Fast, class Rule>
-const Op& unary(const char* name, F, Fast, Rule, Named named) {
+template <DTypes Set, class F, class Fast, class Rule> const Op& unary(const char* name, F, Fast, Rule, Named named) {
   Op op{.name = name, .arguments = {tensor(named.arguments.empty() ? "x" : named.arguments[0], Set)}};
   op.infer = op.infer_staged = family::infer_unary<Set, F>;
   op.kernel = family::unary_kernel<Set, F, Fast>;
-  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) op.float_unary = family::fast_unary_loop<Fast, float>();
+  if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32))
+    op.float_unary = family::fast_unary_loop<Fast, float>();
   op.element_loops = family::unary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<Rule, NoGradient>) {
     op.gradient = Gradient::none;
@@ -223,7 +226,8 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
   op.infer = op.infer_staged = family::infer_binary<Set, F>;
   op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
   if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) {
-    if constexpr (std::is_same_v<typename family::FastBinary<Fast, float>::R, float>) op.float_binary = &family::FastBinary<Fast, float>::loops;
+    if constexpr (std::is_same_v<typename family::FastBinary<Fast, float>::R, float>)
+      op.float_binary = &family::FastBinary<Fast, float>::loops;
   }
   op.element_loops = family::binary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {

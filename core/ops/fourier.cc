@@ -1,4 +1,4 @@
-// Fourier transforms over the last dimensions. Lengths and axes are brought into this form by tapeflow/ops/spectral.py.
+// Fourier transforms over the last dimensions. Lengths and axes are brought into this form by tapeflow/_src/ops/signal/spectral.py.
 #include "kernels/fourier.h"
 
 #include "ops/family.h"
@@ -10,19 +10,24 @@ constexpr DTypes real_floats = DTypes(DType::float32) | DType::float64;
 
 int checked_rank(const Call& call, int64_t rank) {
   if (call.in[0].rank() < rank)
-    fail(ErrorKind::invalid_argument, call.name(), ": Input must have rank of at least ", rank, " but got: ", call.in[0].shape());
+    fail(ErrorKind::invalid_argument, call.name(), ": Input must have rank of at least ", rank,
+         " but got: ", call.in[0].shape());
   return int(rank);
 }
 
-double scale_of(const Shape& shape, int rank) { return 1.0 / double(shape.elements(shape.rank() - rank, shape.rank())); }
+double scale_of(const Shape& shape, int rank) {
+  return 1.0 / double(shape.elements(shape.rank() - rank, shape.rank()));
+}
 
 // Complex transforms over `rank` dimensions, the last `skip` of them left out.
-template <class T> void complex_axes(const void* x, void* y, const Shape& shape, int rank, int skip, bool inverse, double scale) {
+template <class T>
+void complex_axes(const void* x, void* y, const Shape& shape, int rank, int skip, bool inverse, double scale) {
   auto from = static_cast<const std::complex<T>*>(x);
   auto to = static_cast<std::complex<T>*>(y);
   int last = shape.rank() - 1 - skip, first = shape.rank() - rank;
   for (int axis = last; axis >= first; --axis) {
-    fourier<T>(from, to, shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank()), inverse, axis == last ? scale : 1.0);
+    fourier<T>(from, to, shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank()), inverse,
+               axis == last ? scale : 1.0);
     from = to;
   }
 }
@@ -45,8 +50,10 @@ const Op& fourier_op = define(Op{
           bool inverse = call.params.flag(1);
           if (x.size() == 0) return;
           double scale = inverse ? scale_of(x.shape(), rank) : 1.0;
-          if (x.dtype() == DType::complex64) complex_axes<float>(x.raw(), y.mutable_raw(), x.shape(), rank, 0, inverse, scale);
-          else complex_axes<double>(x.raw(), y.mutable_raw(), x.shape(), rank, 0, inverse, scale);
+          if (x.dtype() == DType::complex64)
+            complex_axes<float>(x.raw(), y.mutable_raw(), x.shape(), rank, 0, inverse, scale);
+          else
+            complex_axes<double>(x.raw(), y.mutable_raw(), x.shape(), rank, 0, inverse, scale);
         },
     .vjp =
         [](RuleContext& c) {
@@ -58,12 +65,15 @@ const Op& fourier_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
 });
-Tensor complex_transform(const Tensor& x, int64_t rank, bool inverse) { return run(fourier_op, {x}, {Param(rank), Param(inverse)}); }
+Tensor complex_transform(const Tensor& x, int64_t rank, bool inverse) {
+  return run(fourier_op, {x}, {Param(rank), Param(inverse)});
+}
 
 Tensor real_transform(const Tensor& x, int64_t rank);
 Tensor transform_to_real(const Tensor& x, int64_t rank, int64_t length);
 
-// How often a value of the half spectrum stands in the whole one: twice, but for the first and, at even lengths, the last.
+// How often a value of the half spectrum stands in the whole one: twice, but for the first and, at even lengths, the
+// last.
 Tensor multiplicity(DType dtype, int64_t length, bool reciprocal) {
   int64_t kept = length / 2 + 1;
   Tensor weights = Tensor::allocate(DType::float64, {kept});
@@ -118,7 +128,8 @@ const Op& to_real_op = define(Op{
           int64_t length = call.params.integer(1);
           int last = shape.rank() - 1;
           if (length < 0 || (length > 0 && shape[last] != length / 2 + 1))
-            fail(ErrorKind::invalid_argument, call.name(), ": Input dimension ", last, " must have length of at least ", length / 2 + 1, " but got: ", shape[last]);
+            fail(ErrorKind::invalid_argument, call.name(), ": Input dimension ", last, " must have length of at least ",
+                 length / 2 + 1, " but got: ", shape[last]);
           shape[last] = length;
           call.returns(call.in[0].dtype() == DType::complex64 ? DType::float32 : DType::float64, shape);
         },
@@ -147,7 +158,9 @@ const Op& to_real_op = define(Op{
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
 });
 Tensor real_transform(const Tensor& x, int64_t rank) { return run(real_fourier_op, {x}, {Param(rank)}); }
-Tensor transform_to_real(const Tensor& x, int64_t rank, int64_t length) { return run(to_real_op, {x}, {Param(rank), Param(length)}); }
+Tensor transform_to_real(const Tensor& x, int64_t rank, int64_t length) {
+  return run(to_real_op, {x}, {Param(rank), Param(length)});
+}
 
 }  // namespace
 }  // namespace tapeflow

@@ -4,13 +4,12 @@
 #include <queue>
 
 #include "base/blocks.h"
-#include "kernels/resize.h"
+#include "kernels/nn/resize.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
-
 
 // ---- resampling
 
@@ -22,24 +21,30 @@ struct Resampling {
 Resampling resampling_of(const Shape& x, int axis, int64_t in, const Tensor& weights, const Tensor& starts) {
   constexpr const char* who = "image.resize";
   if (weights.rank() != 2 || weights.dim(1) < 1 || !(starts.shape() == Shape{weights.dim(0)}))
-    fail(ErrorKind::invalid_argument, who, ": weights must be [out, span] and starts [out]; got ", weights.shape(), " and ", starts.shape());
-  Resampling r{{x.elements(0, axis), in, weights.dim(0), x.elements(axis + 1, x.rank()), weights.dim(1)}, integers_in(starts)};
+    fail(ErrorKind::invalid_argument, who, ": weights must be [out, span] and starts [out]; got ", weights.shape(),
+         " and ", starts.shape());
+  Resampling r{{x.elements(0, axis), in, weights.dim(0), x.elements(axis + 1, x.rank()), weights.dim(1)},
+               integers_in(starts)};
   for (int64_t start : r.starts)
     if (start < 0 || start + r.geometry.span > in)
-      fail(ErrorKind::invalid_argument, who, ": a window of ", r.geometry.span, " from ", start, " leaves the axis of length ", in);
+      fail(ErrorKind::invalid_argument, who, ": a window of ", r.geometry.span, " from ", start,
+           " leaves the axis of length ", in);
   return r;
 }
 template <class Kernel> void in_floats(const Call& call, Kernel kernel) {
   const Tensor &x = call.in[0], &weights = call.in[1], &y = call.out[0];
-  if (x.dtype() == DType::float32) kernel(x.data<float>(), weights.data<float>(), y.mutable_data<float>());
-  else kernel(x.data<double>(), weights.data<double>(), y.mutable_data<double>());
+  if (x.dtype() == DType::float32)
+    kernel(x.data<float>(), weights.data<float>(), y.mutable_data<float>());
+  else
+    kernel(x.data<double>(), weights.data<double>(), y.mutable_data<double>());
 }
 
 Tensor resample_transposed(const Tensor& dy, const Tensor& weights, const Tensor& starts, int64_t axis, int64_t size);
 
 const Op& resample_op = define(Op{
     .name = "Resample",
-    .arguments = {tensor("input", wide_floating), tensor("weights", wide_floating), index_tensor("starts"), integer("axis")},
+    .arguments = {tensor("input", wide_floating), tensor("weights", wide_floating), index_tensor("starts"),
+                  integer("axis")},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
@@ -51,7 +56,9 @@ const Op& resample_op = define(Op{
           const Shape& x = call.in[0].shape();
           int axis = normalize_axis("image.resize", call.params.integer(0), x.rank());
           Resampling r = resampling_of(x, axis, x[axis], call.in[1], call.in[2]);
-          in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) { resample(r.geometry, from, weights, r.starts.data(), to); });
+          in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) {
+            resample(r.geometry, from, weights, r.starts.data(), to);
+          });
         },
     .vjp =
         [](RuleContext& c) {
@@ -63,7 +70,8 @@ const Op& resample_op = define(Op{
 
 const Op& resample_transposed_op = define(Op{
     .name = "ResampleTransposed",
-    .arguments = {tensor("dy", wide_floating), tensor("weights", wide_floating), index_tensor("starts"), integer("axis"), integer("size")},
+    .arguments = {tensor("dy", wide_floating), tensor("weights", wide_floating), index_tensor("starts"),
+                  integer("axis"), integer("size")},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
@@ -75,7 +83,9 @@ const Op& resample_transposed_op = define(Op{
           const Shape& dy = call.in[0].shape();
           int axis = normalize_axis("image.resize", call.params.integer(0), dy.rank());
           Resampling r = resampling_of(dy, axis, call.params.integer(1), call.in[1], call.in[2]);
-          in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) { resample_transposed(r.geometry, from, weights, r.starts.data(), to); });
+          in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) {
+            resample_transposed(r.geometry, from, weights, r.starts.data(), to);
+          });
         },
     .vjp =
         [](RuleContext& c) {
@@ -112,13 +122,16 @@ struct SuppressionLimits {
 };
 // Takes the boxes from the best score down; a box falls out, or fades, by its overlap with those taken before.
 // A candidate remembers how many taken boxes it has been held against.
-Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef<float(int64_t, int64_t)> overlap, SuppressionLimits limits) {
+Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef<float(int64_t, int64_t)> overlap,
+                   SuppressionLimits limits) {
   struct Candidate {
     int64_t index;
     float score;
     size_t compared;
   };
-  auto worse = [](const Candidate& a, const Candidate& b) { return a.score < b.score || (a.score == b.score && a.index > b.index); };
+  auto worse = [](const Candidate& a, const Candidate& b) {
+    return a.score < b.score || (a.score == b.score && a.index > b.index);
+  };
   std::priority_queue<Candidate, BlockVector<Candidate>, decltype(worse)> queue(worse);
   for (int64_t i = 0; i < count; ++i)
     if (score(i) > limits.score) queue.push({i, score(i), 0});
@@ -131,8 +144,10 @@ Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef
     bool out = false;
     for (size_t j = taken.indices.size(); j > next.compared && !out; --j) {
       float similarity = overlap(next.index, taken.indices[j - 1]);
-      if (soft) next.score *= std::exp(-0.5f / limits.sigma * similarity * similarity);
-      else if (similarity > limits.overlap) out = true;
+      if (soft)
+        next.score *= std::exp(-0.5f / limits.sigma * similarity * similarity);
+      else if (similarity > limits.overlap)
+        out = true;
       if (next.score <= limits.score) out = true;
     }
     if (out) continue;
@@ -154,22 +169,28 @@ template <class T> Tensor vector_of(const BlockVector<T>& values, DType dtype, i
   return t;
 }
 
-void check_suppression(const char* who, const Tensor& boxes, const Tensor& scores, int64_t columns, double threshold, int64_t most) {
+void check_suppression(const char* who, const Tensor& boxes, const Tensor& scores, int64_t columns, double threshold,
+                       int64_t most) {
   if (boxes.rank() != 2) fail(ErrorKind::invalid_argument, who, ": boxes must be 2-D; got shape ", boxes.shape());
-  if (columns >= 0 && boxes.dim(1) != columns) fail(ErrorKind::invalid_argument, who, ": boxes must have 4 columns; got shape ", boxes.shape());
-  if (columns < 0 && boxes.dim(1) != boxes.dim(0)) fail(ErrorKind::invalid_argument, who, ": overlaps must be square; got shape ", boxes.shape());
+  if (columns >= 0 && boxes.dim(1) != columns)
+    fail(ErrorKind::invalid_argument, who, ": boxes must have 4 columns; got shape ", boxes.shape());
+  if (columns < 0 && boxes.dim(1) != boxes.dim(0))
+    fail(ErrorKind::invalid_argument, who, ": overlaps must be square; got shape ", boxes.shape());
   if (scores.rank() != 1) fail(ErrorKind::invalid_argument, who, ": scores must be 1-D; got shape ", scores.shape());
   if (scores.dim(0) != boxes.dim(0))
-    fail(ErrorKind::invalid_argument, who, ": scores has incompatible shape; got boxes ", boxes.shape(), " and scores ", scores.shape());
-  if (!(threshold >= 0 && threshold <= 1)) fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ", threshold);
+    fail(ErrorKind::invalid_argument, who, ": scores has incompatible shape; got boxes ", boxes.shape(), " and scores ",
+         scores.shape());
+  if (!(threshold >= 0 && threshold <= 1))
+    fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ", threshold);
   if (most < 0) fail(ErrorKind::invalid_argument, who, ": max_output_size must be non-negative; got ", most);
 }
 
 // Indices and scores of the boxes taken, and their number; `pad` fills both up to max_output_size with zeros.
 const Op& suppression_op = define(Op{
     .name = "NonMaxSuppressionV5",
-    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size"), real("iou_threshold", 0.5),
-                  real("score_threshold", -INFINITY), real("soft_nms_sigma", 0), flag("pad_to_max_output_size")},
+    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size"),
+                  real("iou_threshold", 0.5), real("score_threshold", -INFINITY), real("soft_nms_sigma", 0),
+                  flag("pad_to_max_output_size")},
     .infer_staged =
         [](Call& call) {
           Shape taken{known_flag(call.params[4]) == 1 ? std::max<int64_t>(known_integer(call.params[0]), -1) : -1};
@@ -184,7 +205,8 @@ const Op& suppression_op = define(Op{
           check_suppression("image.non_max_suppression", boxes, scores, 4, p.real(1), p.integer(0));
           const float *box = boxes.data<float>(), *score = scores.data<float>();
           Selection taken = suppress(
-              boxes.dim(0), [&](int64_t i) { return score[i]; }, [&](int64_t i, int64_t j) { return overlap_of(box + 4 * i, box + 4 * j); },
+              boxes.dim(0), [&](int64_t i) { return score[i]; },
+              [&](int64_t i, int64_t j) { return overlap_of(box + 4 * i, box + 4 * j); },
               {p.integer(0), float(p.real(1)), float(p.real(2)), float(p.real(3))});
           int64_t found = int64_t(taken.indices.size()), length = p.flag(4) ? p.integer(0) : found;
           call.out.push_back(vector_of(taken.indices, DType::int32, length));
@@ -217,17 +239,19 @@ const Op& overlap_suppression_op = define(Op{
     .gradient = Gradient::none,
 });
 
-// Suppression within each class of each image, then the best of all classes: boxes, scores, classes, number of each image.
+// Suppression within each class of each image, then the best of all classes: boxes, scores, classes, number of each
+// image.
 const Op& combined_suppression_op = define(Op{
     .name = "CombinedNonMaxSuppression",
-    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size_per_class"),
-                  integer("max_total_size"), real("iou_threshold", 0.5), real("score_threshold", -INFINITY), flag("pad_per_class"),
-                  flag("clip_boxes", true)},
+    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32),
+                  integer("max_output_size_per_class"), integer("max_total_size"), real("iou_threshold", 0.5),
+                  real("score_threshold", -INFINITY), flag("pad_per_class"), flag("clip_boxes", true)},
     .infer_staged =
         [](Call& call) {
           const Tensor &boxes = call.in[0], &scores = call.in[1];
           int64_t batch = boxes.rank() == 4 ? boxes.dim(0) : -1, classes = scores.rank() == 3 ? scores.dim(2) : -1;
-          int64_t most = std::max<int64_t>(known_integer(call.params[0]), -1), total = std::max<int64_t>(known_integer(call.params[1]), -1);
+          int64_t most = std::max<int64_t>(known_integer(call.params[0]), -1),
+                  total = std::max<int64_t>(known_integer(call.params[1]), -1);
           int64_t per_class = known_product(most, classes), padded = known_flag(call.params[4]);
           if (padded != 0) total = padded == 1 && total >= 0 && per_class >= 0 ? std::min(total, per_class) : -1;
           call.returns(DType::float32, {batch, total, 4});
@@ -240,16 +264,24 @@ const Op& combined_suppression_op = define(Op{
           constexpr const char* who = "image.combined_non_max_suppression";
           const Tensor &boxes = call.in[0], &scores = call.in[1];
           const Params& p = call.params;
-          if (boxes.rank() != 4 || boxes.dim(3) != 4) fail(ErrorKind::invalid_argument, who, ": boxes must be 4-D, [batch, boxes, q, 4]; got ", boxes.shape());
+          if (boxes.rank() != 4 || boxes.dim(3) != 4)
+            fail(ErrorKind::invalid_argument, who, ": boxes must be 4-D, [batch, boxes, q, 4]; got ", boxes.shape());
           if (scores.rank() != 3 || scores.dim(0) != boxes.dim(0) || scores.dim(1) != boxes.dim(1))
-            fail(ErrorKind::invalid_argument, who, ": scores must be 3-D, [batch, boxes, classes]; got ", scores.shape(), " for boxes ", boxes.shape());
-          int64_t batch = boxes.dim(0), count = boxes.dim(1), q = boxes.dim(2), classes = scores.dim(2), most = p.integer(0);
-          if (q != 1 && q != classes) fail(ErrorKind::invalid_argument, who, ": third dimension of boxes must be either 1 or num classes; got ", boxes.shape());
+            fail(ErrorKind::invalid_argument, who, ": scores must be 3-D, [batch, boxes, classes]; got ",
+                 scores.shape(), " for boxes ", boxes.shape());
+          int64_t batch = boxes.dim(0), count = boxes.dim(1), q = boxes.dim(2), classes = scores.dim(2),
+                  most = p.integer(0);
+          if (q != 1 && q != classes)
+            fail(ErrorKind::invalid_argument, who, ": third dimension of boxes must be either 1 or num classes; got ",
+                 boxes.shape());
           if (most <= 0) fail(ErrorKind::invalid_argument, who, ": max_size_per_class must be positive; got ", most);
-          if (p.integer(1) <= 0) fail(ErrorKind::invalid_argument, who, ": max_total_size must be > 0; got ", p.integer(1));
-          if (!(p.real(2) >= 0 && p.real(2) <= 1)) fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ", p.real(2));
+          if (p.integer(1) <= 0)
+            fail(ErrorKind::invalid_argument, who, ": max_total_size must be > 0; got ", p.integer(1));
+          if (!(p.real(2) >= 0 && p.real(2) <= 1))
+            fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ", p.real(2));
           int64_t total = p.flag(4) ? std::min(p.integer(1), most * classes) : p.integer(1);
-          Tensor out_boxes = zeros(DType::float32, {batch, total, 4}), out_scores = zeros(DType::float32, {batch, total});
+          Tensor out_boxes = zeros(DType::float32, {batch, total, 4}),
+                 out_scores = zeros(DType::float32, {batch, total});
           Tensor out_classes = zeros(DType::float32, {batch, total}), valid = Tensor::allocate(DType::int32, {batch});
           struct Found {
             float score;
@@ -257,21 +289,26 @@ const Op& combined_suppression_op = define(Op{
           };
           for (int64_t b = 0; b < batch; ++b) {
             BlockVector<Found> found;
-            auto box = [&](int64_t i, int64_t c) { return boxes.data<float>() + ((b * count + i) * q + (q == 1 ? 0 : c)) * 4; };
+            auto box = [&](int64_t i, int64_t c) {
+              return boxes.data<float>() + ((b * count + i) * q + (q == 1 ? 0 : c)) * 4;
+            };
             for (int64_t c = 0; c < classes; ++c) {
               Selection taken = suppress(
                   count, [&](int64_t i) { return scores.data<float>()[(b * count + i) * classes + c]; },
-                  [&](int64_t i, int64_t j) { return overlap_of(box(i, c), box(j, c)); }, {std::min(most, count), float(p.real(2)), float(p.real(3)), 0});
+                  [&](int64_t i, int64_t j) { return overlap_of(box(i, c), box(j, c)); },
+                  {std::min(most, count), float(p.real(2)), float(p.real(3)), 0});
               for (size_t i = 0; i < taken.indices.size(); ++i) found.push_back({taken.scores[i], c, taken.indices[i]});
             }
-            std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& other) { return a.score > other.score; });
+            std::stable_sort(found.begin(), found.end(),
+                             [](const Found& a, const Found& other) { return a.score > other.score; });
             int64_t kept = std::min<int64_t>(total, int64_t(found.size()));
             valid.mutable_data<int32_t>()[b] = int32_t(kept);
             for (int64_t i = 0; i < kept; ++i) {
               const Found& f = found[size_t(i)];
               for (int k = 0; k < 4; ++k) {
                 float edge = box(f.index, f.category)[k];
-                out_boxes.mutable_data<float>()[(b * total + i) * 4 + k] = p.flag(5) ? std::clamp(edge, 0.0f, 1.0f) : edge;
+                out_boxes.mutable_data<float>()[(b * total + i) * 4 + k] =
+                    p.flag(5) ? std::clamp(edge, 0.0f, 1.0f) : edge;
               }
               out_scores.mutable_data<float>()[b * total + i] = f.score;
               out_classes.mutable_data<float>()[b * total + i] = float(f.category);

@@ -25,7 +25,8 @@ SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
     }
   }
   if (used > shape.rank())
-    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", shape.rank(), "; input has only ", shape.rank(), " dims");
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", shape.rank(),
+         "; input has only ", shape.rank(), " dims");
   SlicePlan plan;
   int d = 0;
   auto keep_whole = [&](int until) {
@@ -41,7 +42,8 @@ SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
       case SlicePart::Kind::index: {
         int64_t at = part.begin < 0 ? part.begin + shape[d] : part.begin;
         if (at < 0 || at >= shape[d])
-          fail(ErrorKind::invalid_argument, "__getitem__: slice index ", part.begin, " of dimension ", d, " out of bounds.");
+          fail(ErrorKind::invalid_argument, "__getitem__: slice index ", part.begin, " of dimension ", d,
+               " out of bounds.");
         plan.begin.push_back(at), plan.step.push_back(1), plan.count.push_back(1);
         ++d;
         break;
@@ -74,7 +76,9 @@ Tensor slice_by_key(const Tensor& x, const SliceKey& key) {
 Params encode_key(const SliceKey& key) {
   Ints numbers;
   for (const SlicePart& part : key)
-    for (int64_t n : {int64_t(part.kind), part.begin, part.end, part.step, int64_t(part.has_begin) + 2 * int64_t(part.has_end)}) numbers.push_back(n);
+    for (int64_t n :
+         {int64_t(part.kind), part.begin, part.end, part.step, int64_t(part.has_begin) + 2 * int64_t(part.has_end)})
+      numbers.push_back(n);
   return {Param(numbers)};
 }
 
@@ -82,10 +86,14 @@ namespace {
 
 SliceKey decode_key(const Ints& numbers) {
   SliceKey key;
-  if (numbers.size() % kNumbersPerPart) fail(ErrorKind::invalid_argument, "__getitem__: a key has ", kNumbersPerPart, " numbers per part; got ", numbers.size());
+  if (numbers.size() % kNumbersPerPart)
+    fail(ErrorKind::invalid_argument, "__getitem__: a key has ", kNumbersPerPart, " numbers per part; got ",
+         numbers.size());
   for (size_t i = 0; i < numbers.size(); i += kNumbersPerPart) {
-    if (numbers[i] < 0 || numbers[i] > 3) fail(ErrorKind::invalid_argument, "__getitem__: a part of a key is of kind 0 to 3; got ", numbers[i]);
-    key.push_back({SlicePart::Kind(numbers[i]), numbers[i + 1], numbers[i + 2], numbers[i + 3], (numbers[i + 4] & 1) != 0, (numbers[i + 4] & 2) != 0});
+    if (numbers[i] < 0 || numbers[i] > 3)
+      fail(ErrorKind::invalid_argument, "__getitem__: a part of a key is of kind 0 to 3; got ", numbers[i]);
+    key.push_back({SlicePart::Kind(numbers[i]), numbers[i + 1], numbers[i + 2], numbers[i + 3],
+                   (numbers[i + 4] & 1) != 0, (numbers[i + 4] & 2) != 0});
   }
   return key;
 }
@@ -97,7 +105,8 @@ Shape known_slice(const Shape& x, const SliceKey& key) {
   int d = 0, used = 0;
   for (const SlicePart& part : key) used += part.kind == SlicePart::Kind::index || part.kind == SlicePart::Kind::range;
   if (used > x.rank())
-    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", x.rank(), "; input has only ", x.rank(), " dims");
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", x.rank(), "; input has only ",
+         x.rank(), " dims");
   for (const SlicePart& part : key) {
     bool told = part.begin != kUnknownInt && part.end != kUnknownInt && part.step != kUnknownInt;
     switch (part.kind) {
@@ -136,7 +145,8 @@ const Op& get_item_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           bool told = count_known(call.params[0]);
-          for (size_t i = 0; told && i < call.params.ints(0).size(); i += kNumbersPerPart) told = call.params.ints(0)[i] != kUnknownInt;
+          for (size_t i = 0; told && i < call.params.ints(0).size(); i += kNumbersPerPart)
+            told = call.params.ints(0)[i] != kUnknownInt;
           call.returns(x.dtype(), told ? known_slice(x.shape(), decode_key(call.params.ints(0))) : Shape::unknown());
         },
     .kernel =
@@ -157,7 +167,8 @@ const Op& get_item_op = define(Op{
 });
 
 // Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
-template <class Row> void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
+template <class Row>
+void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
   int rank = shape.rank();
   int64_t stride[kMaxRank + 1], rows = 1;
   int64_t unit = 1;
@@ -196,11 +207,13 @@ Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); 
 void require_inside(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count) {
   for (const Ints* list : {&begin, &step, &count})
     if (int(list->size()) != shape.rank())
-      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", shape.rank(), "; got ", list->size());
+      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", shape.rank(), "; got ",
+           list->size());
   for (int i = 0; i < shape.rank(); ++i) {
     int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
     if (n < 0 || (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i])))
-      fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i, " of ", shape);
+      fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i,
+           " of ", shape);
   }
 }
 
@@ -234,7 +247,8 @@ const Op& strided_slice_op = define(Op{
             T* to = y.mutable_data<T>();
             int64_t length = shape.rank() ? shape.back() : 1, inner = shape.rank() ? step[step.size() - 1] : 1;
             for_slice_rows(x.shape(), begin, step, count, [&](int64_t in, int64_t out) {
-              if (inner == 1) std::copy(from + in, from + in + length, to + out);
+              if (inner == 1)
+                std::copy(from + in, from + in + length, to + out);
               else
                 for (int64_t i = 0; i < length; ++i) to[out + i] = from[in + i * inner];
             });
@@ -337,7 +351,8 @@ Scratch<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
   Scratch<int64_t> result = integers_in(partitions);
   for (size_t i = 0; i < result.size(); ++i)
     if (result[i] < 0 || result[i] >= count)
-      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", i, "] = ", result[i], " is not in [0, ", count, ")");
+      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", i, "] = ", result[i], " is not in [0, ",
+           count, ")");
   return result;
 }
 
@@ -353,8 +368,10 @@ template <class T> class Sums {
   }
   Sums(const Sums&) = delete;
   Compute<T>* data() {
-    if constexpr (is_small_float<T>) return wide_.data();
-    else return y_.template mutable_data<T>();
+    if constexpr (is_small_float<T>)
+      return wide_.data();
+    else
+      return y_.template mutable_data<T>();
   }
 
  private:
@@ -371,12 +388,15 @@ template <class T, class Place> void copy_picked(const T* x, const Place* place,
   }
 }
 // Adds rows to the rows of y at the given places.
-template <class T, class Place> void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
+template <class T, class Place>
+void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
   for (int64_t i = 0; i < count; ++i) {
     Compute<T>* row = y + int64_t(place[i]) * inner;
     for (int64_t k = 0; k < inner; ++k) {
-      if constexpr (std::is_same_v<T, bool>) row[k] = row[k] || x[i * inner + k];
-      else row[k] = Compute<T>(row[k] + load(x + i * inner + k));
+      if constexpr (std::is_same_v<T, bool>)
+        row[k] = row[k] || x[i * inner + k];
+      else
+        row[k] = Compute<T>(row[k] + load(x + i * inner + k));
     }
   }
 }
@@ -391,12 +411,16 @@ GatherPlan plan_gather(const char* who, const Shape& x, const Shape& indices, in
   if (x.rank() == 0) fail(ErrorKind::invalid_argument, who, ": params must be at least 1 dimensional; got shape []");
   g.axis = normalize_axis(who, axis, x.rank());
   if (batch_dims < -indices.rank() || batch_dims > indices.rank())
-    fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [", -indices.rank(), ", ", indices.rank(), "]; got ", batch_dims);
+    fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [", -indices.rank(), ", ", indices.rank(),
+         "]; got ", batch_dims);
   g.batch_dims = int(batch_dims < 0 ? batch_dims + indices.rank() : batch_dims);
-  if (g.batch_dims > g.axis) fail(ErrorKind::invalid_argument, who, ": batch_dims (", g.batch_dims, ") must be less than or equal to axis (", g.axis, ").");
+  if (g.batch_dims > g.axis)
+    fail(ErrorKind::invalid_argument, who, ": batch_dims (", g.batch_dims, ") must be less than or equal to axis (",
+         g.axis, ").");
   for (int i = 0; i < g.batch_dims; ++i)
     if (x[i] != indices[i])
-      fail(ErrorKind::invalid_argument, who, ": params.shape[", i, "]: ", x[i], " should be equal to indices.shape[", i, "]: ", indices[i]);
+      fail(ErrorKind::invalid_argument, who, ": params.shape[", i, "]: ", x[i], " should be equal to indices.shape[", i,
+           "]: ", indices[i]);
   g.batches = x.elements(0, g.batch_dims);
   g.outer = x.elements(g.batch_dims, g.axis);
   g.limit = x[g.axis];
@@ -413,39 +437,50 @@ const Op& gather_op = define(Op{
     .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("axis", 0), integer("batch_dims", 0)},
     .infer =
         [](Call& call) {
-          call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1)).result);
+          call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(),
+                                                       call.params.integer(0), call.params.integer(1))
+                                               .result);
         },
     .infer_staged =
         [](Call& call) {
           const Tensor &x = call.in[0], &indices = call.in[1];
           int64_t axis = known_integer(call.params[0]), batch_dims = known_integer(call.params[1]);
-          int rank = x.rank() < 0 || indices.rank() < 0 || batch_dims == kUnknownInt
-                         ? -1
-                         : int(x.rank() - 1 + indices.rank() - (batch_dims < 0 ? batch_dims + indices.rank() : batch_dims));
+          int rank =
+              x.rank() < 0 || indices.rank() < 0 || batch_dims == kUnknownInt
+                  ? -1
+                  : int(x.rank() - 1 + indices.rank() - (batch_dims < 0 ? batch_dims + indices.rank() : batch_dims));
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(rank));
           try_out(call, [](Call& c) {
-            c.returns(c.in[0].dtype(), plan_gather("gather", c.in[0].shape(), c.in[1].shape(), c.params.integer(0), c.params.integer(1)).result);
+            c.returns(c.in[0].dtype(),
+                      plan_gather("gather", c.in[0].shape(), c.in[1].shape(), c.params.integer(0), c.params.integer(1))
+                          .result);
           });
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          GatherPlan g = plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
+          GatherPlan g =
+              plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
           const Positions index = checked_indices("gather", call.in[1], g.limit);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
             if (g.batches * g.outer == 1)
-              return parallel_for(g.count, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.inner)), [&](int64_t begin, int64_t end) {
-                index.with_numbers(begin, [&](const auto* place) { copy_picked(from, place, end - begin, g.inner, to + begin * g.inner); });
-              });
-            parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t bo = begin; bo < end; ++bo)
-                index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
-                  copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+              return parallel_for(g.count, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.inner)),
+                                  [&](int64_t begin, int64_t end) {
+                                    index.with_numbers(begin, [&](const auto* place) {
+                                      copy_picked(from, place, end - begin, g.inner, to + begin * g.inner);
+                                    });
+                                  });
+            parallel_for(
+                g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t bo = begin; bo < end; ++bo)
+                    index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                      copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+                    });
                 });
-            });
           });
         },
     .vjp =
@@ -461,9 +496,13 @@ const Op& gather_op = define(Op{
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
           }
-          c.set_spread(0, gather_spread_op, std::array{c.dy(), indices}, {Param(x), Param(int64_t(axis)), Param(batch_dims)});
+          c.set_spread(0, gather_spread_op, std::array{c.dy(), indices},
+                       {Param(x), Param(int64_t(axis)), Param(batch_dims)});
         },
-    .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1))); },
+    .jvp =
+        [](RuleContext& c) {
+          if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1)));
+        },
     .keep = keep_input(1),
     .adds_in_place = true,
 });
@@ -473,18 +512,20 @@ template <class T> void add_gathered(const Call& call, const Shape& shape, Compu
   const T* from = call.in[0].data<T>();
   GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
   const Positions index = checked_indices("gather", call.in[1], g.limit);
-  parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)), [&](int64_t begin, int64_t end) {
-    for (int64_t bo = begin; bo < end; ++bo)
-      index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
-        add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
-      });
-  });
+  parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t bo = begin; bo < end; ++bo)
+                   index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                     add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
+                   });
+               });
 }
 
 // The transpose of gather.
 const Op& gather_spread_op = define(Op{
     .name = "GatherSpread",
-    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"), integer("batch_dims")},
+    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"),
+                  integer("batch_dims")},
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
     .kernel =
@@ -504,7 +545,10 @@ const Op& gather_spread_op = define(Op{
             add_gathered<T>(call, total.shape(), total.mutable_data<T>());
           });
         },
-    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2))); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2)));
+        },
     .keep = keep_input(1),
 });
 // ---- gather_nd and scatter_nd: indices hold whole positions in their last dimension
@@ -520,9 +564,11 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
   if (batch_dims < 0 || batch_dims >= indices.rank() || batch_dims > x.rank())
     fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [0, ", indices.rank(), "); got ", batch_dims);
   if (n.depth + batch_dims > x.rank())
-    fail(ErrorKind::invalid_argument, who, ": index innermost dimension length must be <= params rank; saw: ", n.depth, " vs. ", x.rank() - batch_dims);
+    fail(ErrorKind::invalid_argument, who, ": index innermost dimension length must be <= params rank; saw: ", n.depth,
+         " vs. ", x.rank() - batch_dims);
   for (int i = 0; i < batch_dims; ++i)
-    if (x[i] != indices[i]) fail(ErrorKind::invalid_argument, who, ": batch dimensions must be equal; got ", x, " and ", indices);
+    if (x[i] != indices[i])
+      fail(ErrorKind::invalid_argument, who, ": batch dimensions must be equal; got ", x, " and ", indices);
   n.batches = x.elements(0, int(batch_dims));
   n.positions = indices.elements(int(batch_dims), indices.rank() - 1);
   n.inner = x.elements(int(n.depth + batch_dims), x.rank());
@@ -531,18 +577,21 @@ NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int64_t ba
   return n;
 }
 
-[[noreturn]] void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position, int64_t depth) {
+[[noreturn]] void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position,
+                                int64_t depth) {
   Scratch<int64_t> flat = integers_in(indices);
   std::string text;
   for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);
-  fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ", x);
+  fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ",
+       x);
 }
 
 // Row numbers of the positions in x seen as [batches, rows, inner].
 Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
   if (n.depth == 1 && batch_dims == 0) {
     Positions rows(indices);
-    if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0) fail_position(who, x, indices, outside, n.depth);
+    if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0)
+      fail_position(who, x, indices, outside, n.depth);
     return rows;
   }
   Scratch<int64_t> rows(n.batches * n.positions);
@@ -568,7 +617,8 @@ const Op& gather_nd_op = define(Op{
     .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("batch_dims", 0)},
     .infer =
         [](Call& call) {
-          call.returns(call.in[0].dtype(), plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
+          call.returns(call.in[0].dtype(),
+                       plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
         },
     .infer_staged =
         [](Call& call) {
@@ -576,7 +626,9 @@ const Op& gather_nd_op = define(Op{
           int64_t batch_dims = known_integer(call.params[0]), depth = indices.rank() > 0 ? indices.shape().back() : -1;
           if (x.rank() < 0 || depth < 0 || batch_dims == kUnknownInt) return call.returns(x.dtype(), Shape::unknown());
           if (depth + batch_dims > x.rank())
-            fail(ErrorKind::invalid_argument, "gather_nd: index innermost dimension length must be <= params rank; saw: ", depth, " vs. ", x.rank() - batch_dims);
+            fail(ErrorKind::invalid_argument,
+                 "gather_nd: index innermost dimension length must be <= params rank; saw: ", depth, " vs. ",
+                 x.rank() - batch_dims);
           Shape shape = indices.shape().slice(0, indices.rank() - 1);
           for (int i = int(depth + batch_dims); i < x.rank(); ++i) shape.append(x.dim(i));
           call.returns(x.dtype(), shape);
@@ -588,7 +640,9 @@ const Op& gather_nd_op = define(Op{
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
           const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
-            rows.with_numbers(0, [&](const auto* place) { copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>()); });
+            rows.with_numbers(0, [&](const auto* place) {
+              copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>());
+            });
           });
         },
     .vjp =
@@ -596,7 +650,8 @@ const Op& gather_nd_op = define(Op{
           if (!c.wants(0)) return;
           int64_t batch_dims = c.params.integer(0);
           const Tensor& indices = c.x(1);
-          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1) return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
+          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1)
+            return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
           if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
           // Positions with the batch numbers in front.
           const Shape& s = indices.shape();
@@ -614,10 +669,14 @@ const Op& gather_nd_op = define(Op{
           Tensor parts[] = {int_tensor(numbers, indices.dtype()).view(wide), indices};
           c.set(0, scatter_nd(concat(parts, s.rank() - 1), c.dy(), c.shape(0)));
         },
-    .jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0))); },
+    .jvp =
+        [](RuleContext& c) {
+          if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0)));
+        },
     .keep = keep_input(1),
     .names = {"gather_nd"},
-    .doc = "The slices of `params` at the positions in the last dimension of `indices`.\n\n>>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])\n[2, 3]",
+    .doc = "The slices of `params` at the positions in the last dimension of `indices`.\n\n>>> tf.gather_nd([[1, 2], "
+           "[3, 4]], [[0, 1], [1, 0]])\n[2, 3]",
 });
 
 const Op& scatter_nd_op = define(Op{
@@ -628,7 +687,8 @@ const Op& scatter_nd_op = define(Op{
           Shape shape = call.params.shape(0);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
           if (!(n.result == call.in[1].shape()))
-            fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ", call.in[1].shape());
+            fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ",
+                 call.in[1].shape());
           call.returns(call.in[1].dtype(), shape);
         },
     .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[0])); },
@@ -642,30 +702,48 @@ const Op& scatter_nd_op = define(Op{
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             Sums<T> sums(y);
-            rows.with_numbers(0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
+            rows.with_numbers(
+                0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
           });
         },
-    .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0)); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0));
+        },
     .keep = keep_input(0),
     .names = {"scatter_nd"},
-    .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], [3]], [5, 6], [4])\n[0, 5, 0, 6]",
+    .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], "
+           "[3]], [5, 6], [4])\n[0, 5, 0, 6]",
 });
 
 // ---- copies of a tensor with some positions changed
 
-struct Replaced { template <class C> static C combine(C, C update) { return update; } };
-struct Added { template <class C> static C combine(C old, C update) { return C(old + update); } };
-struct Subtracted { template <class C> static C combine(C old, C update) { return C(old - update); } };
-struct Larger { template <class C> static C combine(C old, C update) { return update > old ? update : old; } };
-struct Smaller { template <class C> static C combine(C old, C update) { return update < old ? update : old; } };
+struct Replaced {
+  template <class C> static C combine(C, C update) { return update; }
+};
+struct Added {
+  template <class C> static C combine(C old, C update) { return C(old + update); }
+};
+struct Subtracted {
+  template <class C> static C combine(C old, C update) { return C(old - update); }
+};
+struct Larger {
+  template <class C> static C combine(C old, C update) { return update > old ? update : old; }
+};
+struct Smaller {
+  template <class C> static C combine(C old, C update) { return update < old ? update : old; }
+};
 
 void infer_tensor_scatter(Call& call) {
   const Tensor &x = call.in[0], &indices = call.in[1], &updates = call.in[2];
   NdPlan n = plan_nd(call.name(), x.shape(), indices.shape(), 0);
   if (!(n.result == updates.shape()))
-    fail(ErrorKind::invalid_argument, call.name(), ": Outer dimensions of indices and update must match: updates must have the shape ", n.result, " for indices of shape ", indices.shape(), " and a tensor of shape ", x.shape(), "; got ", updates.shape());
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": Outer dimensions of indices and update must match: updates must have the shape ", n.result,
+         " for indices of shape ", indices.shape(), " and a tensor of shape ", x.shape(), "; got ", updates.shape());
   if (x.dtype() != updates.dtype())
-    fail(ErrorKind::invalid_argument, call.name(), ": updates must have the dtype of the tensor, ", name_of(x.dtype()), "; got ", name_of(updates.dtype()));
+    fail(ErrorKind::invalid_argument, call.name(), ": updates must have the dtype of the tensor, ", name_of(x.dtype()),
+         "; got ", name_of(updates.dtype()));
   call.returns(x.dtype(), x.shape());
 }
 
@@ -691,7 +769,8 @@ template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
     });
 }
 
-template <DTypes Set, class Combine> Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
+template <DTypes Set, class Combine>
+Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
   Op op{.name = name, .arguments = {tensor("tensor", Set), index_tensor("indices"), tensor("updates", Set)}};
   op.infer = infer_tensor_scatter;
   op.infer_staged = same_as_input;
@@ -713,7 +792,8 @@ const Op& tensor_scatter_update_op = define(tensor_scatter<any_dtype, Replaced>(
       if (c.wants(2)) c.set(2, d_updates);
     },
     keep_input(1), "tensor_scatter_nd_update",
-    "`tensor` with the slices at the positions `indices` replaced by `updates`; of several for one position the last counts.\n\n>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+    "`tensor` with the slices at the positions `indices` replaced by `updates`; of several for one position the last "
+    "counts.\n\n>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
 
 const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
     "TensorScatterAdd",
@@ -722,7 +802,8 @@ const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
       if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0));
     },
     keep_input(1), "tensor_scatter_nd_add",
-    "`tensor` with `updates` added at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], [9])\n[1, 11, 3]"));
+    "`tensor` with `updates` added at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], "
+    "[9])\n[1, 11, 3]"));
 
 const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
     "TensorScatterSub",
@@ -731,12 +812,14 @@ const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
       if (c.wants(2)) c.set(2, negative(gather_nd(c.dy(), c.x(1), 0)));
     },
     keep_input(1), "tensor_scatter_nd_sub",
-    "`tensor` with `updates` subtracted at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], [9])\n[1, -7, 3]"));
+    "`tensor` with `updates` subtracted at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], "
+    "[9])\n[1, -7, 3]"));
 
 // The gradient goes to whatever equals the result, in equal parts.
 void tensor_scatter_extremum_vjp(RuleContext& c) {
   const Tensor &x = c.x(0), &indices = c.x(1), &updates = c.x(2), &y = c.y();
-  Tensor old_wins = cast(equal(x, y), x.dtype()), update_wins = cast(equal(updates, gather_nd(y, indices, 0)), x.dtype());
+  Tensor old_wins = cast(equal(x, y), x.dtype()),
+         update_wins = cast(equal(updates, gather_nd(y, indices, 0)), x.dtype());
   Tensor winners = add(old_wins, scatter_nd(indices, update_wins, x.shape()));
   Tensor share = divide(c.dy(), winners);
   if (c.wants(0)) c.set(0, multiply(share, old_wins));
@@ -746,11 +829,13 @@ constexpr Keep keep_scatter_extremum = keep_input(0) | keep_input(1) | keep_inpu
 
 const Op& tensor_scatter_max_op = define(tensor_scatter<real_numbers, Larger>(
     "TensorScatterMax", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_max",
-    "`tensor` with the larger of the old element and the update at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+    "`tensor` with the larger of the old element and the update at the positions `indices`.\n\n>>> "
+    "tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
 
 const Op& tensor_scatter_min_op = define(tensor_scatter<real_numbers, Smaller>(
     "TensorScatterMin", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_min",
-    "`tensor` with the smaller of the old element and the update at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])\n[1, -9, 3]"));
+    "`tensor` with the smaller of the old element and the update at the positions `indices`.\n\n>>> "
+    "tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])\n[1, -9, 3]"));
 
 // ---- partitions
 
@@ -762,13 +847,18 @@ const Op& dynamic_partition_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &partitions = call.in[1];
           int64_t count = known_integer(call.params[0]);
-          if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1, and known while tracing");
+          if (count < 1)
+            fail(ErrorKind::invalid_argument,
+                 "dynamic_partition: num_partitions must be at least 1, and known while tracing");
           Shape shape = Shape::unknown();
           if (x.rank() >= 0 && partitions.rank() >= 0) {
             bool starts = partitions.rank() <= x.rank();
-            for (int i = 0; starts && i < partitions.rank(); ++i) starts = x.dim(i) < 0 || partitions.dim(i) < 0 || x.dim(i) == partitions.dim(i);
+            for (int i = 0; starts && i < partitions.rank(); ++i)
+              starts = x.dim(i) < 0 || partitions.dim(i) < 0 || x.dim(i) == partitions.dim(i);
             if (!starts)
-              fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
+              fail(ErrorKind::invalid_argument,
+                   "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(),
+                   ", partitions.shape = ", partitions.shape());
             shape = Shape{-1};
             for (int i = partitions.rank(); i < x.rank(); ++i) shape.append(x.dim(i));
           }
@@ -778,9 +868,12 @@ const Op& dynamic_partition_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &partitions = call.in[1];
           int64_t count = call.params.integer(0);
-          if (count < 1) fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
+          if (count < 1)
+            fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
           if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
-            fail(ErrorKind::invalid_argument, "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(), ", partitions.shape = ", partitions.shape());
+            fail(ErrorKind::invalid_argument,
+                 "dynamic_partition: data.shape must start with partitions.shape, got data.shape = ", x.shape(),
+                 ", partitions.shape = ", partitions.shape());
           Scratch<int64_t> number = checked_partitions(partitions, count);
           BlockVector<int64_t> sizes(size_t(count), 0);
           for (int64_t p : number) ++sizes[size_t(p)];
@@ -826,7 +919,8 @@ const Op& dynamic_partition_op = define(Op{
     .keep = keep_input(1),
     .rule_needs_values = true,
     .names = {"dynamic_partition"},
-    .doc = "The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.\n\n>>> tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)\n[[1, 3], [2]]",
+    .doc = "The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.\n\n>>> "
+           "tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)\n[[1, 3], [2]]",
     .returns_list = true,
 });
 
@@ -837,7 +931,8 @@ const Op& stitch_op = define(Op{
     .infer_staged =
         [](Call& call) {
           Shape shape = call.in[1].shape();
-          if (shape.rank() == 0) fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got a scalar");
+          if (shape.rank() == 0)
+            fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got a scalar");
           if (shape.known_rank()) shape[0] = -1;
           call.returns(call.in[1].dtype(), shape);
         },
@@ -845,7 +940,8 @@ const Op& stitch_op = define(Op{
         [](Call& call) {
           const Tensor &indices = call.in[0], &rows = call.in[1];
           if (rows.rank() < 1 || rows.dim(0) != indices.size())
-            fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got ", indices.shape(), " and ", rows.shape());
+            fail(ErrorKind::invalid_argument, "dynamic_stitch: there must be one index per row; got ", indices.shape(),
+                 " and ", rows.shape());
           int64_t length = 0;
           Scratch<int64_t> place = integers_in(indices);
           for (int64_t i : place) {
@@ -859,12 +955,16 @@ const Op& stitch_op = define(Op{
           by_size(rows.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(rows.raw());
             for (size_t i = 0; i < place.size(); ++i)
-              std::copy(from + int64_t(i) * inner, from + int64_t(i + 1) * inner, y.mutable_data<T>() + place[i] * inner);
+              std::copy(from + int64_t(i) * inner, from + int64_t(i + 1) * inner,
+                        y.mutable_data<T>() + place[i] * inner);
           });
           call.out.push_back(y);
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { if (c.wants(1)) c.set(1, gather(c.dy(), c.x(0), 0, 0)); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(1)) c.set(1, gather(c.dy(), c.x(0), 0, 0));
+        },
     .keep = keep_input(0),
 });
 
@@ -914,8 +1014,12 @@ const Op& where_op = define(Op{
 Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims) {
   return run(gather_op, {x, indices}, {Param(axis), Param(batch_dims)});
 }
-Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) { return run(gather_nd_op, {x, indices}, {Param(batch_dims)}); }
-Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) { return run(scatter_nd_op, {indices, updates}, {Param(shape)}); }
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) {
+  return run(gather_nd_op, {x, indices}, {Param(batch_dims)});
+}
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
+  return run(scatter_nd_op, {indices, updates}, {Param(shape)});
+}
 Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
   return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
 }
@@ -927,14 +1031,17 @@ void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, R
   PauseRecording paused;
   if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable was updated before it was initialised");
   Shape shape = v.value.shape();
-  if (shape.rank() == 0) fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
-  if (!integers.has(indices.dtype())) fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
+  if (shape.rank() == 0)
+    fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
+  if (!integers.has(indices.dtype()))
+    fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
   const Positions rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
   int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
   Shape wanted = indices.shape();
   for (int i = 1; i < shape.rank(); ++i) wanted.append(shape[i]);
   if (values.rank() != 0 && !(values.shape() == wanted))
-    fail(ErrorKind::invalid_argument, who, ": Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape ",
+    fail(ErrorKind::invalid_argument, who,
+         ": Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape ",
          values.shape(), ", indices.shape ", indices.shape(), ", params.shape ", shape);
   Tensor updates = broadcast_to(values, wanted), target = writable_value(v);
   if (how == RowUpdate::replace) {

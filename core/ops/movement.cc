@@ -18,7 +18,8 @@ template <class T> T* offset(T* p, int64_t elements, size_t size) {
 }
 
 // Copies `rows` runs of `length` elements, whose starts are from_step and to_step elements apart.
-template <class T> void copy_lines(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t length, int64_t rows) {
+template <class T>
+void copy_lines(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t length, int64_t rows) {
   if constexpr (std::is_trivially_copyable_v<T>) {
     constexpr int64_t size = sizeof(T);
     copy_runs(from, from_step * size, to, to_step * size, length * size, rows);
@@ -87,11 +88,15 @@ const Op& straight_through_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.in[1];
           if (!(x.shape() == y.shape()))
-            fail(ErrorKind::invalid_argument, "straight_through: both tensors must have one shape; got ", x.shape(), " and ", y.shape());
+            fail(ErrorKind::invalid_argument, "straight_through: both tensors must have one shape; got ", x.shape(),
+                 " and ", y.shape());
           call.out.push_back(y.view(y.shape()));
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { if (c.wants(0)) c.set(0, c.dy()); },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, c.dy());
+        },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
 });
 
@@ -102,7 +107,11 @@ template <class T> void check_numbers(const T* x, int64_t n, const std::string& 
     nan |= std::isnan(v), infinite |= std::isinf(v);
   }
   if (nan || infinite)
-    fail(ErrorKind::invalid_argument, "check_numerics: ", message, " : Tensor had ", infinite && nan ? "Inf and NaN" : infinite ? "Inf" : "NaN", " values");
+    fail(ErrorKind::invalid_argument, "check_numerics: ", message, " : Tensor had ",
+         infinite && nan ? "Inf and NaN"
+         : infinite      ? "Inf"
+                         : "NaN",
+         " values");
 }
 
 const Op& check_numerics_op = define(Op{
@@ -125,7 +134,8 @@ const Op& check_numerics_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
     .names = {"debugging.check_numerics"},
-    .doc = "`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.\n\n>>> tf.debugging.check_numerics([1., 2.], 'x')\n[1., 2.]",
+    .doc = "`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.\n\n>>> "
+           "tf.debugging.check_numerics([1., 2.], 'x')\n[1., 2.]",
 });
 
 void infer_bitcast(Call& call) {
@@ -140,7 +150,8 @@ void infer_bitcast(Call& call) {
   } else if (from_size < to_size) {
     int64_t ratio = int64_t(to_size / from_size);
     if (shape.rank() == 0 || shape.back() != ratio)
-      fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast from ", name_of(x.dtype()), " to ", name_of(to), ": the last dimension must be ", ratio, "; got shape ", shape);
+      fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast from ", name_of(x.dtype()), " to ", name_of(to),
+           ": the last dimension must be ", ratio, "; got shape ", shape);
     shape.remove(shape.rank() - 1);
   }
   call.returns(to, shape);
@@ -174,13 +185,15 @@ int64_t product_without_zeros(const Shape& shape) {
 
 // One dimension may be -1: what is left. Beside a 0 that is what is left of the dimensions that are not 0.
 Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Ints& dims) {
-  if (dims.size() > size_t(kMaxRank)) fail(ErrorKind::invalid_argument, who, ": at most ", kMaxRank, " dimensions; got ", dims.size());
+  if (dims.size() > size_t(kMaxRank))
+    fail(ErrorKind::invalid_argument, who, ": at most ", kMaxRank, " dimensions; got ", dims.size());
   Shape shape(dims.data(), int(dims.size()));
   int unknown = -1;
   int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == -1) {
-      if (unknown >= 0) fail(ErrorKind::invalid_argument, who, ": Only one input size may be -1, not both ", unknown, " and ", i);
+      if (unknown >= 0)
+        fail(ErrorKind::invalid_argument, who, ": Only one input size may be -1, not both ", unknown, " and ", i);
       unknown = i;
     } else if (shape[i] < 0) {
       fail(ErrorKind::invalid_argument, who, ": Size ", i, " must be non-negative, not ", shape[i]);
@@ -190,10 +203,12 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
   }
   if (unknown >= 0) {
     if (known == 0 ? size != 0 : size % known != 0)
-      fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape requires a multiple of ", known);
+      fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
+           " values, but the requested shape requires a multiple of ", known);
     shape[unknown] = known ? size / known : product_without_zeros(from) / product_without_zeros(shape);
   } else if (known != size) {
-    fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size, " values, but the requested shape has ", known);
+    fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
+         " values, but the requested shape has ", known);
   }
   return shape;
 }
@@ -203,12 +218,15 @@ void infer_reshape(Call& call) {
   const Param& wanted = call.params[0];
   Shape shape = known_shape(wanted);
   if (!shape.known_rank()) return call.returns(x.dtype(), shape);
-  if (x.size() >= 0 && all_known(wanted)) return call.returns(x.dtype(), resolved_shape(call.name(), x.shape(), x.size(), wanted.ints));
+  if (x.size() >= 0 && all_known(wanted))
+    return call.returns(x.dtype(), resolved_shape(call.name(), x.shape(), x.size(), wanted.ints));
   int open = 0, place = 0;
   int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] < 0) ++open, place = i;
-    else known *= shape[i];
+    if (shape[i] < 0)
+      ++open, place = i;
+    else
+      known *= shape[i];
   }
   // One dimension that is left is what remains of the elements.
   if (open == 1 && x.size() >= 0 && known > 0 && x.size() % known == 0) shape[place] = x.size() / known;
@@ -228,7 +246,8 @@ const Op& reshape_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
     .names = {"reshape"},
-    .doc = "The same elements under another shape; one dimension may be -1.\n\n>>> tf.reshape([1, 2, 3, 4], [2, -1])\n[[1, 2], [3, 4]]",
+    .doc = "The same elements under another shape; one dimension may be -1.\n\n>>> tf.reshape([1, 2, 3, 4], [2, "
+           "-1])\n[[1, 2], [3, 4]]",
     .family = "movement",
 });
 
@@ -242,7 +261,8 @@ const Op& expand_dims_op = define(Op{
           if (x.rank() < 0) return call.returns(x.dtype(), Shape::unknown());
           if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(x.rank() + 1));
           if (axis < -x.rank() - 1 || axis > x.rank())
-            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ",
+                 x.rank(), " dimensions.");
           Shape shape = x.shape();
           shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
           call.returns(x.dtype(), shape);
@@ -252,7 +272,8 @@ const Op& expand_dims_op = define(Op{
           const Tensor& x = call.in[0];
           int64_t axis = call.params.integer(0);
           if (axis < -x.rank() - 1 || axis > x.rank())
-            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ",
+                 x.rank(), " dimensions.");
           Shape shape = x.shape();
           shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
           call.out.push_back(x.view(shape));
@@ -273,15 +294,18 @@ const Op& squeeze_op = define(Op{
           const Tensor& x = call.in[0];
           const Param& axes = call.params[0];
           bool everywhere = axes.is_none() || axes.ints.empty(), drop[kMaxRank] = {};
-          if (x.rank() < 0 || !all_known(axes) || (everywhere && x.size() < 0 && std::count(x.shape().begin(), x.shape().end(), -1)))
+          if (x.rank() < 0 || !all_known(axes) ||
+              (everywhere && x.size() < 0 && std::count(x.shape().begin(), x.shape().end(), -1)))
             return call.returns(x.dtype(), Shape::unknown());
           for (int i = 0; i < x.rank() && everywhere; ++i) drop[i] = x.dim(i) == 1;
           for (int64_t axis : axes.ints) {
             if (axis < -x.rank() || axis >= x.rank())
-              fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+              fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ",
+                   x.rank(), " dimensions.");
             int i = int(axis < 0 ? axis + x.rank() : axis);
             if (x.dim(i) >= 0 && x.dim(i) != 1)
-              fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i, "], expected a dimension of 1, got ", x.dim(i));
+              fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i,
+                   "], expected a dimension of 1, got ", x.dim(i));
             drop[i] = true;
           }
           Shape shape;
@@ -298,10 +322,12 @@ const Op& squeeze_op = define(Op{
           } else {
             for (int64_t axis : call.params.ints(0)) {
               if (axis < -x.rank() || axis >= x.rank())
-                fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ", x.rank(), " dimensions.");
+                fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis,
+                     " for tensor with ", x.rank(), " dimensions.");
               int i = int(axis < 0 ? axis + x.rank() : axis);
               if (x.dim(i) != 1)
-                fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i, "], expected a dimension of 1, got ", x.dim(i));
+                fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i,
+                     "], expected a dimension of 1, got ", x.dim(i));
               drop[i] = true;
             }
           }
@@ -322,15 +348,19 @@ const Op& squeeze_op = define(Op{
 
 // One line of y: x repeats, runs along, runs backwards or jumps.
 template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n) {
-  if (step == 1) std::copy(from, from + n, to);
-  else if (step == 0) std::fill(to, to + n, *from);
-  else if (step == -1) std::reverse_copy(from - (n - 1), from + 1, to);
+  if (step == 1)
+    std::copy(from, from + n, to);
+  else if (step == 0)
+    std::fill(to, to + n, *from);
+  else if (step == -1)
+    std::reverse_copy(from - (n - 1), from + 1, to);
   else
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
 }
 
 // A transposed block: to[r * to_step + c] = from[r + c * from_step]. Four by four words change places in registers.
-template <class T> void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows, int64_t columns) {
+template <class T>
+void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows, int64_t columns) {
   int64_t r = 0;
   if constexpr (std::is_same_v<T, uint32_t>) {
     typedef uint32_t Four __attribute__((vector_size(16)));
@@ -339,8 +369,10 @@ template <class T> void transpose_block(const T* from, int64_t from_step, T* to,
       for (; c + 4 <= columns; c += 4) {
         Four in[4];
         for (int k = 0; k < 4; ++k) std::memcpy(&in[k], from + r + (c + k) * from_step, sizeof(Four));
-        Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5}), b = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
-        Four d = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7}), e = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
+        Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5}),
+             b = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
+        Four d = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7}),
+             e = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
         Four out[4] = {__builtin_shuffle(a, b, Four{0, 1, 4, 5}), __builtin_shuffle(a, b, Four{2, 3, 6, 7}),
                        __builtin_shuffle(d, e, Four{0, 1, 4, 5}), __builtin_shuffle(d, e, Four{2, 3, 6, 7})};
         for (int k = 0; k < 4; ++k) std::memcpy(to + (r + k) * to_step + c, &out[k], sizeof(Four));
@@ -365,26 +397,30 @@ template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, c
   int64_t columns = y_shape[rank - 1], rows = rank > 1 ? y_shape[rank - 2] : 1;
   int64_t column_step = stride[rank - 1], row_step = rank > 1 ? stride[rank - 2] : 0;
   int64_t planes = y_shape.elements(0, std::max(0, rank - 2)), blocks = (rows + kBlock - 1) / kBlock;
-  parallel_for(planes * blocks, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, std::min(rows, kBlock) * columns)), [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) {
-      int64_t p = at / blocks, rest = p, start = 0;
-      for (int d = rank - 3; d >= 0; --d) {
-        start += rest % y_shape[d] * stride[d];
-        rest /= y_shape[d];
-      }
-      int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
-      const T* from = x + start + r0 * row_step;
-      T* to = y + (p * rows + r0) * columns;
-      if (row_step == 1 && column_step != 1) {
-        for (int64_t c = 0; c < columns; c += kBlock)
-          transpose_block(from + c * column_step, column_step, to + c, columns, height, std::min(kBlock, columns - c));
-      } else if (column_step == 1) {
-        copy_lines(from, row_step, to, columns, columns, height);
-      } else {
-        for (int64_t r = 0; r < height; ++r) copy_line(from + r * row_step, column_step, to + r * columns, columns);
-      }
-    }
-  });
+  parallel_for(planes * blocks,
+               std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, std::min(rows, kBlock) * columns)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t at = begin; at < end; ++at) {
+                   int64_t p = at / blocks, rest = p, start = 0;
+                   for (int d = rank - 3; d >= 0; --d) {
+                     start += rest % y_shape[d] * stride[d];
+                     rest /= y_shape[d];
+                   }
+                   int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
+                   const T* from = x + start + r0 * row_step;
+                   T* to = y + (p * rows + r0) * columns;
+                   if (row_step == 1 && column_step != 1) {
+                     for (int64_t c = 0; c < columns; c += kBlock)
+                       transpose_block(from + c * column_step, column_step, to + c, columns, height,
+                                       std::min(kBlock, columns - c));
+                   } else if (column_step == 1) {
+                     copy_lines(from, row_step, to, columns, columns, height);
+                   } else {
+                     for (int64_t r = 0; r < height; ++r)
+                       copy_line(from + r * row_step, column_step, to + r * columns, columns);
+                   }
+                 }
+               });
 }
 
 void strides_of(const Shape& shape, int64_t* stride) {
@@ -402,7 +438,8 @@ Ints resolved_permutation(const char* who, const Param& p, int rank) {
     return result;
   }
   if (int(p.ints.size()) != rank)
-    fail(ErrorKind::invalid_argument, who, ": transpose expects a vector of size ", rank, ". But input(1) is a vector of size ", p.ints.size());
+    fail(ErrorKind::invalid_argument, who, ": transpose expects a vector of size ", rank,
+         ". But input(1) is a vector of size ", p.ints.size());
   bool used[kMaxRank] = {};
   for (int64_t axis : p.ints) {
     int i = normalize_axis(who, axis, rank);
@@ -481,7 +518,8 @@ const Op& transpose_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"transpose"},
-    .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], [2, 4]]",
+    .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], "
+           "[2, 4]]",
     .family = "movement",
 });
 
@@ -495,7 +533,11 @@ const Op& shape_op = define(Op{
           DType type = call.params[0].is_none() ? DType::int32 : call.params.dtype(0);
           call.returns(type, {call.in[0].rank()});
         },
-    .kernel = [](Call& call) { call.out.push_back(int_tensor(call.in[0].shape().dims(), call.params[0].is_none() ? DType::int32 : call.params.dtype(0))); },
+    .kernel =
+        [](Call& call) {
+          call.out.push_back(
+              int_tensor(call.in[0].shape().dims(), call.params[0].is_none() ? DType::int32 : call.params.dtype(0)));
+        },
     .makes_outputs = true,
     .gradient = Gradient::none,
 });
@@ -506,7 +548,9 @@ Shape ensured_shape(const Call& call, const Shape& x) {
   Shape wanted = call.params.shape(0);
   bool fits = !x.known_rank() || x.rank() == wanted.rank();
   for (int i = 0; fits && i < x.rank(); ++i) fits = x[i] < 0 || wanted[i] < 0 || x[i] == wanted[i];
-  if (!fits) fail(ErrorKind::invalid_argument, "ensure_shape: Shape of tensor x ", x, " is not compatible with expected shape ", wanted, ".");
+  if (!fits)
+    fail(ErrorKind::invalid_argument, "ensure_shape: Shape of tensor x ", x, " is not compatible with expected shape ",
+         wanted, ".");
   for (int i = 0; i < x.rank(); ++i)
     if (wanted[i] < 0) wanted[i] = x[i];
   return wanted;
@@ -543,7 +587,8 @@ const Op& broadcast_to_op = define(Op{
           Shape both = shape;
           if (!shape.known_rank() || !x.known_rank()) return call.returns(call.in[0].dtype(), shape);
           for (int i = 0; i < shape.rank(); ++i)
-            if (call.params.ints(0)[size_t(i)] == -1 && i >= shape.rank() - x.rank()) both[i] = x[i - shape.rank() + x.rank()];
+            if (call.params.ints(0)[size_t(i)] == -1 && i >= shape.rank() - x.rank())
+              both[i] = x[i - shape.rank() + x.rank()];
           Shape result;
           if (x.rank() > shape.rank() || !broadcast(x, both, &result))
             fail(ErrorKind::invalid_argument, call.name(), ": Incompatible shapes: ", x, " vs. ", shape);
@@ -565,7 +610,8 @@ const Op& broadcast_to_op = define(Op{
             by_size(x.dtype(), [&]<class T>(T*) {
               const T& value = *static_cast<const T*>(x.raw());
               T* to = y.mutable_data<T>();
-              parallel_for(y.size(), kCheapGrain, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+              parallel_for(y.size(), kCheapGrain,
+                           [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
             });
             return;
           }
@@ -577,8 +623,10 @@ const Op& broadcast_to_op = define(Op{
             while (first < y.rank() && stride[first] == 0) ++first;
             Shape inner = y.shape().slice(first, y.rank());
             int64_t block = inner.elements();
-            if (block == x.size()) std::copy(from, from + block, to);
-            else gather_strided(from, to, inner, stride + first);
+            if (block == x.size())
+              std::copy(from, from + block, to);
+            else
+              gather_strided(from, to, inner, stride + first);
             int64_t repeats = y.size() / block;
             parallel_for(repeats - 1, std::max<int64_t>(1, kCopyGrain / block), [&](int64_t begin, int64_t end) {
               for (int64_t r = begin + 1; r <= end; ++r) std::copy(to, to + block, to + r * block);
@@ -588,7 +636,8 @@ const Op& broadcast_to_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, unbroadcast(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, broadcast_to(c.x_dot(0), c.y().shape())); },
     .names = {"broadcast_to"},
-    .doc = "Repeated to a larger shape by the rules of broadcasting.\n\n>>> tf.broadcast_to([1, 2], [2, 2])\n[[1, 2], [1, 2]]",
+    .doc = "Repeated to a larger shape by the rules of broadcasting.\n\n>>> tf.broadcast_to([1, 2], [2, 2])\n[[1, 2], "
+           "[1, 2]]",
     .family = "movement",
 });
 
@@ -598,8 +647,8 @@ const Op& broadcast_to_op = define(Op{
   if (thread_state().stage) {
     std::string dtypes;
     for (const Tensor& t : call.in) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name_of(t.dtype()));
-    fail(ErrorKind::type, call.name(), ": Tensors in list passed to '", call.op.arguments[0].name, "' of '", call.op.name,
-         "' Op have types [", dtypes, "] that don't all match.");
+    fail(ErrorKind::type, call.name(), ": Tensors in list passed to '", call.op.arguments[0].name, "' of '",
+         call.op.name, "' Op have types [", dtypes, "] that don't all match.");
   }
   size_t other = 1;
   while (call.in[other].dtype() == call.in[0].dtype()) ++other;
@@ -611,17 +660,18 @@ const Op& broadcast_to_op = define(Op{
 void infer_concat(Call& call) {
   if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
   const Shape& first = call.in[0].shape();
-  if (first.rank() == 0) fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  if (first.rank() == 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
   int axis = normalize_axis(call.name(), call.params.integer(0), first.rank());
   Shape shape = first;
   for (size_t i = 1; i < call.in.size(); ++i) {
     const Shape& other = call.in[i].shape();
-    if (call.in[i].dtype() != call.in[0].dtype())
-      fail_list_dtypes(call);
+    if (call.in[i].dtype() != call.in[0].dtype()) fail_list_dtypes(call);
     bool same = other.rank() == first.rank();
     for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
     if (!same)
-      fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", axis, " aside, dimensions of inputs should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
+      fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", axis,
+           " aside, dimensions of inputs should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
     shape[axis] += other[axis];
   }
   call.returns(call.in[0].dtype(), shape);
@@ -639,7 +689,9 @@ void merge_dims(const Call& call, Shape& into, const Shape& other, int but) {
     same = d == but || into[d] < 0 || other[d] < 0 || into[d] == other[d];
     if (d != but && into[d] < 0) into[d] = other[d];
   }
-  if (!same) fail(ErrorKind::invalid_argument, call.name(), ": dimensions of inputs should match, Shapes of all inputs must match: ", into, " vs. ", other);
+  if (!same)
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": dimensions of inputs should match, Shapes of all inputs must match: ", into, " vs. ", other);
 }
 
 void infer_concat_staged(Call& call) {
@@ -649,13 +701,13 @@ void infer_concat_staged(Call& call) {
   int64_t given = known_integer(call.params[0]);
   if (rank < 0) return call.returns(call.in[0].dtype(), Shape::unknown());
   if (given == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(rank));
-  if (rank == 0) fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  if (rank == 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
   int axis = normalize_axis(call.name(), given, rank);
   Shape shape = unknown_dims(rank);
   int64_t length = 0;
   for (const Tensor& t : call.in) {
-    if (t.dtype() != call.in[0].dtype())
-      fail_list_dtypes(call);
+    if (t.dtype() != call.in[0].dtype()) fail_list_dtypes(call);
     merge_dims(call, shape, t.shape(), axis);
     length = known_sum(length, t.rank() < 0 ? -1 : t.dim(axis));
   }
@@ -696,19 +748,25 @@ void infer_split(Call& call) {
   const Tensor& x = call.in[0];
   const Param& sizes = call.params[0];
   int64_t axis = known_integer(call.params[1]);
-  if (!count_known(sizes)) fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from the sizes: their number must be known while tracing");
+  if (!count_known(sizes))
+    fail(ErrorKind::value, call.name(),
+         ": Cannot infer argument `num` from the sizes: their number must be known while tracing");
   bool placed = x.rank() >= 0 && axis != kUnknownInt;
   if (placed) axis = normalize_axis(call.name(), axis, x.rank());
   int64_t total = 0, rest = -1;
   int open = 0;
   for (int64_t n : sizes.ints) {
-    if (n < 0 && n > kUnknownCount) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
-    if (n < 0) ++open;
-    else total += n;
+    if (n < 0 && n > kUnknownCount)
+      fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+    if (n < 0)
+      ++open;
+    else
+      total += n;
   }
   int64_t length = placed ? x.dim(int(axis)) : -1;
   if (length >= 0 && (total > length || (open == 0 && total != length)))
-    fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ", length, "; got a sum of ", total);
+    fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ",
+         length, "; got a sum of ", total);
   if (open == 1 && length >= 0) rest = length - total;
   for (int64_t n : sizes.ints) {
     Shape shape = placed ? x.shape() : x.rank() < 0 ? Shape::unknown() : unknown_dims(x.rank());
@@ -733,7 +791,8 @@ const Op& split_op = define(Op{
             total += n;
           }
           if (total != x.dim(axis))
-            fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ", x.dim(axis), "; got a sum of ", total);
+            fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis,
+                 " of the input, ", x.dim(axis), "; got a sum of ", total);
           for (int64_t n : call.params.ints(0)) {
             Shape shape = x.shape();
             shape[axis] = n;
@@ -766,14 +825,16 @@ const Op& pack_op = define(Op{
           if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
           const Shape& first = call.in[0].shape();
           for (size_t i = 1; i < call.in.size(); ++i) {
-            if (call.in[i].dtype() != call.in[0].dtype())
-              fail_list_dtypes(call);
+            if (call.in[i].dtype() != call.in[0].dtype()) fail_list_dtypes(call);
             if (!(call.in[i].shape() == first))
-              fail(ErrorKind::invalid_argument, call.name(), ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i, "].shape = ", call.in[i].shape());
+              fail(ErrorKind::invalid_argument, call.name(),
+                   ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i,
+                   "].shape = ", call.in[i].shape());
           }
           int64_t axis = call.params.integer(0);
           if (axis < -first.rank() - 1 || axis > first.rank())
-            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ", first.rank() + 1, ")");
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ",
+                 first.rank() + 1, ")");
           Shape shape = first;
           shape.insert(int(axis < 0 ? axis + first.rank() + 1 : axis), int64_t(call.in.size()));
           call.returns(call.in[0].dtype(), shape);
@@ -783,15 +844,15 @@ const Op& pack_op = define(Op{
           if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
           Shape shape = Shape::unknown();
           for (const Tensor& t : call.in) {
-            if (t.dtype() != call.in[0].dtype())
-              fail_list_dtypes(call);
+            if (t.dtype() != call.in[0].dtype()) fail_list_dtypes(call);
             merge_dims(call, shape, t.shape(), -1);
           }
           int64_t axis = known_integer(call.params[0]);
           if (!shape.known_rank()) return call.returns(call.in[0].dtype(), shape);
           if (axis == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(shape.rank() + 1));
           if (axis < -shape.rank() - 1 || axis > shape.rank())
-            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -shape.rank() - 1, ", ", shape.rank() + 1, ")");
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -shape.rank() - 1, ", ",
+                 shape.rank() + 1, ")");
           shape.insert(int(axis < 0 ? axis + shape.rank() + 1 : axis), int64_t(call.in.size()));
           call.returns(call.in[0].dtype(), shape);
         },
@@ -800,11 +861,13 @@ const Op& pack_op = define(Op{
           const Tensor &y = call.out[0], &first = call.in[0];
           int64_t axis = call.params.integer(0);
           if (axis < 0) axis += first.rank() + 1;
-          int64_t outer = first.shape().elements(0, int(axis)), length = first.shape().elements(int(axis), first.rank());
+          int64_t outer = first.shape().elements(0, int(axis)),
+                  length = first.shape().elements(int(axis), first.rank());
           size_t size = size_of(y.dtype());
           int64_t n = int64_t(call.in.size());
           for (int64_t i = 0; i < n; ++i)
-            copy_rows(y.dtype(), call.in[size_t(i)].raw(), length, offset(y.mutable_raw(), i * length, size), n * length, length, outer);
+            copy_rows(y.dtype(), call.in[size_t(i)].raw(), length, offset(y.mutable_raw(), i * length, size),
+                      n * length, length, outer);
         },
     .vjp =
         [](RuleContext& c) {
@@ -812,7 +875,8 @@ const Op& pack_op = define(Op{
           for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
         },
     .names = {"stack"},
-    .doc = "Equally shaped tensors put side by side along a new dimension `axis`.\n\n>>> tf.stack([[1, 2], [3, 4]])\n[[1, 2], [3, 4]]",
+    .doc = "Equally shaped tensors put side by side along a new dimension `axis`.\n\n>>> tf.stack([[1, 2], [3, "
+           "4]])\n[[1, 2], [3, 4]]",
 });
 
 const Op& unpack_op = define(Op{
@@ -827,23 +891,27 @@ const Op& unpack_op = define(Op{
             shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
           } else if (x.rank() >= 0) {
             if (x.rank() == 0)
-              fail(ErrorKind::value, "unstack: Argument `axis` = ", axis, " not in range [0, 0): a scalar has no dimension to take apart");
+              fail(ErrorKind::value, "unstack: Argument `axis` = ", axis,
+                   " not in range [0, 0): a scalar has no dimension to take apart");
             int place = normalize_axis(call.name(), axis, x.rank());
             if (x.dim(place) >= 0) num = x.dim(place);
             shape.remove(place);
           }
-          if (num < 0) fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from shape ", PythonShape{x.shape()});
+          if (num < 0)
+            fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from shape ", PythonShape{x.shape()});
           for (int64_t i = 0; i < num; ++i) call.returns(x.dtype(), shape);
         },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
           if (x.rank() == 0)
-            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1), " not in range [0, 0): a scalar has no dimension to take apart");
+            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1),
+                 " not in range [0, 0): a scalar has no dimension to take apart");
           int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
           int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
           if (call.params.integer(0) >= 0 && call.params.integer(0) != n)
-            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params.integer(0), " for shape ", x.shape());
+            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params.integer(0),
+                 " for shape ", x.shape());
           Shape shape = x.shape();
           shape.remove(axis);
           size_t size = size_of(x.dtype());
@@ -853,7 +921,8 @@ const Op& unpack_op = define(Op{
               continue;
             }
             call.out.push_back(Tensor::allocate(x.dtype(), shape));
-            copy_rows(x.dtype(), offset(x.raw(), i * length, size), n * length, call.out.back().mutable_raw(), length, length, outer);
+            copy_rows(x.dtype(), offset(x.raw(), i * length, size), n * length, call.out.back().mutable_raw(), length,
+                      length, outer);
           }
         },
     .makes_outputs = true,
@@ -876,9 +945,12 @@ const Op& tile_op = define(Op{
           Shape shape = call.in[0].shape();
           const Ints& m = call.params.ints(0);
           if (int(m.size()) != shape.rank())
-            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ", shape.rank(), " but got length ", m.size());
+            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ",
+                 shape.rank(), " but got length ", m.size());
           for (int i = 0; i < shape.rank(); ++i) {
-            if (m[size_t(i)] < 0) fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples[", i, "] >= 0, but got ", m[size_t(i)]);
+            if (m[size_t(i)] < 0)
+              fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples[", i, "] >= 0, but got ",
+                   m[size_t(i)]);
             shape[i] *= m[size_t(i)];
           }
           call.returns(call.in[0].dtype(), shape);
@@ -890,9 +962,11 @@ const Op& tile_op = define(Op{
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(m) ? int64_t(m.ints.size()) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (x.rank() >= 0 && count_known(m) && int(m.ints.size()) != x.rank())
-            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ", x.rank(), " but got length ", m.ints.size());
+            fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ",
+                 x.rank(), " but got length ", m.ints.size());
           Shape shape = unknown_dims(rank);
-          for (int i = 0; i < rank && count_known(m) && x.rank() >= 0; ++i) shape[i] = known_product(x.dim(i), std::max<int64_t>(m.ints[size_t(i)], -1));
+          for (int i = 0; i < rank && count_known(m) && x.rank() >= 0; ++i)
+            shape[i] = known_product(x.dim(i), std::max<int64_t>(m.ints[size_t(i)], -1));
           call.returns(x.dtype(), shape);
         },
     .kernel =
@@ -923,7 +997,8 @@ const Op& tile_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           const Shape x = c.shape(0);
-          if (2 * x.rank() > kMaxRank) fail(ErrorKind::unimplemented, "tile: its gradient takes at most ", kMaxRank / 2, " dimensions");
+          if (2 * x.rank() > kMaxRank)
+            fail(ErrorKind::unimplemented, "tile: its gradient takes at most ", kMaxRank / 2, " dimensions");
           Shape wide;
           Ints repeated;
           for (int i = 0; i < x.rank(); ++i) {
@@ -976,10 +1051,12 @@ const Op& pad_op = define(Op{
           Shape shape = call.in[0].shape();
           const Ints& p = call.params.ints(0);
           if (int(p.size()) != 2 * shape.rank())
-            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ", shape.rank(), "; got ", p.size() / 2);
+            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ",
+                 shape.rank(), "; got ", p.size() / 2);
           for (int i = 0; i < shape.rank(); ++i) {
             int64_t before = p[size_t(2 * i)], after = p[size_t(2 * i) + 1];
-            if (before < 0 || after < 0) fail(ErrorKind::invalid_argument, "pad: Paddings must be non-negative: ", before, " ", after);
+            if (before < 0 || after < 0)
+              fail(ErrorKind::invalid_argument, "pad: Paddings must be non-negative: ", before, " ", after);
             shape[i] += before + after;
           }
           call.returns(call.in[0].dtype(), shape);
@@ -991,10 +1068,12 @@ const Op& pad_op = define(Op{
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(p) ? int64_t(p.ints.size() / 2) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (count_known(p) && int64_t(p.ints.size()) != 2 * rank)
-            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ", rank, "; got ", p.ints.size() / 2);
+            fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ", rank,
+                 "; got ", p.ints.size() / 2);
           Shape shape = unknown_dims(rank);
           for (int i = 0; i < rank && count_known(p) && x.rank() >= 0; ++i)
-            shape[i] = known_sum(x.dim(i), known_sum(std::max<int64_t>(p.ints[size_t(2 * i)], -1), std::max<int64_t>(p.ints[size_t(2 * i) + 1], -1)));
+            shape[i] = known_sum(x.dim(i), known_sum(std::max<int64_t>(p.ints[size_t(2 * i)], -1),
+                                                     std::max<int64_t>(p.ints[size_t(2 * i) + 1], -1)));
           call.returns(x.dtype(), shape);
         },
     .kernel =
@@ -1031,9 +1110,15 @@ const Op& pad_op = define(Op{
 }  // namespace
 
 Tensor identity(const Tensor& x) { return run(identity_op, {x}); }
-Tensor reshape(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : run(reshape_op, {x}, {Param(shape)}); }
-Tensor transpose(const Tensor& x, Ints permutation) { return run(transpose_op, {x}, {Param(std::move(permutation)), Param(false)}); }
-Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : run(broadcast_to_op, {x}, {Param(shape)}); }
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : run(reshape_op, {x}, {Param(shape)});
+}
+Tensor transpose(const Tensor& x, Ints permutation) {
+  return run(transpose_op, {x}, {Param(std::move(permutation)), Param(false)});
+}
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : run(broadcast_to_op, {x}, {Param(shape)});
+}
 Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_op, parts, {Param(axis)}); }
 Tensor stack(std::span<const Tensor> parts, int64_t axis) { return run(pack_op, parts, {Param(axis)}); }
 Tensors split(const Tensor& x, const Ints& sizes, int64_t axis) {
@@ -1042,7 +1127,9 @@ Tensors split(const Tensor& x, const Ints& sizes, int64_t axis) {
 Tensors unstack(const Tensor& x, int64_t axis) {
   return run_all(unpack_op, std::span(&x, 1), {Param(int64_t(-1)), Param(axis)});
 }
-Tensor pad(const Tensor& x, const Ints& paddings) { return run(pad_op, {x, Tensor::number(x.dtype(), 0)}, {Param(paddings)}); }
+Tensor pad(const Tensor& x, const Ints& paddings) {
+  return run(pad_op, {x, Tensor::number(x.dtype(), 0)}, {Param(paddings)});
+}
 Tensor reverse(const Tensor& x, Ints axes) { return run(reverse_op, {x}, {Param(std::move(axes))}); }
 
 Tensor unbroadcast(const Tensor& x, const Shape& shape) {
@@ -1058,7 +1145,9 @@ Tensor unbroadcast(const Tensor& x, const Shape& shape) {
 
 // Elements can only be made of a shape that is known.
 static void require_known(const Shape& shape) {
-  if (!shape.fully_known()) fail(ErrorKind::needs_value, "a tensor of shape ", shape, " cannot be made while tracing: its shape is not known yet");
+  if (!shape.fully_known())
+    fail(ErrorKind::needs_value, "a tensor of shape ", shape,
+         " cannot be made while tracing: its shape is not known yet");
 }
 Tensor zeros(DType dtype, const Shape& shape) {
   require_known(shape);
@@ -1082,8 +1171,10 @@ Tensor filled_like(const Tensor& x, double value) {
 Tensor int_tensor(std::span<const int64_t> values, DType dtype) {
   Tensor t = Tensor::allocate(dtype, {int64_t(values.size())});
   for (size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::int32) t.mutable_data<int32_t>()[i] = int32_t(values[i]);
-    else t.mutable_data<int64_t>()[i] = values[i];
+    if (dtype == DType::int32)
+      t.mutable_data<int32_t>()[i] = int32_t(values[i]);
+    else
+      t.mutable_data<int64_t>()[i] = values[i];
   }
   return t;
 }

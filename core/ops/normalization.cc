@@ -1,5 +1,5 @@
-// Mean and variance in one operation, and their use: (x - mean) / sqrt(variance + epsilon) * scale + offset. Both have entries
-// of their own because composed they cost several times the passes over memory.
+// Mean and variance in one operation, and their use: (x - mean) / sqrt(variance + epsilon) * scale + offset. Both have
+// entries of their own because composed they cost several times the passes over memory.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -29,19 +29,22 @@ Table table_of(const Shape& x, const Shape& statistics) {
     if (apart(i)) first_apart = std::min(first_apart, i), last_apart = i;
   }
   if (last_together < 0 || x.elements() == 0) return {0, 0, Layout::other};
-  if (last_apart < first_together) return {x.elements(0, first_together), x.elements(first_together, x.rank()), Layout::rows};
-  if (last_together < first_apart) return {x.elements(0, first_apart), x.elements(first_apart, x.rank()), Layout::columns};
+  if (last_apart < first_together)
+    return {x.elements(0, first_together), x.elements(first_together, x.rank()), Layout::rows};
+  if (last_together < first_apart)
+    return {x.elements(0, first_apart), x.elements(first_apart, x.rank()), Layout::columns};
   return {0, 0, Layout::other};
 }
 
-// Calls body(first row, last row, its partial sums) for fixed chunks of rows, in parallel; then adds up the partial sums of
-// `count` numbers each into `total`.
+// Calls body(first row, last row, its partial sums) for fixed chunks of rows, in parallel; then adds up the partial
+// sums of `count` numbers each into `total`.
 template <class T, class Body> void over_chunks(const Table& t, int64_t count, T* total, Body body) {
   int64_t height = std::max<int64_t>(1, kChunk / t.columns), chunks = (t.rows + height - 1) / height;
   Scratch<T> parts(chunks * count);
   std::ranges::fill(parts, T(0));
   parallel_for(chunks, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) body(c * height, std::min(t.rows, (c + 1) * height), parts.data() + c * count);
+    for (int64_t c = begin; c < end; ++c)
+      body(c * height, std::min(t.rows, (c + 1) * height), parts.data() + c * count);
   });
   std::fill(total, total + count, T(0));
   for (int64_t c = 0; c < chunks; ++c) vector_kernels<T>().accumulate(parts.data() + c * count, total, count);
@@ -89,7 +92,8 @@ template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* 
   v.divide.vs(total.data(), T(t.rows), mean, t.columns);
   auto center = repeated(mean, t);
   over_chunks(t, width, total.data(), [&](int64_t begin, int64_t end, T* sums) {
-    for_long_rows(begin, end, t, [&](int64_t at, int64_t n) { v.accumulate_squared_distance(x + at, center.data(), sums, n); });
+    for_long_rows(begin, end, t,
+                  [&](int64_t at, int64_t n) { v.accumulate_squared_distance(x + at, center.data(), sums, n); });
   });
   fold_repeats(total.data(), t);
   v.divide.vs(total.data(), T(t.rows), variance, t.columns);
@@ -105,8 +109,8 @@ Shape with_ones(const char* who, const Shape& x, const Ints& axes) {
 bool nobody_listens() { return thread_state().recorders.empty() && !thread_state().stage; }
 
 // dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
-template <class T>
-void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset, bool adds, T* dx, const Finish* finish = nullptr) {
+template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset,
+                                        bool adds, T* dx, const Finish* finish = nullptr) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
@@ -140,15 +144,17 @@ bool moments_backwards(RuleContext& c, double count) {
   const Tensor* total = c.total(0);
   Tensor dx = total ? *total : Tensor::allocate(x.dtype(), x.shape());
   auto run = [&]<class T>(T*) {
-    shift_and_scale(x.data<T>(), t, mean.data<T>(), factor.data<T>(), offset.data<T>(), total != nullptr, dx.mutable_data<T>());
+    shift_and_scale(x.data<T>(), t, mean.data<T>(), factor.data<T>(), offset.data<T>(), total != nullptr,
+                    dx.mutable_data<T>());
   };
   x.dtype() == DType::float32 ? run(static_cast<float*>(nullptr)) : run(static_cast<double*>(nullptr));
   if (!total) c.set(0, dx);
   return true;
 }
 
-// Mean and variance over `axes`, which stay as dimensions of 1. dx = dmean / n + 2 (x - mean) dvariance / n. TensorFlow's
-// nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves` tells it apart.
+// Mean and variance over `axes`, which stay as dimensions of 1. dx = dmean / n + 2 (x - mean) dvariance / n.
+// TensorFlow's nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves`
+// tells it apart.
 const Op& moments_op = define(Op{
     .name = "Moments",
     .arguments = {tensor("x", wide_floating), ints("axes"), flag("mean_moves", true)},
@@ -165,7 +171,9 @@ const Op& moments_op = define(Op{
           auto direct = [&]<class T>(T*) {
             return compute_moments(x.data<T>(), table, call.out[0].mutable_data<T>(), call.out[1].mutable_data<T>());
           };
-          if (x.dtype() == DType::float32 ? direct(static_cast<float*>(nullptr)) : direct(static_cast<double*>(nullptr))) return;
+          if (x.dtype() == DType::float32 ? direct(static_cast<float*>(nullptr))
+                                          : direct(static_cast<double*>(nullptr)))
+            return;
           PauseRecording paused;
           Tensor count = Tensor::number(x.dtype(), call.out[0].size() ? double(x.size() / call.out[0].size()) : 1);
           Ints axes = call.params.ints(0);
@@ -182,7 +190,8 @@ const Op& moments_op = define(Op{
             Tensor mean = c.params.flag(1) ? c.y(0) : run(*find_op("StopGradient"), {c.y(0)});
             dx = multiply(subtract(x, mean), scaled(c.dy(1), 2 / count));
           }
-          if (c.has_dy(0)) dx = dx ? add(dx, scaled(c.dy(0), 1 / count)) : broadcast_to(scaled(c.dy(0), 1 / count), x.shape());
+          if (c.has_dy(0))
+            dx = dx ? add(dx, scaled(c.dy(0), 1 / count)) : broadcast_to(scaled(c.dy(0), 1 / count), x.shape());
           c.set(0, dx);
         },
     .keep = keep_input(0) | keep_output(0),
@@ -197,18 +206,22 @@ enum { kX, kMean, kVariance, kScale, kOffset, kDy = kOffset };
 bool plain_columns(const Shape& t, int64_t columns) {
   return t.elements() == 1 || (t.elements() == columns && t.back() == columns);
 }
-Table normalize_table(const Shape& x, const Shape& mean, const Shape& variance, const Shape& scale, const Shape& offset) {
+Table normalize_table(const Shape& x, const Shape& mean, const Shape& variance, const Shape& scale,
+                      const Shape& offset) {
   Table t = mean.rank() <= x.rank() && mean == variance ? table_of(x, mean) : Table{0, 0, Layout::other};
   if (x.rank() == 0 || scale.rank() > x.rank() || offset.rank() > x.rank()) t.layout = Layout::other;
-  if (t.layout != Layout::other && (!plain_columns(scale, t.columns) || !plain_columns(offset, t.columns))) t.layout = Layout::other;
+  if (t.layout != Layout::other && (!plain_columns(scale, t.columns) || !plain_columns(offset, t.columns)))
+    t.layout = Layout::other;
   return t;
 }
 
 // A tensor's numbers, one for each column.
 template <class T> Scratch<T> spread_out(const Tensor& t, int64_t columns) {
   Scratch<T> result(columns);
-  if (t.size() == 1) std::ranges::fill(result, *t.data<T>());
-  else std::copy(t.data<T>(), t.data<T>() + columns, result.data());
+  if (t.size() == 1)
+    std::ranges::fill(result, *t.data<T>());
+  else
+    std::copy(t.data<T>(), t.data<T>() + columns, result.data());
   return result;
 }
 template <class T> Scratch<T> factors_of(const Tensor& variance, double epsilon) {
@@ -218,25 +231,29 @@ template <class T> Scratch<T> factors_of(const Tensor& variance, double epsilon)
   return result;
 }
 
-template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out, const Finish* finish) {
+template <class T>
+void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out, const Finish* finish) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
-  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns), offset = spread_out<T>(in[kOffset], t.columns);
+  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns),
+       offset = spread_out<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
     v.multiply.vv(factor.data(), scale.data(), factor.data(), t.columns);
     return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, finish);
   }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.data(), offset.data(), y + r * t.columns, t.columns);
-      if (finish) (*finish)(r * t.columns, t.columns, 1, 0);
+      v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.data(), offset.data(), y + r * t.columns,
+                      t.columns);
+      if (finish) (*finish)(r* t.columns, t.columns, 1, 0);
     }
   });
 }
 
 // All derivatives in one pass, into `d`; those of scale and offset are per column.
-template <class T> void normalize_backwards(std::span<const Tensor> in, double epsilon, const Table& t, std::span<const Tensor> d) {
+template <class T>
+void normalize_backwards(std::span<const Tensor> in, double epsilon, const Table& t, std::span<const Tensor> d) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *dy = in[kDy].data<T>(), *mean = in[kMean].data<T>();
   auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns);
@@ -295,8 +312,8 @@ void normalize_vjp_composed(RuleContext& c) {
   }
 }
 
-// With f = 1 / sqrt(variance + epsilon) and z = x - mean, the gradients times cotangents a, b, c, d, e for them add up to
-// sum(dy w), w = s f (a - b) - c s z f^3 / 2 + d z f + e.
+// With f = 1 / sqrt(variance + epsilon) and z = x - mean, the gradients times cotangents a, b, c, d, e for them add up
+// to sum(dy w), w = s f (a - b) - c s z f^3 / 2 + d z f + e.
 void normalize_grad_vjp(RuleContext& c) {
   const Tensor &scale = c.x(kScale), &dy = c.x(kDy);
   Tensor distance = subtract(c.x(kX), c.x(kMean)), factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
@@ -314,31 +331,37 @@ void normalize_grad_vjp(RuleContext& c) {
   }
   if (c.wants(kScale)) c.set(kScale, unbroadcast(multiply(dy, per_scale), c.shape(kScale)));
   if (c.wants(kVariance)) {
-    Tensor by_factor = add(multiply(scale, add(moved, scaled(multiply(multiply(c.dy(kVariance), square(factor)), distance), -1.5))),
-                           multiply(c.dy(kScale), distance));
+    Tensor by_factor =
+        add(multiply(scale, add(moved, scaled(multiply(multiply(c.dy(kVariance), square(factor)), distance), -1.5))),
+            multiply(c.dy(kScale), distance));
     c.set(kVariance, multiply(unbroadcast(multiply(dy, by_factor), c.shape(kVariance)), scaled(cubed, -0.5)));
   }
 }
 
 Table normalize_grad_table(std::span<const Tensor> in) {
-  return normalize_table(in[kX].shape(), in[kMean].shape(), in[kVariance].shape(), in[kScale].shape(), in[kScale].shape());
+  return normalize_table(in[kX].shape(), in[kMean].shape(), in[kVariance].shape(), in[kScale].shape(),
+                         in[kScale].shape());
 }
 
 // The gradients of Normalize's inputs, for tables; those of scale and offset are per column.
 const Op& normalize_grad_op = define(Op{
     .name = "NormalizeGrad",
-    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating), tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
+    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
+                  tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
     .infer =
         [](Call& call) {
           const Table t = normalize_grad_table(call.in);
           if (t.layout == Layout::other || call.in[kX].shape() != call.in[kDy].shape())
-            fail(ErrorKind::invalid_argument, "NormalizeGrad: the statistics must be those of rows or of columns; got ", call.in[kMean].shape(), " for ", call.in[kX].shape());
+            fail(ErrorKind::invalid_argument, "NormalizeGrad: the statistics must be those of rows or of columns; got ",
+                 call.in[kMean].shape(), " for ", call.in[kX].shape());
           for (int i : {kX, kMean, kVariance}) call.returns(call.in[0].dtype(), call.in[size_t(i)].shape());
           for (int i = 0; i < 2; ++i) call.returns(call.in[0].dtype(), {t.columns});
         },
     .kernel =
         [](Call& call) {
-          (call.in[0].dtype() == DType::float32 ? normalize_backwards<float> : normalize_backwards<double>)(call.in, call.params.real(0), normalize_grad_table(call.in), call.out);
+          (call.in[0].dtype() == DType::float32
+               ? normalize_backwards<float>
+               : normalize_backwards<double>)(call.in, call.params.real(0), normalize_grad_table(call.in), call.out);
         },
     .vjp = normalize_grad_vjp,
     .keep = keep_all_inputs,
@@ -347,16 +370,19 @@ const Op& normalize_grad_op = define(Op{
 
 const Op& normalize_op = define(Op{
     .name = "Normalize",
-    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating), tensor("scale", wide_floating), tensor("offset", wide_floating), real("epsilon", 0)},
+    .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
+                  tensor("scale", wide_floating), tensor("offset", wide_floating), real("epsilon", 0)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
           for (const Tensor& t : call.in) {
             Shape both;
             if (t.dtype() != call.in[0].dtype())
-              fail(ErrorKind::invalid_argument, "batch_normalization: all tensors must have one dtype; got ", name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
+              fail(ErrorKind::invalid_argument, "batch_normalization: all tensors must have one dtype; got ",
+                   name_of(call.in[0].dtype()), " and ", name_of(t.dtype()));
             if (!broadcast(shape, t.shape(), &both))
-              fail(ErrorKind::invalid_argument, "batch_normalization: Incompatible shapes: ", shape, " vs. ", t.shape());
+              fail(ErrorKind::invalid_argument, "batch_normalization: Incompatible shapes: ", shape, " vs. ",
+                   t.shape());
             shape = both;
           }
           call.returns(call.in[0].dtype(), shape);
@@ -364,12 +390,16 @@ const Op& normalize_op = define(Op{
     .kernel =
         [](Call& call) {
           double epsilon = call.params.real(0);
-          Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(), call.in[kScale].shape(), call.in[kOffset].shape());
+          Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(),
+                                    call.in[kScale].shape(), call.in[kOffset].shape());
           if (t.layout != Layout::other)
-            return (call.in[0].dtype() == DType::float32 ? normalize<float> : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.finish, nullptr));
+            return (call.in[0].dtype() == DType::float32
+                        ? normalize<float>
+                        : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.finish, nullptr));
           PauseRecording paused;
           Tensor factor = reciprocal(sqrt(shifted(call.in[kVariance], epsilon)));
-          Tensor y = add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
+          Tensor y =
+              add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
           call.out[0] = broadcast_to(y, call.out[0].shape());
         },
     .finishes = true,
@@ -380,7 +410,9 @@ const Op& normalize_op = define(Op{
           const Tensor in[] = {c.x(kX), c.x(kMean), c.x(kVariance), c.x(kScale), c.dy()};
           auto d = run_all(normalize_grad_op, in, c.params);
           for (int i : {kScale, kOffset})
-            if (c.wants(i)) d[size_t(i)] = reshape(c.shape(i).elements() == 1 ? reduce_sum(d[size_t(i)], {0}, false) : d[size_t(i)], c.shape(i));
+            if (c.wants(i))
+              d[size_t(i)] =
+                  reshape(c.shape(i).elements() == 1 ? reduce_sum(d[size_t(i)], {0}, false) : d[size_t(i)], c.shape(i));
           for (int i = 0; i < 5; ++i)
             if (c.wants(i)) c.set(i, d[size_t(i)]);
         },

@@ -62,7 +62,7 @@ Tensor filled_like(const Tensor& x, double value);  // of x's dtype and shape, w
 inline Tensor zeros_like(const Tensor& x) { return x.size() >= 0 ? zeros(x.dtype(), x.shape()) : filled_like(x, 0); }
 inline Tensor ones_like(const Tensor& x) { return filled_like(x, 1); }
 Tensor int_tensor(std::span<const int64_t>, DType = DType::int32);
-Ints read_ints(const Tensor&);               // the elements of a short integer tensor
+Ints read_ints(const Tensor&);                // the elements of a short integer tensor
 Scratch<int64_t> integers_in(const Tensor&);  // of any, while a kernel works on them
 
 // reduction
@@ -91,7 +91,8 @@ Tensor reverse(const Tensor& x, Ints axes);
 Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims);
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims);
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape);
-Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims);  // transposed gather
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis,
+                     int64_t batch_dims);  // transposed gather
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t segments);
 

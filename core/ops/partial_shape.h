@@ -42,8 +42,8 @@ inline int64_t known_elements_in(const Shape& shape, int from, int to) {
   return n;
 }
 
-// The shape rule `rule`, which wants to know everything, on what is known while tracing: dimensions, ranks and arguments
-// that are not known are tried out with several numbers. What no trial changes is known.
+// The shape rule `rule`, which wants to know everything, on what is known while tracing: dimensions, ranks and
+// arguments that are not known are tried out with several numbers. What no trial changes is known.
 void try_out(Call&, InferFunction rule);
 
 inline void same_as_input(Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); }

@@ -1,4 +1,5 @@
-// The elements of an integer tensor as numbers: int32 and int64 where they lie, others converted, in memory of the thread.
+// The elements of an integer tensor as numbers: int32 and int64 where they lie, others converted, in memory of the
+// thread.
 #pragma once
 #include <algorithm>
 
@@ -9,24 +10,29 @@ namespace tapeflow {
 
 class Positions {
  public:
-  explicit Positions(const Tensor& t) : held_(t), converted_(t.dtype() == DType::int32 || t.dtype() == DType::int64 ? 0 : t.size()), size_(t.size()) {
+  explicit Positions(const Tensor& t)
+      : held_(t), converted_(t.dtype() == DType::int32 || t.dtype() == DType::int64 ? 0 : t.size()), size_(t.size()) {
     if (t.dtype() == DType::int32) {
       narrow_ = held_.data<int32_t>();
     } else if (t.dtype() == DType::int64) {
       wide_ = held_.data<int64_t>();
     } else {
-      visit<integers.bits>(t.dtype(), [&](auto* p) { std::copy_n(t.data<Pointee<decltype(p)>>(), size_, converted_.data()); });
+      visit<integers.bits>(t.dtype(),
+                           [&](auto* p) { std::copy_n(t.data<Pointee<decltype(p)>>(), size_, converted_.data()); });
       wide_ = converted_.data();
     }
   }
-  explicit Positions(Scratch<int64_t>&& made) : converted_(std::move(made)), size_(int64_t(converted_.size())), wide_(converted_.data()) {}
+  explicit Positions(Scratch<int64_t>&& made)
+      : converted_(std::move(made)), size_(int64_t(converted_.size())), wide_(converted_.data()) {}
 
   int64_t size() const { return size_; }
   int64_t operator[](int64_t i) const { return narrow_ ? narrow_[i] : wide_[i]; }
   // Calls f with the numbers, from `first` on.
   template <class F> void with_numbers(int64_t first, F f) const {
-    if (narrow_) f(narrow_ + first);
-    else f(wide_ + first);
+    if (narrow_)
+      f(narrow_ + first);
+    else
+      f(wide_ + first);
   }
 
   // The first one that is not in [low, limit); -1 if all are.

@@ -1,7 +1,7 @@
 // Random numbers as operations: a key and a counter come in as tensors, so that the numbers are a function of them. The
 // streams, and who advances them, are in tapeflow/ops/random*.py.
-#include "base/blocks.h"
 #include "kernels/random.h"
+#include "base/blocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,11 +55,14 @@ std::vector<Argument> with_generator(std::vector<Argument> rest) {
 Philox generator(const Call& call) {
   const Tensor &key = call.in[0], &counter = call.in[1];
   int64_t alg = call.params.integer(1);
-  if (alg == 2) fail(ErrorKind::unimplemented, called(call), ": the ThreeFry algorithm has no kernel on a CPU; use alg='philox'");
+  if (alg == 2)
+    fail(ErrorKind::unimplemented, called(call), ": the ThreeFry algorithm has no kernel on a CPU; use alg='philox'");
   if (alg != 1 && alg != 3) fail(ErrorKind::invalid_argument, called(call), ": Unsupported algorithm id: ", alg);
-  if (key.size() != 1 || key.rank() != 1) fail(ErrorKind::invalid_argument, called(call), ": key must have shape [1], not ", key.shape());
+  if (key.size() != 1 || key.rank() != 1)
+    fail(ErrorKind::invalid_argument, called(call), ": key must have shape [1], not ", key.shape());
   if (counter.size() < 2 || counter.rank() != 1)
-    fail(ErrorKind::invalid_argument, called(call), ": counter must be a vector with length at least 2; got shape ", counter.shape());
+    fail(ErrorKind::invalid_argument, called(call), ": counter must be a vector with length at least 2; got shape ",
+         counter.shape());
   return Philox{key.data<uint64_t>()[0], counter.data<uint64_t>()[0], counter.data<uint64_t>()[1]};
 }
 
@@ -67,15 +70,18 @@ Shape drawn_shape(const Call& call) {
   if (!count_known(call.params[0])) return Shape::unknown();
   Shape shape = call.params.shape(0);
   for (int64_t& d : std::span(shape.rank() ? &shape[0] : nullptr, size_t(shape.rank()))) {
-    if (d <= kUnknownCount) d = -1;  // while tracing
-    else if (d < 0) fail(ErrorKind::invalid_argument, called(call), ": Dimension ", d, " must be >= 0; got shape ", shape);
+    if (d <= kUnknownCount)
+      d = -1;  // while tracing
+    else if (d < 0)
+      fail(ErrorKind::invalid_argument, called(call), ": Dimension ", d, " must be >= 0; got shape ", shape);
   }
   return shape;
 }
 
 template <DTypes Set> void infer_drawn(Call& call) {
   if (!Set.has(call.params.dtype(2)))
-    fail(ErrorKind::type, called(call), ": dtype must be a kind of number this distribution has; got ", name_of(call.params.dtype(2)));
+    fail(ErrorKind::type, called(call), ": dtype must be a kind of number this distribution has; got ",
+         name_of(call.params.dtype(2)));
   call.returns(call.params.dtype(2), drawn_shape(call));
 }
 
@@ -108,8 +114,9 @@ const Op& uniform_op = define_drawn<floating>(
     "StatelessRandomUniformV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_uniform(p, from, to, y); });
 const Op& normal_op = define_drawn<floating>(
     "StatelessRandomNormalV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_normal(p, from, to, y); });
-const Op& truncated_normal_op = define_drawn<floating>(
-    "StatelessTruncatedNormalV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_truncated_normal(p, from, to, y); });
+const Op& truncated_normal_op =
+    define_drawn<floating>("StatelessTruncatedNormalV2",
+                           [](Philox p, int64_t from, int64_t to, auto* y) { fill_truncated_normal(p, from, to, y); });
 const Op& full_int_op = define_drawn<word_integers>(
     "StatelessRandomUniformFullIntV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_bits(p, from, to, y); });
 
@@ -122,7 +129,8 @@ const Op& uniform_int_op = define(Op{
         [](Call& call) {
           const Tensor &low = call.in[2], &high = call.in[3];
           if (low.rank() != 0 || high.rank() != 0)
-            fail(ErrorKind::invalid_argument, called(call), ": minval and maxval must be scalars (0-D); got shapes ", low.shape(), " and ", high.shape());
+            fail(ErrorKind::invalid_argument, called(call), ": minval and maxval must be scalars (0-D); got shapes ",
+                 low.shape(), " and ", high.shape());
           if (low.dtype() != high.dtype()) family::fail_dtypes(call);
           call.returns(low.dtype(), drawn_shape(call));
         },
@@ -134,9 +142,12 @@ const Op& uniform_int_op = define(Op{
           visit<indices.bits>(y.dtype(), [&]<class T>(T*) {
             T low = call.in[2].data<T>()[0], high = call.in[3].data<T>()[0];
             if (y.size() == 0) return;
-            if (low >= high) fail(ErrorKind::invalid_argument, called(call), ": Need minval < maxval, got ", low, " >= ", high);
+            if (low >= high)
+              fail(ErrorKind::invalid_argument, called(call), ": Need minval < maxval, got ", low, " >= ", high);
             using U = std::make_unsigned_t<T>;
-            in_fours(y.size(), [&](int64_t a, int64_t b) { fill_integers(p, low, uint64_t(U(U(high) - U(low))), a, b, y.mutable_data<T>()); });
+            in_fours(y.size(), [&](int64_t a, int64_t b) {
+              fill_integers(p, low, uint64_t(U(U(high) - U(low))), a, b, y.mutable_data<T>());
+            });
           });
         },
     .gradient = Gradient::none,
@@ -177,13 +188,14 @@ Argument int64_tensor(const char* name) {
 // A generator's state is counter (two words) and key. Gives its key and counter, and the state `blocks` further on.
 const Op& advance_op = define(Op{
     .name = "PhiloxAdvance",
-    .arguments = {tensor("state", DType::int64, -1),
-                  int64_tensor("blocks")},
+    .arguments = {tensor("state", DType::int64, -1), int64_tensor("blocks")},
     .infer =
         [](Call& call) {
           if (call.in[0].shape() != Shape{3})
-            fail(ErrorKind::invalid_argument, called(call), ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
-          if (call.in[1].size() != 1) fail(ErrorKind::invalid_argument, called(call), ": delta must be a scalar; got shape ", call.in[1].shape());
+            fail(ErrorKind::invalid_argument, called(call),
+                 ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
+          if (call.in[1].size() != 1)
+            fail(ErrorKind::invalid_argument, called(call), ": delta must be a scalar; got shape ", call.in[1].shape());
           call.returns(DType::uint64, {1});
           call.returns(DType::uint64, {2});
           call.returns(DType::int64, {3});
@@ -210,7 +222,9 @@ int64_t samples_per_parameter(const Call& call, const Shape& drawn, const Shape&
   int skip = drawn.rank() - parameters.rank();
   bool fits = skip >= 0;
   for (int i = 0; fits && i < parameters.rank(); ++i) fits = drawn[skip + i] == parameters[i];
-  if (!fits) fail(ErrorKind::invalid_argument, called(call), ": Shape passed in must end with broadcasted shape of ", which, ": ", parameters, "; got ", drawn);
+  if (!fits)
+    fail(ErrorKind::invalid_argument, called(call), ": Shape passed in must end with broadcasted shape of ", which,
+         ": ", parameters, "; got ", drawn);
   return drawn.elements(0, skip);
 }
 
@@ -243,7 +257,8 @@ const Op& gamma_op = define(Op{
           int64_t samples = samples_per_parameter(call, y.shape(), alpha.shape(), "alpha");
           visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             per_sample(p, samples, alpha.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
-              store(y.mutable_data<T>() + at, Compute<T>(gamma_sample(double(load(alpha.data<T>() + parameter)), PhiloxPairs(start))));
+              store(y.mutable_data<T>() + at,
+                    Compute<T>(gamma_sample(double(load(alpha.data<T>() + parameter)), PhiloxPairs(start))));
             });
           });
         },
@@ -264,7 +279,8 @@ const Op& gamma_op = define(Op{
 
 const Op& gamma_gradient_op = define(Op{
     .name = "RandomGammaGrad",
-    .arguments = {tensor("alpha", DType::float16 | DTypes(DType::float32) | DType::float64), tensor("sample", gamma_dtypes)},
+    .arguments = {tensor("alpha", DType::float16 | DTypes(DType::float32) | DType::float64),
+                  tensor("sample", gamma_dtypes)},
     .infer =
         [](Call& call) {
           Shape shape;
@@ -280,7 +296,8 @@ const Op& gamma_gradient_op = define(Op{
           visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             parallel_for(y.size(), kSampleGrain, [&](int64_t a, int64_t b) {
               for (int64_t i = a; i < b; ++i)
-                store(y.mutable_data<T>() + i, Compute<T>(gamma_sample_derivative(double(load(alpha.data<T>() + i)), double(load(sample.data<T>() + i)))));
+                store(y.mutable_data<T>() + i, Compute<T>(gamma_sample_derivative(double(load(alpha.data<T>() + i)),
+                                                                                  double(load(sample.data<T>() + i)))));
             });
           });
         },
@@ -291,13 +308,16 @@ Tensor gamma_gradient(const Tensor& alpha, const Tensor& sample) { return run(ga
 constexpr DTypes counts_dtypes = gamma_dtypes | DType::int32 | DType::int64;
 
 template <class T> double highest() {
-  if constexpr (std::is_same_v<T, half>) return 65504.0;
-  else return double(std::numeric_limits<T>::max());
+  if constexpr (std::is_same_v<T, half>)
+    return 65504.0;
+  else
+    return double(std::numeric_limits<T>::max());
 }
 // A count as the wanted type; what is no number becomes NaN, or the integer that the machine makes of NaN.
 template <class T> T counted(double k) {
   if constexpr (std::is_integral_v<T>) {
-    if (!(k > double(std::numeric_limits<T>::min()) && k < double(std::numeric_limits<T>::max()))) return std::numeric_limits<T>::min();
+    if (!(k > double(std::numeric_limits<T>::min()) && k < double(std::numeric_limits<T>::max())))
+      return std::numeric_limits<T>::min();
     return T(k);
   } else {
     return T(Compute<T>(k));
@@ -316,7 +336,8 @@ const Op& poisson_op = define(Op{
           int64_t samples = samples_per_parameter(call, y.shape(), rate.shape(), "lam");
           visit<counts_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             per_sample(p, samples, rate.size(), [&](int64_t parameter, int64_t at, const Philox& start) {
-              y.mutable_data<T>()[at] = counted<T>(poisson_sample(element(rate, parameter), highest<T>(), PhiloxPairs(start)));
+              y.mutable_data<T>()[at] =
+                  counted<T>(poisson_sample(element(rate, parameter), highest<T>(), PhiloxPairs(start)));
             });
           });
         },
@@ -326,7 +347,8 @@ const Op& poisson_op = define(Op{
 
 const Op& binomial_op = define(Op{
     .name = "PhiloxBinomial",
-    .arguments = with_generator({dtype_argument("dtype"), tensor("counts", counts_dtypes, -1), tensor("probs", counts_dtypes, -1)}),
+    .arguments = with_generator(
+        {dtype_argument("dtype"), tensor("counts", counts_dtypes, -1), tensor("probs", counts_dtypes, -1)}),
     .infer = infer_drawn<counts_dtypes>,
     .infer_staged = infer_drawn<counts_dtypes>,
     .kernel =
@@ -341,8 +363,8 @@ const Op& binomial_op = define(Op{
           visit<counts_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             parallel_for(y.size(), kSampleGrain, [&](int64_t begin, int64_t end) {
               for (int64_t i = begin; i < end; ++i)
-                y.mutable_data<T>()[i % samples * counts.size() + i / samples] =
-                    counted<T>(binomial_sample(element(counts, i / samples), element(probabilities, i / samples), p, uint64_t(i)));
+                y.mutable_data<T>()[i % samples * counts.size() + i / samples] = counted<T>(
+                    binomial_sample(element(counts, i / samples), element(probabilities, i / samples), p, uint64_t(i)));
             });
           });
         },
@@ -361,9 +383,12 @@ const Op& multinomial_op = define(Op{
         [](Call& call) {
           const Tensor& logits = call.in[0];
           int64_t samples = call.params.integer(0);
-          if (logits.rank() != 2) fail(ErrorKind::invalid_argument, called(call), ": logits should be a matrix, got shape ", logits.shape());
-          if (samples < 0) fail(ErrorKind::invalid_argument, called(call), ": num_samples should be non-negative, got ", samples);
-          if (logits.dim(1) <= 0) fail(ErrorKind::invalid_argument, called(call), ": num_classes should be positive, got ", logits.dim(1));
+          if (logits.rank() != 2)
+            fail(ErrorKind::invalid_argument, called(call), ": logits should be a matrix, got shape ", logits.shape());
+          if (samples < 0)
+            fail(ErrorKind::invalid_argument, called(call), ": num_samples should be non-negative, got ", samples);
+          if (logits.dim(1) <= 0)
+            fail(ErrorKind::invalid_argument, called(call), ": num_classes should be positive, got ", logits.dim(1));
           call.returns(call.params.dtype(1), {logits.dim(0), samples});
         },
     .kernel =
@@ -385,9 +410,12 @@ const Op& multinomial_op = define(Op{
                 cumulative[size_t(j)] = total;
               }
               for (int64_t s = 0; s < samples; ++s) {
-                int64_t found = std::upper_bound(cumulative.begin(), cumulative.end(), next.uniform() * total) - cumulative.begin();
-                if (y.dtype() == DType::int32) y.mutable_data<int32_t>()[r * samples + s] = int32_t(found);
-                else y.mutable_data<int64_t>()[r * samples + s] = found;
+                int64_t found =
+                    std::upper_bound(cumulative.begin(), cumulative.end(), next.uniform() * total) - cumulative.begin();
+                if (y.dtype() == DType::int32)
+                  y.mutable_data<int32_t>()[r * samples + s] = int32_t(found);
+                else
+                  y.mutable_data<int64_t>()[r * samples + s] = found;
               }
             }
           });
@@ -409,8 +437,10 @@ const Op& shuffle_op = define(Op{
           int64_t length = x.size() / rows;
           BlockVector<int64_t> order(static_cast<size_t>(rows));
           std::iota(order.begin(), order.end(), int64_t(0));
-          PhiloxWords next(Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
-          for (int64_t i = 0; i + 1 < rows; ++i) std::swap(order[size_t(i)], order[size_t(i + next() % uint32_t(rows - i))]);
+          PhiloxWords next(
+              Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
+          for (int64_t i = 0; i + 1 < rows; ++i)
+            std::swap(order[size_t(i)], order[size_t(i + next() % uint32_t(rows - i))]);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
@@ -426,7 +456,8 @@ const Op& shuffle_op = define(Op{
 // The elements of one parameter lie next to each other on the stream, parameters follow each other.
 const Op& bounded_normal_op = define(Op{
     .name = "PhiloxBoundedNormal",
-    .arguments = with_generator({tensor("means", gamma_dtypes), tensor("stddevs", gamma_dtypes), tensor("minvals", gamma_dtypes), tensor("maxvals", gamma_dtypes)}),
+    .arguments = with_generator({tensor("means", gamma_dtypes), tensor("stddevs", gamma_dtypes),
+                                 tensor("minvals", gamma_dtypes), tensor("maxvals", gamma_dtypes)}),
     .infer = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
     .infer_staged = [](Call& call) { call.returns(call.in[2].dtype(), drawn_shape(call)); },
     .kernel =
@@ -438,17 +469,22 @@ const Op& bounded_normal_op = define(Op{
             Shape both;
             if (call.in[size_t(i)].dtype() != y.dtype()) family::fail_dtypes(call);
             if (!broadcast(shape, call.in[size_t(i)].shape(), &both))
-              fail(ErrorKind::invalid_argument, called(call), ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ", call.in[size_t(i)].shape());
+              fail(ErrorKind::invalid_argument, called(call),
+                   ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ",
+                   call.in[size_t(i)].shape());
             shape = both;
           }
-          int64_t samples = samples_per_parameter(call, y.shape(), shape, "means, stddevs, minvals and maxvals"), parameters = shape.elements();
+          int64_t samples = samples_per_parameter(call, y.shape(), shape, "means, stddevs, minvals and maxvals"),
+                  parameters = shape.elements();
           PauseRecording paused;
           Tensor mean = broadcast_to(call.in[2], shape), deviation = broadcast_to(call.in[3], shape);
           Tensor low = broadcast_to(call.in[4], shape), high = broadcast_to(call.in[5], shape);
           visit<gamma_dtypes.bits>(y.dtype(), [&]<class T>(T*) {
             for (int64_t i = 0; i < parameters; ++i)
-              if (!fill_bounded_normal(next, mean.data<T>()[i], deviation.data<T>()[i], low.data<T>()[i], high.data<T>()[i], samples, y.mutable_data<T>() + i, parameters))
-                fail(ErrorKind::invalid_argument, called(call), ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
+              if (!fill_bounded_normal(next, mean.data<T>()[i], deviation.data<T>()[i], low.data<T>()[i],
+                                       high.data<T>()[i], samples, y.mutable_data<T>() + i, parameters))
+                fail(ErrorKind::invalid_argument, called(call),
+                     ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
           });
         },
     .gradient = Gradient::none,
@@ -459,19 +495,29 @@ const Op& bounded_normal_op = define(Op{
 
 const Op& index_shuffle_op = define(Op{
     .name = "RandomIndexShuffle",
-    .arguments = {tensor("index", seeds, -1), tensor("seed", seeds, -1), tensor("max_index", seeds, -1), integer("rounds", 4)},
+    .arguments = {tensor("index", seeds, -1), tensor("seed", seeds, -1), tensor("max_index", seeds, -1),
+                  integer("rounds", 4)},
     .infer =
         [](Call& call) {
           const Tensor &index = call.in[0], &seed = call.in[1], &last = call.in[2];
           int64_t rounds = call.params.integer(0);
-          if (index.rank() > 1) fail(ErrorKind::invalid_argument, called(call), ": Index must be a scalar or vector; got shape ", index.shape());
+          if (index.rank() > 1)
+            fail(ErrorKind::invalid_argument, called(call), ": Index must be a scalar or vector; got shape ",
+                 index.shape());
           if (seed.rank() < 1 || seed.rank() > 2 || seed.shape().back() != 3)
-            fail(ErrorKind::invalid_argument, called(call), ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
-          if (last.rank() > 1) fail(ErrorKind::invalid_argument, called(call), ": Maxval must be a scalar or vector; got shape ", last.shape());
-          if (rounds < 4 || rounds % 2) fail(ErrorKind::invalid_argument, called(call), ": rounds must be an even number of at least 4; got ", rounds);
+            fail(ErrorKind::invalid_argument, called(call),
+                 ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
+          if (last.rank() > 1)
+            fail(ErrorKind::invalid_argument, called(call), ": Maxval must be a scalar or vector; got shape ",
+                 last.shape());
+          if (rounds < 4 || rounds % 2)
+            fail(ErrorKind::invalid_argument, called(call), ": rounds must be an even number of at least 4; got ",
+                 rounds);
           int64_t n = 1;
           for (int64_t m : {index.size(), seed.size() / 3, last.size()}) {
-            if (m != 1 && n != 1 && m != n) fail(ErrorKind::invalid_argument, called(call), ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
+            if (m != 1 && n != 1 && m != n)
+              fail(ErrorKind::invalid_argument, called(call),
+                   ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
             if (m != 1) n = m;
           }
           bool scalar = index.rank() == 0 && seed.rank() == 1 && last.rank() == 0;
@@ -484,8 +530,11 @@ const Op& index_shuffle_op = define(Op{
             for (int64_t i = 0; i < call.out[0].size(); ++i) {
               size_t s = seed.size() == 3 ? 0 : size_t(3 * i);
               uint32_t key[3] = {uint32_t(seed[s]), uint32_t(seed[s + 1]), uint32_t(seed[s + 2])};
-              uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]), end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
-              if (at > end) fail(ErrorKind::invalid_argument, called(call), ": index must be in 0..max_index; got ", int64_t(at), " and ", int64_t(end));
+              uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]),
+                       end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
+              if (at > end)
+                fail(ErrorKind::invalid_argument, called(call), ": index must be in 0..max_index; got ", int64_t(at),
+                     " and ", int64_t(end));
               call.out[0].mutable_data<T>()[i] = T(shuffled_index(at, key, end, int(call.params.integer(0))));
             }
           });
@@ -493,8 +542,8 @@ const Op& index_shuffle_op = define(Op{
     .gradient = Gradient::none,
 });
 
-// Classes drawn by weight. kind: 0 uniform, 1 log-uniform, 2 by the alias method, 3 by the sums of whole weights. Gives the
-// classes and how often the true and the drawn ones are expected.
+// Classes drawn by weight. kind: 0 uniform, 1 log-uniform, 2 by the alias method, 3 by the sums of whole weights. Gives
+// the classes and how often the true and the drawn ones are expected.
 struct CandidateSampler {
   int64_t kind, range;
   BlockVector<float> weights, threshold;
@@ -563,17 +612,23 @@ struct CandidateSampler {
 
 const Op& candidates_op = define(Op{
     .name = "PhiloxCandidates",
-    .arguments = {tensor("true_classes", DType::int64, -1), tensor("key", DType::uint64, -1), tensor("counter", DType::uint64, -1),
-                  tensor("weights", DType::float32, -1), integer("kind"), integer("num_sampled"), flag("unique"), integer("range_max")},
+    .arguments = {tensor("true_classes", DType::int64, -1), tensor("key", DType::uint64, -1),
+                  tensor("counter", DType::uint64, -1), tensor("weights", DType::float32, -1), integer("kind"),
+                  integer("num_sampled"), flag("unique"), integer("range_max")},
     .infer =
         [](Call& call) {
           int64_t sampled = call.params.integer(1);
-          if (sampled < 0) fail(ErrorKind::invalid_argument, called(call), ": num_sampled must not be negative; got ", sampled);
-          if (call.params.integer(3) < 1) fail(ErrorKind::invalid_argument, called(call), ": range_max must be positive; got ", call.params.integer(3));
+          if (sampled < 0)
+            fail(ErrorKind::invalid_argument, called(call), ": num_sampled must not be negative; got ", sampled);
+          if (call.params.integer(3) < 1)
+            fail(ErrorKind::invalid_argument, called(call), ": range_max must be positive; got ",
+                 call.params.integer(3));
           if (call.params.integer(0) >= 2 && call.in[3].size() != call.params.integer(3))
-            fail(ErrorKind::invalid_argument, called(call), ": range is ", call.params.integer(3), " must be equal to weights size  ", call.in[3].size());
+            fail(ErrorKind::invalid_argument, called(call), ": range is ", call.params.integer(3),
+                 " must be equal to weights size  ", call.in[3].size());
           if (call.params.flag(2) && sampled > call.params.integer(3))
-            fail(ErrorKind::invalid_argument, called(call), ": Sampler's range is too small: ", sampled, " different classes of ", call.params.integer(3));
+            fail(ErrorKind::invalid_argument, called(call), ": Sampler's range is too small: ", sampled,
+                 " different classes of ", call.params.integer(3));
           call.returns(DType::int64, {sampled});
           call.returns(DType::float32, call.in[0].shape());
           call.returns(DType::float32, {sampled});
@@ -581,13 +636,16 @@ const Op& candidates_op = define(Op{
     .kernel =
         [](Call& call) {
           CandidateSampler sampler(call.params.integer(0), call.params.integer(3), call.in[3]);
-          PhiloxWords next(Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
+          PhiloxWords next(
+              Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
           int64_t wanted = call.params.integer(1), tries = 0, picked = 0;
           int64_t* drawn = call.out[0].mutable_data<int64_t>();
           if (sampler.kind >= 2) {
-            int64_t possible = std::count_if(sampler.weights.begin(), sampler.weights.end(), [](float w) { return w > 0; });
+            int64_t possible =
+                std::count_if(sampler.weights.begin(), sampler.weights.end(), [](float w) { return w > 0; });
             if (wanted > 0 && (possible == 0 || (call.params.flag(2) && possible < wanted)))
-              fail(ErrorKind::invalid_argument, called(call), ": only ", possible, " classes have a weight, of which ", wanted, " are to be drawn");
+              fail(ErrorKind::invalid_argument, called(call), ": only ", possible, " classes have a weight, of which ",
+                   wanted, " are to be drawn");
           }
           std::unordered_set<int64_t> used;
           while (picked < wanted) {
@@ -601,7 +659,8 @@ const Op& candidates_op = define(Op{
             return tries == wanted ? p * float(wanted) : -std::expm1(float(tries) * std::log1p(-p));
           };
           const Tensor& classes = call.in[0];
-          for (int64_t i = 0; i < classes.size(); ++i) call.out[1].mutable_data<float>()[i] = expected(classes.data<int64_t>()[i]);
+          for (int64_t i = 0; i < classes.size(); ++i)
+            call.out[1].mutable_data<float>()[i] = expected(classes.data<int64_t>()[i]);
           for (int64_t i = 0; i < wanted; ++i) call.out[2].mutable_data<float>()[i] = expected(drawn[i]);
         },
     .gradient = Gradient::none,

@@ -8,7 +8,7 @@
 #include "base/blocks.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "kernels/short_rows.h"
+#include "kernels/simd/short_rows.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -25,9 +25,11 @@ Ints normalized_axes(const char* who, const Param& p, int rank) {
   bool used[kMaxRank] = {};
   for (int64_t axis : p.ints) {
     if (axis < -rank || axis >= rank)
-      fail(ErrorKind::invalid_argument, who, ": Invalid reduction dimension (", axis, " for input with ", rank, " dimension(s)");
+      fail(ErrorKind::invalid_argument, who, ": Invalid reduction dimension (", axis, " for input with ", rank,
+           " dimension(s)");
     int i = int(axis < 0 ? axis + rank : axis);
-    if (used[i]) fail(ErrorKind::invalid_argument, who, ": Invalid reduction arguments: Axes contains duplicate dimension: ", i);
+    if (used[i])
+      fail(ErrorKind::invalid_argument, who, ": Invalid reduction arguments: Axes contains duplicate dimension: ", i);
     used[i] = true;
     axes.push_back(i);
   }
@@ -39,8 +41,10 @@ Shape reduced_shape(const Shape& shape, const Ints& axes, bool keepdims) {
   for (int64_t a : axes) reduced[a] = true;
   Shape result;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (!reduced[i]) result.append(shape[i]);
-    else if (keepdims) result.append(1);
+    if (!reduced[i])
+      result.append(shape[i]);
+    else if (keepdims)
+      result.append(1);
   }
   return result;
 }
@@ -64,14 +68,17 @@ SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
   SmallVector<Group, 4> groups;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == 1) continue;
-    if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().length *= shape[i];
-    else groups.push_back({shape[i], reduced[i]});
+    if (!groups.empty() && groups.back().reduced == reduced[i])
+      groups.back().length *= shape[i];
+    else
+      groups.push_back({shape[i], reduced[i]});
   }
   return groups;
 }
 
-// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with short
-// rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it computes in.
+// What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with
+// short rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it
+// computes in.
 template <class C> struct Steps {
   C start;
   C (*row)(const C* x, int64_t n);
@@ -81,11 +88,11 @@ template <class C> struct Steps {
   void (*fold_of_parts)(const C* x, C* y, int64_t n) = fold;
 };
 
-constexpr int64_t kChunk = 1 << 15;      // elements of a full reduction that one partial result covers
-constexpr int64_t kFoldBlock = 64;       // rows folded into one partial row, so that rounding grows slowly
-constexpr int64_t kMostParts = 32;       // partial results of runs of rows, or of outer axes when axes between them stay
-constexpr int64_t kWide = 2048;          // columns from which on threads take columns of their own, not rows
-constexpr int64_t kNarrow = 512;         // columns from which on a row is long enough by itself
+constexpr int64_t kChunk = 1 << 15;  // elements of a full reduction that one partial result covers
+constexpr int64_t kFoldBlock = 64;   // rows folded into one partial row, so that rounding grows slowly
+constexpr int64_t kMostParts = 32;   // partial results of runs of rows, or of outer axes when axes between them stay
+constexpr int64_t kWide = 2048;      // columns from which on threads take columns of their own, not rows
+constexpr int64_t kNarrow = 512;     // columns from which on a row is long enough by itself
 
 template <class C> class Reducer {
  public:
@@ -132,7 +139,8 @@ template <class C> class Reducer {
     }
     std::fill(y, y + step_out, steps_.start);
     if (level + 2 == groups_.size()) return fold_columns(x, y, g.length, step_in);
-    const int64_t height = std::max({int64_t(1), 2 * kChunk / step_in, g.length / kMostParts}), chunks = (g.length + height - 1) / height;
+    const int64_t height = std::max({int64_t(1), 2 * kChunk / step_in, g.length / kMostParts}),
+                  chunks = (g.length + height - 1) / height;
     Scratch<C> parts(chunks * step_out);
     std::fill(parts.begin(), parts.end(), steps_.start);
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
@@ -159,7 +167,8 @@ template <class C> class Reducer {
 
   void fold_columns(const C* x, C* y, int64_t rows, int64_t columns) const {
     if (columns < kNarrow && rows * columns >= 4 * kNarrow) return fold_narrow_columns(x, y, rows, columns);
-    if (columns <= kWide && rows >= 2 * kFoldBlock && rows * columns >= 8 * kChunk) return fold_many_rows(x, y, rows, columns);
+    if (columns <= kWide && rows >= 2 * kFoldBlock && rows * columns >= 8 * kChunk)
+      return fold_many_rows(x, y, rows, columns);
     int64_t grain = std::max<int64_t>(64, kChunk / std::max<int64_t>(1, rows));
     parallel_for(columns, grain, [&](int64_t begin, int64_t end) {
       if (rows <= kFoldBlock) {
@@ -249,18 +258,26 @@ template <class C> Steps<C> sum_steps() {
   else
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }
-template <class C> Steps<C> prod_steps() { return generic_steps(C(1), [](C a, C b) { return C(a * b); }); }
-template <class C> C lowest_of() { return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest(); }
-template <class C> C highest_of() { return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max(); }
+template <class C> Steps<C> prod_steps() {
+  return generic_steps(C(1), [](C a, C b) { return C(a * b); });
+}
+template <class C> C lowest_of() {
+  return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest();
+}
+template <class C> C highest_of() {
+  return std::is_floating_point_v<C> ? C(std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::max();
+}
 template <class C> Steps<C> max_steps() {
   if constexpr (std::is_floating_point_v<C>)
     return {lowest_of<C>(), vector_kernels<C>().max, vector_kernels<C>().accumulate_max, short_row_kernels<C>().max};
-  else return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
+  else
+    return generic_steps(lowest_of<C>(), [](C a, C b) { return a > b ? a : b; });
 }
 template <class C> Steps<C> min_steps() {
   if constexpr (std::is_floating_point_v<C>)
     return {highest_of<C>(), vector_kernels<C>().min, vector_kernels<C>().accumulate_min, short_row_kernels<C>().min};
-  else return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
+  else
+    return generic_steps(highest_of<C>(), [](C a, C b) { return a < b ? a : b; });
 }
 
 // Widens the small float types, reduces, and rounds once; `finish` sees the results before rounding.
@@ -300,7 +317,9 @@ Tensor with_kept_dims(const RuleContext& c, const Tensor& t) {
   return reshape(t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params[0], x.rank()), true));
 }
 
-std::vector<Argument> reduction_arguments(DTypes allowed) { return {tensor("input_tensor", allowed), axes("axis"), flag("keepdims")}; }
+std::vector<Argument> reduction_arguments(DTypes allowed) {
+  return {tensor("input_tensor", allowed), axes("axis"), flag("keepdims")};
+}
 
 const Op& sum_op = define(Op{
     .name = "Sum",
@@ -336,9 +355,12 @@ const Op& mean_op = define(Op{
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
             reduce<T>(call, sum_steps<C>(), [n](C total) {
-              if constexpr (std::is_integral_v<C>) return n == 0 ? C(0) : C(total / C(n));
-              else if constexpr (is_complex<C>) return total / typename C::value_type(n);
-              else return total / C(n);
+              if constexpr (std::is_integral_v<C>)
+                return n == 0 ? C(0) : C(total / C(n));
+              else if constexpr (is_complex<C>)
+                return total / typename C::value_type(n);
+              else
+                return total / C(n);
             });
           });
         },
@@ -358,7 +380,8 @@ Tensor prod_vjp(const RuleContext& c) {
   const Tensor& x = c.x(0);
   Ints axes = normalized_axes("reduce_prod", c.params[0], x.rank());
   Tensor dy = with_kept_dims(c, c.dy());
-  if (axes.size() == 1) return multiply(dy, conj(multiply(cumprod(x, axes[0], true, false), cumprod(x, axes[0], true, true))));
+  if (axes.size() == 1)
+    return multiply(dy, conj(multiply(cumprod(x, axes[0], true, false), cumprod(x, axes[0], true, true))));
   bool reduced[kMaxRank] = {};
   for (int64_t a : axes) reduced[a] = true;
   Ints permutation, inverse;
@@ -393,8 +416,8 @@ const Op& prod_op = define(Op{
     .family = "reduction",
 });
 
-// 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes small
-// numbers for zeros does not take them for equal.
+// 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes
+// small numbers for zeros does not take them for equal.
 struct EqualAsNumber {
   template <class C> C operator()(C a, C b) const {
     if constexpr (std::is_same_v<C, float>) {
@@ -406,7 +429,7 @@ struct EqualAsNumber {
     }
   }
 };
-const Op& equal_as_number_op = [] () -> const Op& {
+const Op& equal_as_number_op = []() -> const Op& {
   Op op{.name = "EqualAsNumber", .arguments = {tensor("x", floating), tensor("y", floating)}};
   op.infer = op.infer_staged = family::infer_binary<floating, EqualAsNumber>;
   op.kernel = family::binary_kernel<floating, EqualAsNumber, NoFast, kCheapGrain>;
@@ -443,7 +466,8 @@ const Op& max_op = define(Op{
     .vjp = extremum_vjp,
     .keep = keep_input(0) | keep_output(0),
     .names = {"math.reduce_max", "reduce_max"},
-    .doc = "Largest element over the axes `axis` (all if None).\n\n>>> tf.reduce_max([[1., 2.], [3., 4.]], axis=0)\n[3., 4.]",
+    .doc = "Largest element over the axes `axis` (all if None).\n\n>>> tf.reduce_max([[1., 2.], [3., 4.]], "
+           "axis=0)\n[3., 4.]",
     .family = "reduction",
 });
 const Op& min_op = define(Op{
@@ -460,27 +484,36 @@ const Op& min_op = define(Op{
     .vjp = extremum_vjp,
     .keep = keep_input(0) | keep_output(0),
     .names = {"math.reduce_min", "reduce_min"},
-    .doc = "Smallest element over the axes `axis` (all if None).\n\n>>> tf.reduce_min([[1., 2.], [3., 4.]], axis=0)\n[1., 2.]",
+    .doc = "Smallest element over the axes `axis` (all if None).\n\n>>> tf.reduce_min([[1., 2.], [3., 4.]], "
+           "axis=0)\n[1., 2.]",
     .family = "reduction",
 });
 const Op& any_op = define(Op{
     .name = "Any",
     .arguments = reduction_arguments(booleans),
     .infer = infer_reduction,
-    .kernel = [](Call& call) { reduce<bool>(call, generic_steps(false, [](bool a, bool b) { return a || b; }), std::identity()); },
+    .kernel =
+        [](Call& call) {
+          reduce<bool>(call, generic_steps(false, [](bool a, bool b) { return a || b; }), std::identity());
+        },
     .gradient = Gradient::none,
     .names = {"math.reduce_any", "reduce_any"},
-    .doc = "Whether any element is true over the axes `axis` (all if None).\n\n>>> tf.reduce_any([[True, False], [False, False]], axis=0)\n[True, False]",
+    .doc = "Whether any element is true over the axes `axis` (all if None).\n\n>>> tf.reduce_any([[True, False], "
+           "[False, False]], axis=0)\n[True, False]",
     .family = "reduction",
 });
 const Op& all_op = define(Op{
     .name = "All",
     .arguments = reduction_arguments(booleans),
     .infer = infer_reduction,
-    .kernel = [](Call& call) { reduce<bool>(call, generic_steps(true, [](bool a, bool b) { return a && b; }), std::identity()); },
+    .kernel =
+        [](Call& call) {
+          reduce<bool>(call, generic_steps(true, [](bool a, bool b) { return a && b; }), std::identity());
+        },
     .gradient = Gradient::none,
     .names = {"math.reduce_all", "reduce_all"},
-    .doc = "Whether all elements are true over the axes `axis` (all if None).\n\n>>> tf.reduce_all([[True, False], [True, True]], axis=0)\n[True, False]",
+    .doc = "Whether all elements are true over the axes `axis` (all if None).\n\n>>> tf.reduce_all([[True, False], "
+           "[True, True]], axis=0)\n[True, False]",
     .family = "reduction",
 });
 
@@ -491,7 +524,8 @@ template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const 
   Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
 }
 bool sums_squares_directly(const Tensor& x, const Params& params) {
-  return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.size() > 0 && reduced_count(x.shape(), params[0], "reduce_sum") > 1;
+  return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.size() > 0 &&
+         reduced_count(x.shape(), params[0], "reduce_sum") > 1;
 }
 
 const Op& sum_of_squares_op = define(Op{
@@ -528,7 +562,9 @@ const Op& euclidean_norm_op = define(Op{
             call.out.push_back(sqrt(y));
             return;
           }
-          DType wide = small_floating.has(x.dtype()) ? DType::float32 : integers.has(x.dtype()) ? DType::float64 : x.dtype();
+          DType wide = small_floating.has(x.dtype()) ? DType::float32
+                       : integers.has(x.dtype())     ? DType::float64
+                                                     : x.dtype();
           Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
           call.out.push_back(cast(sqrt(reduce_sum(squares, axes, call.params.flag(1))), x.dtype()));
         },
@@ -541,7 +577,8 @@ const Op& euclidean_norm_op = define(Op{
         },
     .keep = keep_input(0) | keep_output(0),
     .names = {"math.reduce_euclidean_norm"},
-    .doc = "Square root of the sum of squares over the axes `axis` (all if None).\n\n>>> tf.math.reduce_euclidean_norm([3., 4.])\n5.0",
+    .doc = "Square root of the sum of squares over the axes `axis` (all if None).\n\n>>> "
+           "tf.math.reduce_euclidean_norm([3., 4.])\n5.0",
     .family = "reduction",
 });
 
@@ -551,7 +588,9 @@ const Op& euclidean_norm_op = define(Op{
 struct Lines {
   int64_t outer, count, inner;
 };
-Lines lines_of(const Shape& shape, int axis) { return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank())}; }
+Lines lines_of(const Shape& shape, int axis) {
+  return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank())};
+}
 
 // Running sums of one line of floats, in double. Within a block they do not wait for what came before.
 template <int step> void add_along_line(const float* x, float* y, int64_t n, bool exclusive) {
@@ -596,38 +635,44 @@ struct Plus {
   template <class C> C operator()(C a, C b) const { return C(a + b); }
 };
 
-template <class T, class F> void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive, bool reverse, Compute<T> start, F f) {
+template <class T, class F>
+void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive, bool reverse, Compute<T> start, F f) {
   Lines l = lines_of(x.shape(), axis);
   const T* from = x.data<T>();
   T* to = y.mutable_data<T>();
-  parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
-    if (l.inner == 1) {
-      int64_t o = begin;
-      if constexpr (std::is_same_v<T, float> && std::is_same_v<F, Plus>) {
-        for (; o < end; ++o) {
-          if (reverse) add_along_line<-1>(from + (o + 1) * l.count - 1, to + (o + 1) * l.count - 1, l.count, exclusive);
-          else add_along_line<1>(from + o * l.count, to + o * l.count, l.count, exclusive);
+  parallel_for(
+      l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+        if (l.inner == 1) {
+          int64_t o = begin;
+          if constexpr (std::is_same_v<T, float> && std::is_same_v<F, Plus>) {
+            for (; o < end; ++o) {
+              if (reverse)
+                add_along_line<-1>(from + (o + 1) * l.count - 1, to + (o + 1) * l.count - 1, l.count, exclusive);
+              else
+                add_along_line<1>(from + o * l.count, to + o * l.count, l.count, exclusive);
+            }
+          }
+          for (; o + 8 <= end; o += 8)
+            accumulate_lines<8>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+          for (; o < end; ++o)
+            accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+          return;
         }
-      }
-      for (; o + 8 <= end; o += 8) accumulate_lines<8>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
-      for (; o < end; ++o) accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
-      return;
-    }
-    Scratch<Compute<T>> totals(l.inner);
-    Compute<T>* total = totals.data();
-    for (int64_t o = begin; o < end; ++o) {
-      std::fill(total, total + l.inner, start);
-      for (int64_t k = 0; k < l.count; ++k) {
-        int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
-        const T* in = from + row;
-        T* out = to + row;
-        if (exclusive)
-          for (int64_t i = 0; i < l.inner; ++i) store(out + i, total[i]), total[i] = f(total[i], load(in + i));
-        else
-          for (int64_t i = 0; i < l.inner; ++i) total[i] = f(total[i], load(in + i)), store(out + i, total[i]);
-      }
-    }
-  });
+        Scratch<Compute<T>> totals(l.inner);
+        Compute<T>* total = totals.data();
+        for (int64_t o = begin; o < end; ++o) {
+          std::fill(total, total + l.inner, start);
+          for (int64_t k = 0; k < l.count; ++k) {
+            int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
+            const T* in = from + row;
+            T* out = to + row;
+            if (exclusive)
+              for (int64_t i = 0; i < l.inner; ++i) store(out + i, total[i]), total[i] = f(total[i], load(in + i));
+            else
+              for (int64_t i = 0; i < l.inner; ++i) total[i] = f(total[i], load(in + i)), store(out + i, total[i]);
+          }
+        }
+      });
 }
 
 std::vector<Argument> cumulative_arguments() {
@@ -647,7 +692,8 @@ const Op& cumsum_op = define(Op{
           visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
-            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+            accumulate_along<T>(call.in[0], call.out[0],
+                                normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
                                 call.params.flag(1), call.params.flag(2), C(0), Plus());
           });
         },
@@ -684,7 +730,8 @@ const Op& recurrence_op = define(Op{
           const Tensor &a = call.in[0], &b = call.in[1];
           if (a.dtype() != b.dtype()) family::fail_dtypes(call);
           if (!(a.shape() == b.shape()))
-            fail(ErrorKind::invalid_argument, call.name(), ": `a` and `b` must have one shape; got ", a.shape(), " and ", b.shape());
+            fail(ErrorKind::invalid_argument, call.name(), ": `a` and `b` must have one shape; got ", a.shape(),
+                 " and ", b.shape());
           normalize_axis(call.name(), call.params.integer(0), b.rank());
           call.returns(b.dtype(), b.shape());
         },
@@ -695,20 +742,21 @@ const Op& recurrence_op = define(Op{
           bool reverse = call.params.flag(1);
           visit<differentiable.bits>(b.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
-              for (int64_t o = begin; o < end; ++o) {
-                auto totals = BlockVector<Compute<T>>(size_t(l.inner));
-                for (int64_t k = 0; k < l.count; ++k) {
-                  int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
-                  for (int64_t i = 0; i < l.inner; ++i) {
-                    Compute<T> total = load(b.data<T>() + row + i);
-                    if (k > 0) total = total + load(a.data<T>() + row + i) * totals[size_t(i)];
-                    totals[size_t(i)] = total;
-                    store(y.mutable_data<T>() + row + i, total);
-                  }
-                }
-              }
-            });
+            parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t o = begin; o < end; ++o) {
+                             auto totals = BlockVector<Compute<T>>(size_t(l.inner));
+                             for (int64_t k = 0; k < l.count; ++k) {
+                               int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
+                               for (int64_t i = 0; i < l.inner; ++i) {
+                                 Compute<T> total = load(b.data<T>() + row + i);
+                                 if (k > 0) total = total + load(a.data<T>() + row + i) * totals[size_t(i)];
+                                 totals[size_t(i)] = total;
+                                 store(y.mutable_data<T>() + row + i, total);
+                               }
+                             }
+                           }
+                         });
           });
         },
     .vjp =
@@ -747,7 +795,8 @@ const Op& cumprod_op = define(Op{
           visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
-            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+            accumulate_along<T>(call.in[0], call.out[0],
+                                normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
                                 call.params.flag(1), call.params.flag(2), C(1), [](C a, C b) { return C(a * b); });
           });
         },
@@ -789,8 +838,9 @@ const Op& cumulative_logsumexp_op = define(Op{
           visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
-            accumulate_along<T>(call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
-                                call.params.flag(1), call.params.flag(2), -std::numeric_limits<C>::infinity(), log_add<C>);
+            accumulate_along<T>(
+                call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
+                call.params.flag(1), call.params.flag(2), -std::numeric_limits<C>::infinity(), log_add<C>);
           });
         },
     .vjp = [](RuleContext& c) { c.set(0, cumulative_logsumexp_vjp(c)); },
@@ -809,10 +859,12 @@ constexpr DTypes kPlaceTypes = DTypes(DType::int16) | DType::uint16 | DType::int
 // One axis; None is the first.
 int arg_axis(const Call& call) {
   const Param& p = call.params[0];
-  if (!p.is_none() && p.ints.size() != 1) fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
+  if (!p.is_none() && p.ints.size() != 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
   int64_t axis = p.is_none() ? 0 : p.ints[0], rank = call.in[0].rank();
   if (axis < -rank || axis >= rank)
-    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank, "), but got ", axis);
+    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank,
+         "), but got ", axis);
   return int(axis < 0 ? axis + rank : axis);
 }
 
@@ -826,27 +878,30 @@ template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
   return best == best ? std::find(x, x + n, best) - x : -1;
 }
 template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
-  parallel_for(l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
-    Scratch<Compute<T>> best(l.inner);
-    for (int64_t o = begin; o < end; ++o) {
-      int64_t* place = to + o * l.inner;
-      if constexpr (std::is_floating_point_v<T>)
-        if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0) continue;
-      for (int64_t k = 0; k < l.count; ++k) {
-        const T* row = from + (o * l.count + k) * l.inner;
-        for (int64_t i = 0; i < l.inner; ++i) {
-          Compute<T> value = load(row + i);
-          if (k == 0 || better<Largest>(value, best[size_t(i)])) best[size_t(i)] = value, place[i] = k;
+  parallel_for(
+      l.outer, std::max<int64_t>(1, kChunk / std::max<int64_t>(1, l.count * l.inner)), [&](int64_t begin, int64_t end) {
+        Scratch<Compute<T>> best(l.inner);
+        for (int64_t o = begin; o < end; ++o) {
+          int64_t* place = to + o * l.inner;
+          if constexpr (std::is_floating_point_v<T>)
+            if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0)
+              continue;
+          for (int64_t k = 0; k < l.count; ++k) {
+            const T* row = from + (o * l.count + k) * l.inner;
+            for (int64_t i = 0; i < l.inner; ++i) {
+              Compute<T> value = load(row + i);
+              if (k == 0 || better<Largest>(value, best[size_t(i)])) best[size_t(i)] = value, place[i] = k;
+            }
+          }
         }
-      }
-    }
-  });
+      });
 }
 template <bool Largest> void arg_extremum(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
   int axis = arg_axis(call);
   Lines l = lines_of(x.shape(), axis);
-  if (l.count == 0 && y.size() > 0) fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
+  if (l.count == 0 && y.size() > 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
   bool direct = y.dtype() == DType::int64;
   Tensor places = direct ? y : Tensor::allocate(DType::int64, y.shape());
   visit<(real_numbers | booleans).bits>(x.dtype(), [&](auto* p) {
@@ -863,10 +918,13 @@ void infer_arg_extremum(Call& call) {
   shape.remove(arg_axis(call));
   DType result = call.params[1].is_none() ? DType::int64 : call.params.dtype(1);
   if (!kPlaceTypes.has(result))
-    fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ", name_of(result));
+    fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ",
+         name_of(result));
   call.returns(result, shape);
 }
-std::vector<Argument> arg_arguments() { return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")}; }
+std::vector<Argument> arg_arguments() {
+  return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")};
+}
 
 const Op& arg_max_op = define(Op{
     .name = "ArgMax",
@@ -889,14 +947,24 @@ const Op& arg_min_op = define(Op{
 
 }  // namespace
 
-Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims) { return run(sum_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
+Tensor reduce_sum(const Tensor& x, Ints axes, bool keepdims) {
+  return run(sum_op, {x}, {Param(std::move(axes)), Param(keepdims)});
+}
 Tensor sum_of_all(const Tensor& x) {
   static const Params all_axes(Param(), Param(false));
   return run(sum_op, {x}, all_axes);
 }
-Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims) { return run(prod_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
-Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims) { return run(max_op, {x}, {Param(std::move(axes)), Param(keepdims)}); }
-Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse) { return run(cumsum_op, {x}, {Param(axis), Param(exclusive), Param(reverse)}); }
-Tensor cumprod(const Tensor& x, int64_t axis, bool exclusive, bool reverse) { return run(cumprod_op, {x}, {Param(axis), Param(exclusive), Param(reverse)}); }
+Tensor reduce_prod(const Tensor& x, Ints axes, bool keepdims) {
+  return run(prod_op, {x}, {Param(std::move(axes)), Param(keepdims)});
+}
+Tensor reduce_max(const Tensor& x, Ints axes, bool keepdims) {
+  return run(max_op, {x}, {Param(std::move(axes)), Param(keepdims)});
+}
+Tensor cumsum(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
+  return run(cumsum_op, {x}, {Param(axis), Param(exclusive), Param(reverse)});
+}
+Tensor cumprod(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
+  return run(cumprod_op, {x}, {Param(axis), Param(exclusive), Param(reverse)});
+}
 
 }  // namespace tapeflow

@@ -13,9 +13,12 @@ namespace {
 
 // The largest finite float16 or bfloat16, in the type that they are computed in.
 template <class T> Compute<T> largest_small_float() {
-  if constexpr (std::is_same_v<T, half>) return 65504.0f;
-  else if constexpr (std::is_same_v<T, bfloat16>) return 0x1.fep127f;
-  else return Compute<T>();
+  if constexpr (std::is_same_v<T, half>)
+    return 65504.0f;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return 0x1.fep127f;
+  else
+    return Compute<T>();
 }
 
 struct SumFold {
@@ -27,11 +30,15 @@ struct ProdFold {
   template <class C> static C combine(C a, C b) { return C(a * b); }
 };
 struct MaxFold {
-  template <class T> static Compute<T> start() { return is_small_float<T> ? -largest_small_float<T>() : std::numeric_limits<Compute<T>>::lowest(); }
+  template <class T> static Compute<T> start() {
+    return is_small_float<T> ? -largest_small_float<T>() : std::numeric_limits<Compute<T>>::lowest();
+  }
   template <class C> static C combine(C a, C b) { return b > a || b != b ? b : a; }
 };
 struct MinFold {
-  template <class T> static Compute<T> start() { return is_small_float<T> ? largest_small_float<T>() : std::numeric_limits<Compute<T>>::max(); }
+  template <class T> static Compute<T> start() {
+    return is_small_float<T> ? largest_small_float<T>() : std::numeric_limits<Compute<T>>::max();
+  }
   template <class C> static C combine(C a, C b) { return b < a || b != b ? b : a; }
 };
 template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>;
@@ -39,7 +46,8 @@ template <class Fold> constexpr bool is_extremum = std::is_same_v<Fold, MaxFold>
 // The fold of n neighbouring numbers, in four chains, so that the processor need not wait for each result.
 template <class T, class Fold> Compute<T> fold_run(const T* x, int64_t n) {
   using C = Compute<T>;
-  C chain[4] = {Fold::template start<T>(), Fold::template start<T>(), Fold::template start<T>(), Fold::template start<T>()};
+  C chain[4] = {Fold::template start<T>(), Fold::template start<T>(), Fold::template start<T>(),
+                Fold::template start<T>()};
   int64_t i = 0;
   for (; i + 4 <= n; i += 4)
     for (int k = 0; k < 4; ++k) chain[k] = Fold::combine(chain[k], load(x + i + k));
@@ -95,7 +103,8 @@ void infer_unsorted(Call& call) {
   const Shape &x = call.in[0].shape(), &ids = call.in[1].shape();
   check_starts_with(call.name(), x, ids);
   int64_t segments = call.params.integer(0);
-  if (segments < 0) fail(ErrorKind::invalid_argument, call.name(), ": Input num_segments == ", segments, " must not be negative.");
+  if (segments < 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": Input num_segments == ", segments, " must not be negative.");
   Shape shape{segments};
   for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x[i]);
   call.returns(call.in[0].dtype(), shape);
@@ -105,20 +114,26 @@ template <DTypes Set, class Fold> void unsorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
   const Positions ids(call.in[1]);
   if (const int64_t i = ids.first_outside(std::numeric_limits<int64_t>::min(), y.dim(0)); i >= 0)
-    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ", y.dim(0), ")");
+    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ",
+         y.dim(0), ")");
   visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, y, false); });
 }
 
 template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &segment_ids = call.in[1];
-  if (segment_ids.rank() != 1) fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
+  if (segment_ids.rank() != 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
   if (x.rank() < 1 || x.dim(0) != segment_ids.size())
-    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ", x.shape());
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ",
+         x.shape());
   const Positions ids(segment_ids);
   for (int64_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0) fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
+    if (ids[i] < 0)
+      fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
     if (i && ids[i] < ids[i - 1])
-      fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i, "] = ", ids[i], " follows ", ids[i - 1]);
+      fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i,
+           "] = ", ids[i], " follows ", ids[i - 1]);
   }
   Shape shape = x.shape();
   shape[0] = ids.size() == 0 ? 0 : ids[ids.size() - 1] + 1;
@@ -153,8 +168,10 @@ template <bool Sorted> Tensor spread_rows(const Tensor& t, const Tensor& ids) {
   return select(reshape(kept, mask), rows, Tensor::number(rows.dtype(), 0));
 }
 template <bool Sorted> Tensor segment_sum(const RuleContext& c, const Tensor& x, const Tensor& ids) {
-  if constexpr (Sorted) return sorted_segment_sum(x, ids);
-  else return unsorted_segment_sum(x, ids, c.params.integer(0));
+  if constexpr (Sorted)
+    return sorted_segment_sum(x, ids);
+  else
+    return unsorted_segment_sum(x, ids, c.params.integer(0));
 }
 
 template <bool Sorted> void sum_vjp(RuleContext& c) {
@@ -182,12 +199,14 @@ template <bool Sorted> void extremum_vjp(RuleContext& c) {
   c.set(0, multiply(wins, spread_rows<Sorted>(share, ids)));
 }
 
-template <class Fold, DTypes Set> Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, const char* doc) {
+template <class Fold, DTypes Set>
+Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, const char* doc) {
   Op op{.name = name, .arguments = {tensor("data", Set), index_tensor("segment_ids")}};
   if (sorted) {
     op.infer_staged = [](Call& call) {
       Shape shape = call.in[0].shape();
-      if (shape.rank() == 0) fail(ErrorKind::invalid_argument, call.name(), ": data must have at least one dimension; got shape []");
+      if (shape.rank() == 0)
+        fail(ErrorKind::invalid_argument, call.name(), ": data must have at least one dimension; got shape []");
       if (shape.known_rank()) shape[0] = -1;
       call.returns(call.in[0].dtype(), shape);
     };
@@ -207,7 +226,9 @@ template <class Fold, DTypes Set> Op segment_entry(const char* name, bool sorted
   }
   if constexpr (std::is_same_v<Fold, SumFold>) {
     op.vjp = sorted ? sum_vjp<true> : sum_vjp<false>;
-    op.jvp = [](RuleContext& c) { if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params)); };
+    op.jvp = [](RuleContext& c) {
+      if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params));
+    };
     op.keep = keep_input(1);
   } else if constexpr (std::is_same_v<Fold, ProdFold>) {
     op.vjp = sorted ? prod_vjp<true> : prod_vjp<false>;
@@ -221,31 +242,39 @@ template <class Fold, DTypes Set> Op segment_entry(const char* name, bool sorted
   return op;
 }
 
-const Op& unsorted_sum_op = define(segment_entry<SumFold, numbers>(
-    "UnsortedSegmentSum", false, {"math.unsorted_segment_sum"},
-    "Rows of `data` added up by the number in `segment_ids`; negative numbers are left out.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]"));
+const Op& unsorted_sum_op = define(
+    segment_entry<SumFold, numbers>("UnsortedSegmentSum", false, {"math.unsorted_segment_sum"},
+                                    "Rows of `data` added up by the number in `segment_ids`; negative numbers are left "
+                                    "out.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]"));
 const Op& unsorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "UnsortedSegmentProd", false, {"math.unsorted_segment_prod"},
-    "Rows of `data` multiplied by the number in `segment_ids`; 1 for a number that does not occur.\n\n>>> tf.math.unsorted_segment_prod([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
+    "Rows of `data` multiplied by the number in `segment_ids`; 1 for a number that does not occur.\n\n>>> "
+    "tf.math.unsorted_segment_prod([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
 const Op& unsorted_max_op = define(segment_entry<MaxFold, real_numbers>(
     "UnsortedSegmentMax", false, {"math.unsorted_segment_max"},
-    "The largest rows of `data` by the number in `segment_ids`; the lowest number of the dtype for one that does not occur.\n\n>>> tf.math.unsorted_segment_max([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
+    "The largest rows of `data` by the number in `segment_ids`; the lowest number of the dtype for one that does not "
+    "occur.\n\n>>> tf.math.unsorted_segment_max([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
 const Op& unsorted_min_op = define(segment_entry<MinFold, real_numbers>(
     "UnsortedSegmentMin", false, {"math.unsorted_segment_min"},
-    "The smallest rows of `data` by the number in `segment_ids`; the highest number of the dtype for one that does not occur.\n\n>>> tf.math.unsorted_segment_min([1., 2., 3.], [0, 1, 0], 2)\n[1., 2.]"));
+    "The smallest rows of `data` by the number in `segment_ids`; the highest number of the dtype for one that does not "
+    "occur.\n\n>>> tf.math.unsorted_segment_min([1., 2., 3.], [0, 1, 0], 2)\n[1., 2.]"));
 
-const Op& sorted_sum_op = define(segment_entry<SumFold, numbers>(
-    "SegmentSum", true, {"math.segment_sum"},
-    "Rows of `data` added up by their number in `segment_ids`, which is sorted.\n\n>>> tf.math.segment_sum([1., 2., 3.], [0, 0, 1])\n[3., 3.]"));
+const Op& sorted_sum_op =
+    define(segment_entry<SumFold, numbers>("SegmentSum", true, {"math.segment_sum"},
+                                           "Rows of `data` added up by their number in `segment_ids`, which is "
+                                           "sorted.\n\n>>> tf.math.segment_sum([1., 2., 3.], [0, 0, 1])\n[3., 3.]"));
 const Op& sorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "SegmentProd", true, {"math.segment_prod"},
-    "Rows of `data` multiplied by their number in `segment_ids`, which is sorted; 1 for a number that does not occur.\n\n>>> tf.math.segment_prod([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+    "Rows of `data` multiplied by their number in `segment_ids`, which is sorted; 1 for a number that does not "
+    "occur.\n\n>>> tf.math.segment_prod([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
 const Op& sorted_max_op = define(segment_entry<MaxFold, real_numbers>(
     "SegmentMax", true, {"math.segment_max"},
-    "The largest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not occur.\n\n>>> tf.math.segment_max([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+    "The largest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not "
+    "occur.\n\n>>> tf.math.segment_max([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
 const Op& sorted_min_op = define(segment_entry<MinFold, real_numbers>(
     "SegmentMin", true, {"math.segment_min"},
-    "The smallest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not occur.\n\n>>> tf.math.segment_min([1., 2., 3.], [0, 0, 1])\n[1., 3.]"));
+    "The smallest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not "
+    "occur.\n\n>>> tf.math.segment_min([1., 2., 3.], [0, 0, 1])\n[1., 3.]"));
 
 Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids) { return run(sorted_sum_op, {x, ids}); }
 

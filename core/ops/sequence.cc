@@ -9,15 +9,18 @@ namespace {
 
 template <class T> int64_t range_length(T first, T last, T step) {
   if (step == T(0)) fail(ErrorKind::invalid_argument, "range: Requires delta != 0: ", step);
-  if (step > T(0) && first > last) fail(ErrorKind::invalid_argument, "range: Requires start <= limit when delta > 0: ", first, "/", last);
-  if (step < T(0) && first < last) fail(ErrorKind::invalid_argument, "range: Requires start >= limit when delta < 0: ", first, "/", last);
+  if (step > T(0) && first > last)
+    fail(ErrorKind::invalid_argument, "range: Requires start <= limit when delta > 0: ", first, "/", last);
+  if (step < T(0) && first < last)
+    fail(ErrorKind::invalid_argument, "range: Requires start >= limit when delta < 0: ", first, "/", last);
   if constexpr (std::is_integral_v<T>) {
     uint64_t span = step > 0 ? uint64_t(last) - uint64_t(first) : uint64_t(first) - uint64_t(last);
     uint64_t size = step > 0 ? uint64_t(step) : uint64_t(0) - uint64_t(step);
     return int64_t(span / size + (span % size != 0));
   } else {
     T length = std::ceil(std::abs((last - first) / step));
-    if (!(length < T(9e15))) fail(ErrorKind::invalid_argument, "range: Requires ((limit - start) / delta) to be a size; got ", length);
+    if (!(length < T(9e15)))
+      fail(ErrorKind::invalid_argument, "range: Requires ((limit - start) / delta) to be a size; got ", length);
     return int64_t(length);
   }
 }
@@ -29,7 +32,8 @@ const Op& range_op = define(Op{
     .kernel =
         [](Call& call) {
           for (const Tensor& t : call.in) {
-            if (t.rank() != 0) fail(ErrorKind::invalid_argument, "range: start, limit and delta must be scalars; got shape ", t.shape());
+            if (t.rank() != 0)
+              fail(ErrorKind::invalid_argument, "range: start, limit and delta must be scalars; got shape ", t.shape());
             if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
           }
           visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {

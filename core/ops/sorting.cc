@@ -31,7 +31,8 @@ template <class Position> void write_positions(const Tensor& y, int64_t begin, i
 Shape as_rows(const Shape& x) { return {x.elements(0, x.rank() - 1), x.back()}; }
 
 // Elements and positions of the first k places of the order of each row.
-template <class Item, class T> void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& values, const Tensor& indices) {
+template <class Item, class T>
+void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& values, const Tensor& indices) {
   const int64_t n = x.shape().back();
   visit<signed_integers.bits>(indices.dtype(), [&](auto* p) {
     using Index = Pointee<decltype(p)>;
@@ -53,14 +54,17 @@ template <class Item, class T> void order_rows(const Tensor& x, int64_t k, bool 
 // The first k elements of the order along the last dimension and their positions. Equal elements keep their order.
 const Op& top_k_op = define(Op{
     .name = "TopKV2",
-    .arguments = {tensor("input", real_numbers), integer("k", 1), flag("sorted", true), flag("ascending"), dtype_argument("index_type")},
+    .arguments = {tensor("input", real_numbers), integer("k", 1), flag("sorted", true), flag("ascending"),
+                  dtype_argument("index_type")},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
           int64_t k = call.params.integer(0);
           if (x.rank() < 1) fail(ErrorKind::invalid_argument, "top_k: input must be >= 1-D, got shape ", x);
           if (k < 0) fail(ErrorKind::invalid_argument, "top_k: Need k >= 0, got ", k);
-          if (x.back() < k) fail(ErrorKind::invalid_argument, "top_k: input must have at least k columns. Had ", x.back(), ", needed ", k);
+          if (x.back() < k)
+            fail(ErrorKind::invalid_argument, "top_k: input must have at least k columns. Had ", x.back(), ", needed ",
+                 k);
           Shape shape = x;
           shape[x.rank() - 1] = k;
           call.returns(call.in[0].dtype(), shape);
@@ -75,8 +79,10 @@ const Op& top_k_op = define(Op{
           visit<real_numbers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             using Item = std::conditional_t<sizeof(T) <= 4, NarrowItem, WideItem>;
-            if (sizeof(T) <= 4 && n >> 32) order_rows<WideItem, T>(x, k, descending, values, indices);
-            else order_rows<Item, T>(x, k, descending, values, indices);
+            if (sizeof(T) <= 4 && n >> 32)
+              order_rows<WideItem, T>(x, k, descending, values, indices);
+            else
+              order_rows<Item, T>(x, k, descending, values, indices);
           });
         },
     .vjp =
@@ -98,12 +104,14 @@ const Op& top_k_op = define(Op{
 // For each value, the number of elements of its sorted row that are smaller (or, from the right, not larger).
 const Op& search_sorted_op = define(Op{
     .name = "SearchSorted",
-    .arguments = {tensor("sorted_inputs", real_numbers), tensor("values", real_numbers), flag("right"), dtype_argument("out_type")},
+    .arguments = {tensor("sorted_inputs", real_numbers), tensor("values", real_numbers), flag("right"),
+                  dtype_argument("out_type")},
     .infer =
         [](Call& call) {
           const Shape &line = call.in[0].shape(), &values = call.in[1].shape();
           if (line.rank() != 2 || values.rank() != 2 || line[0] != values[0])
-            fail(ErrorKind::invalid_argument, "searchsorted: Leading dim_size of both tensors must match; got ", line, " and ", values);
+            fail(ErrorKind::invalid_argument, "searchsorted: Leading dim_size of both tensors must match; got ", line,
+                 " and ", values);
           call.returns(index_dtype(call.params[1]), values);
         },
     .kernel =
@@ -118,7 +126,9 @@ const Op& search_sorted_op = define(Op{
               const T *v = values.data<T>(), *first = lines.data<T>();
               write_positions(y, begin, end - begin, [&](int64_t i) {
                 const T *line = first + (begin + i) / m * n, &value = v[begin + i];
-                return (call.params.flag(0) ? std::upper_bound(line, line + n, value, before) : std::lower_bound(line, line + n, value, before)) - line;
+                return (call.params.flag(0) ? std::upper_bound(line, line + n, value, before)
+                                            : std::lower_bound(line, line + n, value, before)) -
+                       line;
               });
             });
           });
@@ -126,21 +136,24 @@ const Op& search_sorted_op = define(Op{
     .gradient = Gradient::none,
 });
 
-// Distinct elements of a vector: the position of the first of each, which of them each element is, and how often each occurs.
+// Distinct elements of a vector: the position of the first of each, which of them each element is, and how often each
+// occurs.
 const Op& distinct_op = define(Op{
     .name = "DistinctElements",
     .arguments = {tensor("x", ordered | strings), dtype_argument("out_idx")},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          if (x.rank() >= 0 && x.rank() != 1) fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
+          if (x.rank() >= 0 && x.rank() != 1)
+            fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
           DType type = index_dtype(call.params[0]);
           for (int64_t n : {int64_t(-1), x.rank() < 0 ? -1 : x.dim(0), int64_t(-1)}) call.returns(type, {n});
         },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          if (x.rank() != 1) fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
+          if (x.rank() != 1)
+            fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
           DType type = index_dtype(call.params[0]);
           BlockVector<int64_t> first, which(size_t(x.size())), count;
           auto number = [&](auto& seen, const auto& key, int64_t i) {

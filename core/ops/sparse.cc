@@ -16,20 +16,28 @@ Tensor index_column(const Tensor& indices, int64_t which) {
 // y = A b, or A^H b with `adjoint`, for the matrix A of the given shape with values[i] at indices[i].
 const Op& sparse_matmul_op = define(Op{
     .name = "SparseTensorDenseMatMul",
-    .arguments = {index_tensor("indices"), tensor("values", numbers), tensor("b", numbers), ints("shape"), flag("adjoint")},
+    .arguments = {index_tensor("indices"), tensor("values", numbers), tensor("b", numbers), ints("shape"),
+                  flag("adjoint")},
     .infer =
         [](Call& call) {
           const Shape &indices = call.in[0].shape(), &values = call.in[1].shape(), &b = call.in[2].shape();
           const Ints& shape = call.params.ints(0);
-          if (indices.rank() != 2 || indices[1] != 2 || values.rank() != 1 || values[0] != indices[0] || shape.size() != 2)
-            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: the sparse matrix must have rank 2; got indices ", indices, ", values ", values);
-          if (b.rank() != 2) fail(ErrorKind::invalid_argument, "sparse_dense_matmul: Tensor 'b' is not a matrix; got shape ", b);
+          if (indices.rank() != 2 || indices[1] != 2 || values.rank() != 1 || values[0] != indices[0] ||
+              shape.size() != 2)
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: the sparse matrix must have rank 2; got indices ",
+                 indices, ", values ", values);
+          if (b.rank() != 2)
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: Tensor 'b' is not a matrix; got shape ", b);
           bool adjoint = call.params.flag(1);
           int64_t rows = shape[adjoint ? 1 : 0], inner = shape[adjoint ? 0 : 1];
           if (b[0] != inner)
-            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: Cannot multiply A and B because inner dimension does not match: ", inner, " vs. ", b[0], ".  Did you forget a transpose?  Dimensions of A: [", shape[0], ", ", shape[1], ").  Dimensions of B: ", b);
+            fail(ErrorKind::invalid_argument,
+                 "sparse_dense_matmul: Cannot multiply A and B because inner dimension does not match: ", inner,
+                 " vs. ", b[0], ".  Did you forget a transpose?  Dimensions of A: [", shape[0], ", ", shape[1],
+                 ").  Dimensions of B: ", b);
           if (call.in[1].dtype() != call.in[2].dtype())
-            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: both matrices must have one dtype; got ", name_of(call.in[1].dtype()), " and ", name_of(call.in[2].dtype()));
+            fail(ErrorKind::invalid_argument, "sparse_dense_matmul: both matrices must have one dtype; got ",
+                 name_of(call.in[1].dtype()), " and ", name_of(call.in[2].dtype()));
           call.returns(call.in[2].dtype(), {rows, b[1]});
         },
     .infer_staged =
@@ -48,7 +56,8 @@ const Op& sparse_matmul_op = define(Op{
           Scratch<int64_t> at = integers_in(call.in[0]);
           for (size_t i = 0; i < at.size(); ++i)
             if (at[i] < 0 || at[i] >= shape[i % 2])
-              fail(ErrorKind::invalid_argument, "sparse_dense_matmul: index ", at[i], " of element ", i / 2, " is not in [0, ", shape[i % 2], ")");
+              fail(ErrorKind::invalid_argument, "sparse_dense_matmul: index ", at[i], " of element ", i / 2,
+                   " is not in [0, ", shape[i % 2], ")");
           int64_t n = values.size(), columns = b.dim(1);
           visit<numbers.bits>(y.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -82,7 +91,8 @@ const Op& sparse_matmul_op = define(Op{
             Tensor of_y = gather(c.dy(), index_column(indices, adjoint), 0, 0);
             Tensor of_b = gather(c.x(2), index_column(indices, !adjoint), 0, 0);
             bool is_complex_number = complexes.has(of_y.dtype());
-            Tensor product = is_complex_number ? multiply(adjoint ? conj(of_y) : of_y, adjoint ? of_b : conj(of_b)) : multiply(of_y, of_b);
+            Tensor product = is_complex_number ? multiply(adjoint ? conj(of_y) : of_y, adjoint ? of_b : conj(of_b))
+                                               : multiply(of_y, of_b);
             c.set(1, reduce_sum(product, {1}, false));
           }
           if (c.wants(2)) c.set(2, sparse_matmul(indices, c.x(1), c.dy(), c.params.ints(0), !adjoint));

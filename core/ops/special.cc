@@ -1,5 +1,5 @@
 // Special functions: gamma and its relatives, inverse error functions, Bessel functions and named integrals.
-#include "kernels/special_functions.h"
+#include "kernels/special/functions.h"
 
 #include <algorithm>
 #include <numbers>
@@ -48,21 +48,27 @@ Tensor igamma_slope(const Tensor& a, const Tensor& x);
 Tensor igamma_bend(const Tensor& a, const Tensor& x);
 
 const Op& log_gamma_op = unary<floating>(
-    "Lgamma", Element1<special::log_gamma>{}, FastFloats<special::log_gamma_floats, special::log_gamma>{}, [](X x, Dy dy) { return multiply(dy, digamma(x)); },
-    {{"math.lgamma"}, "Logarithm of the absolute value of the gamma function.\n\n>>> tf.math.lgamma([1., 3.])\n[0., 0.6931472]"});
+    "Lgamma", Element1<special::log_gamma>{}, FastFloats<special::log_gamma_floats, special::log_gamma>{},
+    [](X x, Dy dy) { return multiply(dy, digamma(x)); },
+    {{"math.lgamma"},
+     "Logarithm of the absolute value of the gamma function.\n\n>>> tf.math.lgamma([1., 3.])\n[0., 0.6931472]"});
 const Op& digamma_op = unary<floating>(
-    "Digamma", Element1<special::digamma>{}, FastFloats<special::digamma_floats, special::digamma>{}, [](X x, Dy dy) { return multiply(dy, polygamma(one_of(x), x)); },
+    "Digamma", Element1<special::digamma>{}, FastFloats<special::digamma_floats, special::digamma>{},
+    [](X x, Dy dy) { return multiply(dy, polygamma(one_of(x), x)); },
     {{"math.digamma"}, "Derivative of `lgamma`.\n\n>>> tf.math.digamma([1., 2.])\n[-0.5772157, 0.4227843]"});
-const Op& polygamma_op = binary<floating, kCostlyGrain>(
-    "Polygamma", Element2<special::polygamma>{}, NoFast{}, NoGradient{},
-    [](A n, B x, Dy dy) { return multiply(dy, polygamma(shifted(n, 1), x)); },
-    {{"math.polygamma"},
-     "The `a`-th derivative of `digamma` at `x`, for whole numbers `a`.\n\n>>> tf.math.polygamma([0., 1.], [1., 1.])\n[-0.5772157, 1.644934]",
-     {"a", "x"}});
+const Op& polygamma_op =
+    binary<floating, kCostlyGrain>("Polygamma", Element2<special::polygamma>{}, NoFast{}, NoGradient{},
+                                   [](A n, B x, Dy dy) { return multiply(dy, polygamma(shifted(n, 1), x)); },
+                                   {{"math.polygamma"},
+                                    "The `a`-th derivative of `digamma` at `x`, for whole numbers `a`.\n\n>>> "
+                                    "tf.math.polygamma([0., 1.], [1., 1.])\n[-0.5772157, 1.644934]",
+                                    {"a", "x"}});
 const Op& zeta_op = binary<floating, kCostlyGrain>(
     "Zeta", Element2<special::zeta>{}, NoFast{}, NoGradient{},
     [](A s, B q, Dy dy) { return multiply(dy, multiply(negative(s), zeta(shifted(s, 1), q))); },
-    {{"math.zeta"}, "Hurwitz zeta function: the sum of `(q + k) ** -x` over k = 0, 1, ...\n\n>>> tf.math.zeta([2.], [1.])\n[1.644934]", {"x", "q"}});
+    {{"math.zeta"},
+     "Hurwitz zeta function: the sum of `(q + k) ** -x` over k = 0, 1, ...\n\n>>> tf.math.zeta([2.], [1.])\n[1.644934]",
+     {"x", "q"}});
 
 // The gamma density x^(a-1) exp(-x) / Gamma(a): the derivative of igamma by x.
 Tensor gamma_density(const Tensor& a, const Tensor& x) {
@@ -71,14 +77,20 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
 const Op& igamma_op = binary<floating, kCostlyGrain>(
     "Igamma", Tolerant2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_slope(a, x)); },
     [](A a, B x, Dy dy) { return multiply(dy, gamma_density(a, x)); },
-    {{"math.igamma"}, "Lower regularized incomplete gamma function P(a, x).\n\n>>> tf.math.igamma([1.], [1.])\n[0.63212055]", {"a", "x"}});
+    {{"math.igamma"},
+     "Lower regularized incomplete gamma function P(a, x).\n\n>>> tf.math.igamma([1.], [1.])\n[0.63212055]",
+     {"a", "x"}});
 const Op& igammac_op = binary<floating, kCostlyGrain>(
-    "Igammac", Tolerant2<special::igammac>{}, NoFast{}, [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
+    "Igammac", Tolerant2<special::igammac>{}, NoFast{},
+    [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
     [](A a, B x, Dy dy) { return negative(multiply(dy, gamma_density(a, x))); },
-    {{"math.igammac"}, "Upper regularized incomplete gamma function 1 - P(a, x).\n\n>>> tf.math.igammac([1.], [1.])\n[0.36787945]", {"a", "x"}});
+    {{"math.igammac"},
+     "Upper regularized incomplete gamma function 1 - P(a, x).\n\n>>> tf.math.igammac([1.], [1.])\n[0.36787945]",
+     {"a", "x"}});
 // dP/da, and with l = log x - digamma(a): d^2P/da dx = density l, d^3P/da^2 dx = density (l^2 - digamma'(a)).
 const Op& igamma_slope_op = binary<floating, kCostlyGrain>(
-    "IgammaGradA", Tolerant2<special::igamma_slope>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
+    "IgammaGradA", Tolerant2<special::igamma_slope>{}, NoFast{},
+    [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
     [](A a, B x, Dy dy) {
       Tensor density = gamma_density(a, x);
       return multiply(dy, subtract(xlogy(density, x), multiply(density, digamma(a))));
@@ -86,7 +98,9 @@ const Op& igamma_slope_op = binary<floating, kCostlyGrain>(
     {{}, "", {"a", "x"}});
 const Op& igamma_bend_op = binary<floating, kCostlyGrain>(
     "IgammaGradAA", Tolerant2<special::igamma_bend>{}, NoFast{},
-    [](Dy) -> Tensor { fail(ErrorKind::lookup, "igamma: the third derivative by `a` does not exist here; only two do"); },
+    [](Dy) -> Tensor {
+      fail(ErrorKind::lookup, "igamma: the third derivative by `a` does not exist here; only two do");
+    },
     [](A a, B x, Dy dy) {
       Tensor l = subtract(log(x), digamma(a));
       return multiply(dy, multiply(gamma_density(a, x), subtract(square(l), polygamma(one_of(a), a))));
@@ -108,7 +122,8 @@ void infer_betainc(Call& call) {
     const Tensor& t = call.in[size_t(i)];
     if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
     if (t.rank() == 0) continue;
-    if (first < 0) first = i;
+    if (first < 0)
+      first = i;
     else if (!(t.shape() == call.in[size_t(first)].shape()))
       fail(ErrorKind::invalid_argument, call.name(), ": Shapes of ", letters[first], " and ", letters[i],
            " are inconsistent: ", call.in[size_t(first)].shape(), " vs. ", t.shape());
@@ -152,14 +167,17 @@ const Op& betainc_op = define(Op{
 
 // ---- inverses of the error function
 
-const Op& erfinv_op = unary<floating>(
-    "Erfinv", Tolerant1<special::erfinv>{}, NoFast{},
-    [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
-    {{"math.erfinv"}, "Inverse of `erf`.\n\n>>> tf.math.erfinv([0., 0.5])\n[0., 0.4769363]"});
+const Op& erfinv_op =
+    unary<floating>("Erfinv", Tolerant1<special::erfinv>{}, NoFast{},
+                    [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
+                    {{"math.erfinv"}, "Inverse of `erf`.\n\n>>> tf.math.erfinv([0., 0.5])\n[0., 0.4769363]"});
 const Op& ndtri_op = unary<floating>(
     "Ndtri", Tolerant1<special::ndtri>{}, NoFast{},
-    [](Y y, Dy dy) { return multiply(dy, scaled(exp(scaled(square(y), 0.5)), std::numbers::sqrt2 / std::numbers::inv_sqrtpi)); },
-    {{"math.ndtri"}, "Quantile of the standard normal distribution.\n\n>>> tf.math.ndtri([0.5, 0.975])\n[0., 1.959964]"});
+    [](Y y, Dy dy) {
+      return multiply(dy, scaled(exp(scaled(square(y), 0.5)), std::numbers::sqrt2 / std::numbers::inv_sqrtpi));
+    },
+    {{"math.ndtri"},
+     "Quantile of the standard normal distribution.\n\n>>> tf.math.ndtri([0.5, 0.975])\n[0., 1.959964]"});
 
 // ---- Bessel functions
 
@@ -184,47 +202,63 @@ Tensor first_order_slope(const Tensor& x, const Tensor& zeroth, const Tensor& fi
 
 const Op& i0_op = unary<floating>(
     "BesselI0", Element1<special::bessel_i0>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, bessel_i1(x)); },
-    {{"math.bessel_i0", "math.special.bessel_i0"}, "Modified Bessel function of order 0.\n\n>>> tf.math.bessel_i0([0., 1.])\n[1., 1.2660658]"});
-const Op& i1_op = unary<floating>(
-    "BesselI1", Element1<special::bessel_i1>{}, NoFast{},
-    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_i0(x), y, 3.0 / 16)); },
-    {{"math.bessel_i1", "math.special.bessel_i1"}, "Modified Bessel function of order 1.\n\n>>> tf.math.bessel_i1([0., 1.])\n[0., 0.5651591]"});
-const Op& i0e_op = unary<floating>(
-    "BesselI0e", Element1<special::bessel_i0e>{}, NoFast{},
-    [](X x, Y y, Dy dy) { return multiply(dy, subtract(bessel_i1e(x), multiply(sign(x), y))); },
-    {{"math.bessel_i0e", "math.special.bessel_i0e"}, "`bessel_i0(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i0e([0., 1.])\n[1., 0.4657596]"});
-const Op& i1e_op = unary<floating>(
-    "BesselI1e", Element1<special::bessel_i1e>{}, NoFast{},
-    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, subtract(bessel_i0e(x), multiply(sign(x), y)), y, 0)); },
-    {{"math.bessel_i1e", "math.special.bessel_i1e"}, "`bessel_i1(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i1e([0., 1.])\n[0., 0.20791042]"});
+    {{"math.bessel_i0", "math.special.bessel_i0"},
+     "Modified Bessel function of order 0.\n\n>>> tf.math.bessel_i0([0., 1.])\n[1., 1.2660658]"});
+const Op& i1_op =
+    unary<floating>("BesselI1", Element1<special::bessel_i1>{}, NoFast{},
+                    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_i0(x), y, 3.0 / 16)); },
+                    {{"math.bessel_i1", "math.special.bessel_i1"},
+                     "Modified Bessel function of order 1.\n\n>>> tf.math.bessel_i1([0., 1.])\n[0., 0.5651591]"});
+const Op& i0e_op =
+    unary<floating>("BesselI0e", Element1<special::bessel_i0e>{}, NoFast{},
+                    [](X x, Y y, Dy dy) { return multiply(dy, subtract(bessel_i1e(x), multiply(sign(x), y))); },
+                    {{"math.bessel_i0e", "math.special.bessel_i0e"},
+                     "`bessel_i0(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i0e([0., 1.])\n[1., 0.4657596]"});
+const Op& i1e_op =
+    unary<floating>("BesselI1e", Element1<special::bessel_i1e>{}, NoFast{},
+                    [](X x, Y y, Dy dy) {
+                      return multiply(dy, first_order_slope(x, subtract(bessel_i0e(x), multiply(sign(x), y)), y, 0));
+                    },
+                    {{"math.bessel_i1e", "math.special.bessel_i1e"},
+                     "`bessel_i1(x) * exp(-|x|)`.\n\n>>> tf.math.bessel_i1e([0., 1.])\n[0., 0.20791042]"});
 const Op& j0_op = unary<floating>(
-    "BesselJ0", Element1<special::bessel_j0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_j1(x))); },
-    {{"math.special.bessel_j0"}, "Bessel function of the first kind of order 0.\n\n>>> tf.math.special.bessel_j0([0., 1.])\n[1., 0.7651977]"});
+    "BesselJ0", Element1<special::bessel_j0>{}, NoFast{},
+    [](X x, Dy dy) { return negative(multiply(dy, bessel_j1(x))); },
+    {{"math.special.bessel_j0"},
+     "Bessel function of the first kind of order 0.\n\n>>> tf.math.special.bessel_j0([0., 1.])\n[1., 0.7651977]"});
 const Op& j1_op = unary<floating>(
     "BesselJ1", Element1<special::bessel_j1>{}, NoFast{},
     [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_j0(x), y, -3.0 / 16)); },
-    {{"math.special.bessel_j1"}, "Bessel function of the first kind of order 1.\n\n>>> tf.math.special.bessel_j1([0., 1.])\n[0., 0.44005057]"});
+    {{"math.special.bessel_j1"},
+     "Bessel function of the first kind of order 1.\n\n>>> tf.math.special.bessel_j1([0., 1.])\n[0., 0.44005057]"});
 const Op& k0_op = unary<floating>(
-    "BesselK0", Element1<special::bessel_k0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_k1(x))); },
-    {{"math.special.bessel_k0"}, "Modified Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_k0([1.])\n[0.42102444]"});
+    "BesselK0", Element1<special::bessel_k0>{}, NoFast{},
+    [](X x, Dy dy) { return negative(multiply(dy, bessel_k1(x))); },
+    {{"math.special.bessel_k0"},
+     "Modified Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_k0([1.])\n[0.42102444]"});
 const Op& k1_op = unary<floating>(
     "BesselK1", Element1<special::bessel_k1>{}, NoFast{},
     [](X x, Y y, Dy dy) { return negative(multiply(dy, add(bessel_k0(x), divide(y, x)))); },
-    {{"math.special.bessel_k1"}, "Modified Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_k1([1.])\n[0.6019072]"});
+    {{"math.special.bessel_k1"},
+     "Modified Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_k1([1.])\n[0.6019072]"});
 const Op& k0e_op = unary<floating>(
-    "BesselK0e", Element1<special::bessel_k0e>{}, NoFast{}, [](X x, Y y, Dy dy) { return multiply(dy, subtract(y, bessel_k1e(x))); },
+    "BesselK0e", Element1<special::bessel_k0e>{}, NoFast{},
+    [](X x, Y y, Dy dy) { return multiply(dy, subtract(y, bessel_k1e(x))); },
     {{"math.special.bessel_k0e"}, "`bessel_k0(x) * exp(x)`.\n\n>>> tf.math.special.bessel_k0e([1.])\n[1.1444631]"});
 const Op& k1e_op = unary<floating>(
     "BesselK1e", Element1<special::bessel_k1e>{}, NoFast{},
     [](X x, Y y, Dy dy) { return multiply(dy, subtract(subtract(y, divide(y, x)), bessel_k0e(x))); },
     {{"math.special.bessel_k1e"}, "`bessel_k1(x) * exp(x)`.\n\n>>> tf.math.special.bessel_k1e([1.])\n[1.6361535]"});
 const Op& y0_op = unary<floating>(
-    "BesselY0", Element1<special::bessel_y0>{}, NoFast{}, [](X x, Dy dy) { return negative(multiply(dy, bessel_y1(x))); },
-    {{"math.special.bessel_y0"}, "Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_y0([1.])\n[0.08825697]"});
+    "BesselY0", Element1<special::bessel_y0>{}, NoFast{},
+    [](X x, Dy dy) { return negative(multiply(dy, bessel_y1(x))); },
+    {{"math.special.bessel_y0"},
+     "Bessel function of the second kind of order 0.\n\n>>> tf.math.special.bessel_y0([1.])\n[0.08825697]"});
 const Op& y1_op = unary<floating>(
     "BesselY1", Element1<special::bessel_y1>{}, NoFast{},
     [](X x, Y y, Dy dy) { return multiply(dy, subtract(bessel_y0(x), divide(y, x))); },
-    {{"math.special.bessel_y1"}, "Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_y1([1.])\n[-0.7812128]"});
+    {{"math.special.bessel_y1"},
+     "Bessel function of the second kind of order 1.\n\n>>> tf.math.special.bessel_y1([1.])\n[-0.7812128]"});
 
 Tensor bessel_i0(const Tensor& x) { return run(i0_op, {x}); }
 Tensor bessel_i1(const Tensor& x) { return run(i1_op, {x}); }
@@ -241,22 +275,28 @@ Tensor bessel_y1(const Tensor& x) { return run(y1_op, {x}); }
 
 // ---- integrals
 
-const Op& dawson_op = unary<floating>(
-    "Dawsn", Element1<special::dawson>{}, NoFast{},
-    [](X x, Y y, Dy dy) { return multiply(dy, shifted(scaled(multiply(x, y), -2), 1)); },
-    {{"math.special.dawsn"}, "Dawson's integral: `exp(-x**2)` times the integral of `exp(t**2)` from 0 to `x`.\n\n"
-                             ">>> tf.math.special.dawsn([0., 1.])\n[0., 0.5380795]"});
-const Op& expint_op = unary<floating>(
-    "Expint", Element1<special::expint>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, divide(exp(x), x)); },
-    {{"math.special.expint"}, "Exponential integral Ei: the integral of `exp(t) / t` up to `x`.\n\n"
-                              ">>> tf.math.special.expint([1., 2.])\n[1.8951178, 4.9542346]"});
+const Op& dawson_op =
+    unary<floating>("Dawsn", Element1<special::dawson>{}, NoFast{},
+                    [](X x, Y y, Dy dy) { return multiply(dy, shifted(scaled(multiply(x, y), -2), 1)); },
+                    {{"math.special.dawsn"},
+                     "Dawson's integral: `exp(-x**2)` times the integral of `exp(t**2)` from 0 to `x`.\n\n"
+                     ">>> tf.math.special.dawsn([0., 1.])\n[0., 0.5380795]"});
+const Op& expint_op = unary<floating>("Expint", Element1<special::expint>{}, NoFast{},
+                                      [](X x, Dy dy) { return multiply(dy, divide(exp(x), x)); },
+                                      {{"math.special.expint"},
+                                       "Exponential integral Ei: the integral of `exp(t) / t` up to `x`.\n\n"
+                                       ">>> tf.math.special.expint([1., 2.])\n[1.8951178, 4.9542346]"});
 Tensor quarter_turns(const Tensor& x) { return scaled(square(x), 0.5 * std::numbers::pi); }
-const Op& fresnel_cos_op = unary<floating>(
-    "FresnelCos", Element1<special::fresnel_cos>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, cos(quarter_turns(x))); },
-    {{"math.special.fresnel_cos"}, "Fresnel's cosine integral.\n\n>>> tf.math.special.fresnel_cos([0., 1.])\n[0., 0.7798934]"});
-const Op& fresnel_sin_op = unary<floating>(
-    "FresnelSin", Element1<special::fresnel_sin>{}, NoFast{}, [](X x, Dy dy) { return multiply(dy, sin(quarter_turns(x))); },
-    {{"math.special.fresnel_sin"}, "Fresnel's sine integral.\n\n>>> tf.math.special.fresnel_sin([0., 1.])\n[0., 0.43825915]"});
+const Op& fresnel_cos_op =
+    unary<floating>("FresnelCos", Element1<special::fresnel_cos>{}, NoFast{},
+                    [](X x, Dy dy) { return multiply(dy, cos(quarter_turns(x))); },
+                    {{"math.special.fresnel_cos"},
+                     "Fresnel's cosine integral.\n\n>>> tf.math.special.fresnel_cos([0., 1.])\n[0., 0.7798934]"});
+const Op& fresnel_sin_op =
+    unary<floating>("FresnelSin", Element1<special::fresnel_sin>{}, NoFast{},
+                    [](X x, Dy dy) { return multiply(dy, sin(quarter_turns(x))); },
+                    {{"math.special.fresnel_sin"},
+                     "Fresnel's sine integral.\n\n>>> tf.math.special.fresnel_sin([0., 1.])\n[0., 0.43825915]"});
 // log(x) / (1 - x), which near 1 is -1 + (x - 1) / 2.
 const Op& spence_op = unary<floating>(
     "Spence", Element1<special::spence>{}, NoFast{},
@@ -265,7 +305,8 @@ const Op& spence_op = unary<floating>(
       Tensor slope = divide(log(safe), subtract(one_of(x), safe));
       return multiply(dy, select(at_one, shifted(scaled(x, 0.5), -1.5), slope));
     },
-    {{"math.special.spence"}, "Spence's function, the dilogarithm of `1 - x`.\n\n>>> tf.math.special.spence([0., 1.])\n[1.644934, 0.]"});
+    {{"math.special.spence"},
+     "Spence's function, the dilogarithm of `1 - x`.\n\n>>> tf.math.special.spence([0., 1.])\n[1.644934, 0.]"});
 
 }  // namespace
 }  // namespace tapeflow

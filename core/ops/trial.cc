@@ -73,7 +73,8 @@ class Trial {
   }
   // The last rank stands for all inputs from there on.
   void try_ranks(std::initializer_list<int> ranks) {
-    for (size_t k = 0; k < rankless_.size(); ++k) shapes_[rankless_[k]] = unknown_dims(ranks.begin()[std::min(k, ranks.size() - 1)]);
+    for (size_t k = 0; k < rankless_.size(); ++k)
+      shapes_[rankless_[k]] = unknown_dims(ranks.begin()[std::min(k, ranks.size() - 1)]);
     try_dimensions();
   }
 
@@ -83,8 +84,10 @@ class Trial {
     std::vector<int64_t> bases = {kBase, 1};
     for (size_t i = 0; i < shapes_.size(); ++i)
       for (int d = 0; d < shapes_[i].rank(); ++d) {
-        if (shapes_[i][d] < 0) open_.push_back({i, d});
-        else bases.push_back(shapes_[i][d]);
+        if (shapes_[i][d] < 0)
+          open_.push_back({i, d});
+        else
+          bases.push_back(shapes_[i][d]);
       }
     SmallVector<int64_t, 8> base;
     Specs first, merged;
@@ -92,7 +95,8 @@ class Trial {
     merged = first;
     SmallVector<bool, 8> varied;
     for (size_t k = 0; k < open_.size(); ++k) varied.push_back(false);
-    auto vary = [&](size_t from, size_t to, bool down) {  // these two dimensions, or one, or all: to the double, or down to 1
+    auto vary = [&](size_t from, size_t to,
+                    bool down) {  // these two dimensions, or one, or all: to the double, or down to 1
       SmallVector<int64_t, 8> numbers = base;
       bool all = from > to;
       for (size_t k = 0; k < numbers.size(); ++k)
@@ -114,8 +118,10 @@ class Trial {
       for (int d = 0; d < spec.shape.rank(); ++d)
         for (size_t k = 0; k < open_.size(); ++k)
           if (spec.shape[d] == base[k] && (!varied[k] || base[k] == kBase)) spec.shape[d] = -1;
-    if (successes_++ == 0) found_ = merged;
-    else merge(found_, merged);
+    if (successes_++ == 0)
+      found_ = merged;
+    else
+      merge(found_, merged);
   }
 
   // Numbers for the open dimensions that the rule takes: one for all, what other inputs have in the same place, or any
@@ -137,9 +143,11 @@ class Trial {
     }
     size_t combinations = 1;
     for (size_t k = 0; k < open_.size(); ++k)
-      combinations = std::min(combinations * different.size(), rankless_.empty() ? kMostCombinations : kFewCombinations);
+      combinations =
+          std::min(combinations * different.size(), rankless_.empty() ? kMostCombinations : kFewCombinations);
     for (size_t c = 0; c < combinations; ++c) {
-      for (size_t k = 0, rest = c; k < open_.size(); ++k, rest /= different.size()) base[k] = different[rest % different.size()];
+      for (size_t k = 0, rest = c; k < open_.size(); ++k, rest /= different.size())
+        base[k] = different[rest % different.size()];
       if (specs(base, result)) return true;
     }
     return false;
@@ -155,7 +163,8 @@ class Trial {
 
   void merge(Specs& into, const Specs& other) const {
     if (into.size() != other.size())
-      fail(ErrorKind::value, call_.name(), ": the number of results must be known while tracing, but it depends on a dimension that is not known");
+      fail(ErrorKind::value, call_.name(),
+           ": the number of results must be known while tracing, but it depends on a dimension that is not known");
     for (size_t i = 0; i < into.size(); ++i) {
       Shape& shape = into[i].shape;
       if (shape.rank() != other[i].shape.rank()) shape = Shape::unknown();
@@ -170,7 +179,8 @@ class Trial {
     for (size_t k = 0; k < open_.size(); ++k) shapes[open_[k].first][open_[k].second] = numbers[k];
     SmallVector<Tensor, 4> in;
     for (size_t i = 0; i < shapes.size(); ++i)
-      in.push_back(call_.in[i].symbolic() ? Tensor::symbolic_value(call_.in[i].dtype(), shapes[i], {nullptr, 0}) : call_.in[i]);
+      in.push_back(call_.in[i].symbolic() ? Tensor::symbolic_value(call_.in[i].dtype(), shapes[i], {nullptr, 0})
+                                          : call_.in[i]);
     Call trial(call_.op, in, params_);
     try {
       rule_(trial);

@@ -7,7 +7,8 @@ namespace tapeflow {
 namespace {
 
 const Op& sin_op = unary<floating | complexes>(
-    "Sin", [](auto x) { return std::sin(x); }, [](auto& v) { return v.sin; }, [](X x, Dy dy) { return multiply(dy, cos(x)); },
+    "Sin", [](auto x) { return std::sin(x); }, [](auto& v) { return v.sin; },
+    [](X x, Dy dy) { return multiply(dy, cos(x)); },
     {{"math.sin", "sin"}, "Sine of `x`.\n\n>>> tf.sin([0., 1.])\n[0., 0.84147096]"});
 const Op& cos_op = unary<floating | complexes>(
     "Cos", [](auto x) { return std::cos(x); }, [](auto& v) { return v.cos; },
@@ -30,16 +31,20 @@ const Op& atan_op = unary<floating | complexes>(
     [](X x, Dy dy) { return multiply(dy, reciprocal(shifted(square(x), 1))); },
     {{"math.atan", "atan"}, "Inverse tangent of `x`.\n\n>>> tf.atan([0., 1.])\n[0., 0.7853982]"});
 const Op& sinh_op = unary<floating | complexes>(
-    "Sinh", [](auto x) { return std::sinh(x); }, [](auto& v) { return v.sinh; }, [](X x, Dy dy) { return multiply(dy, cosh(x)); },
+    "Sinh", [](auto x) { return std::sinh(x); }, [](auto& v) { return v.sinh; },
+    [](X x, Dy dy) { return multiply(dy, cosh(x)); },
     {{"math.sinh", "sinh"}, "Hyperbolic sine of `x`.\n\n>>> tf.sinh([0., 1.])\n[0., 1.1752012]"});
 const Op& cosh_op = unary<floating | complexes>(
-    "Cosh", [](auto x) { return std::cosh(x); }, [](auto& v) { return v.cosh; }, [](X x, Dy dy) { return multiply(dy, sinh(x)); },
+    "Cosh", [](auto x) { return std::cosh(x); }, [](auto& v) { return v.cosh; },
+    [](X x, Dy dy) { return multiply(dy, sinh(x)); },
     {{"math.cosh", "cosh"}, "Hyperbolic cosine of `x`.\n\n>>> tf.cosh([0., 1.])\n[1., 1.5430806]"});
 const Op& asinh_op = unary<floating | complexes>(
-    "Asinh", [](auto x) { return std::asinh(x); }, [](auto& v) { return v.asinh; }, [](Y y, Dy dy) { return divide(dy, cosh(y)); },
+    "Asinh", [](auto x) { return std::asinh(x); }, [](auto& v) { return v.asinh; },
+    [](Y y, Dy dy) { return divide(dy, cosh(y)); },
     {{"math.asinh", "asinh"}, "Inverse hyperbolic sine of `x`.\n\n>>> tf.asinh([0., 1.])\n[0., 0.8813736]"});
 const Op& acosh_op = unary<floating | complexes>(
-    "Acosh", [](auto x) { return std::acosh(x); }, [](auto& v) { return v.acosh; }, [](Y y, Dy dy) { return divide(dy, sinh(y)); },
+    "Acosh", [](auto x) { return std::acosh(x); }, [](auto& v) { return v.acosh; },
+    [](Y y, Dy dy) { return divide(dy, sinh(y)); },
     {{"math.acosh", "acosh"}, "Inverse hyperbolic cosine of `x`.\n\n>>> tf.acosh([1., 2.])\n[0., 1.316958]"});
 const Op& atanh_op = unary<floating | complexes>(
     "Atanh", [](auto x) { return std::atanh(x); }, [](auto& v) { return v.atanh; },

@@ -1,5 +1,5 @@
 // Running a graph for many rows at once, as Python sees it.
-#include "graph/batch.h"
+#include "transforms/vmap/vmap.h"
 
 #include "python/graph.h"
 
@@ -12,24 +12,27 @@ SmallVector<bool, 8> flags_of(PyObject* list) {
   return flags;
 }
 
-// call_batched(graph, inputs, batched, rows): the outputs for all rows, each with the rows in front. `batched` says which
-// of the inputs have the rows in front; if `rows` is -1, they may have 1 there instead, and the rows are counted later.
+// call_batched(graph, inputs, batched, rows): the outputs for all rows, each with the rows in front. `batched` says
+// which of the inputs have the rows in front; if `rows` is -1, they may have 1 there instead, and the rows are counted
+// later.
 PyObject* python_call_batched(PyObject*, PyObject* args) {
   PyObject *graph, *inputs, *batched;
   long long rows;
-  if (!PyArg_ParseTuple(args, "OO!O!L:call_batched", &graph, &PyList_Type, &inputs, &PyList_Type, &batched, &rows)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO!O!L:call_batched", &graph, &PyList_Type, &inputs, &PyList_Type, &batched, &rows))
+    return nullptr;
   return guarded([&] {
     BatchedValues given;
     SmallVector<bool, 8> flags = flags_of(batched);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) given.tensors.push_back(operand(PyList_GET_ITEM(inputs, i)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i)
+      given.tensors.push_back(operand(PyList_GET_ITEM(inputs, i)));
     if (rows < 0) return wrap_list(call_batched(checked_graph(graph), given.tensors, flags));
     given.batched.assign(flags.begin(), flags.end());
     return wrap_list(rows_of(run_batched(*checked_graph(graph), given, rows), rows));
   });
 }
 
-// keep_followed(graph, yes): whether what is done to values that the open recorders follow, or those which the graph around
-// it listens for, becomes nodes.
+// keep_followed(graph, yes): whether what is done to values that the open recorders follow, or those which the graph
+// around it listens for, becomes nodes.
 PyObject* keep_followed(PyObject*, PyObject* args) {
   PyObject* object;
   int yes;
@@ -60,8 +63,8 @@ PyObject* keep_constants(PyObject*, PyObject* object) {
   });
 }
 
-// batching_obstacles(graph, batched): the nodes that run once per row, and those that assign what differs by row, each as its
-// number and whether it is an assignment.
+// batching_obstacles(graph, batched): the nodes that run once per row, and those that assign what differs by row, each
+// as its number and whether it is an assignment.
 PyObject* batching_obstacles(PyObject*, PyObject* args) {
   PyObject *graph, *batched;
   if (!PyArg_ParseTuple(args, "OO!:batching_obstacles", &graph, &PyList_Type, &batched)) return nullptr;
@@ -84,7 +87,8 @@ PyMethodDef functions[] = {
     {"keep_followed", keep_followed, METH_VARARGS, nullptr},
     {"keep_constants", keep_constants, METH_O, nullptr},
     {"batching_obstacles", batching_obstacles, METH_VARARGS, nullptr},
-    {"call_batched", python_call_batched, METH_VARARGS, "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
+    {"call_batched", python_call_batched, METH_VARARGS,
+     "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
     {nullptr, nullptr, 0, nullptr},
 };
 

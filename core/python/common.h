@@ -35,15 +35,13 @@ class Ref {
 };
 
 struct TensorObject {
-  PyObject_HEAD
-  TensorBody* body;
+  PyObject_HEAD TensorBody* body;
   PyObject* dict;
   PyObject* weak_references;
   uint32_t trace;  // in which the object was made; see current_trace()
 };
 struct VariableObject {
-  PyObject_HEAD
-  VariableBody* body;
+  PyObject_HEAD VariableBody* body;
   PyObject* dict;
   PyObject* weak_references;
   int64_t number;  // in the order in which variables are made
@@ -53,16 +51,18 @@ extern PyTypeObject* tensor_type;
 extern PyTypeObject* variable_type;
 
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }  // the type is final
-extern PyTypeObject* variable_class;  // tf.Variable, the subclass that programs use
-inline bool is_variable(PyObject* o) { return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type); }
+extern PyTypeObject* variable_class;                                      // tf.Variable, the subclass that programs use
+inline bool is_variable(PyObject* o) {
+  return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type);
+}
 inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObject*>(o)->body); }
 inline VariableBody& variable_of(PyObject* o) { return *reinterpret_cast<VariableObject*>(o)->body; }
 
 PyObject* wrap(Tensor);
 PyObject* wrap_list(std::span<const Tensor>);
 PyObject* wrap_shape(const Shape&);
-Shape shape_from(PyObject* tensor_shape);  // of a tf.TensorShape
-PyObject* wrap_dtype(DType);  // new reference to the tf.DType
+Shape shape_from(PyObject* tensor_shape);                  // of a tf.TensorShape
+PyObject* wrap_dtype(DType);                               // new reference to the tf.DType
 PyObject* wrap_cotangent(const Cotangent&, const Shape&);  // a tensor, an IndexedSlices, or None
 
 // Anything that TensorFlow accepts as a dtype.
@@ -71,9 +71,10 @@ DType dtype_from(PyObject*);
 // Converts anything that TensorFlow accepts as a tensor. `wanted` is the dtype it must have; `preferred` the one that
 // numbers and lists take if they can (DType::invalid: none). `who` names the function for messages.
 Tensor to_tensor(PyObject*, DType wanted, DType preferred, const char* who);
-bool is_plain_array(PyObject*);    // a numpy.ndarray, not of a class derived from it
-Shape shape_of_array(PyObject*);   // unknown if there are too many dimensions for a tensor
-// Converts what stands beside a tensor of dtype `decided`: Python numbers and lists that cannot take it are a TypeError.
+bool is_plain_array(PyObject*);   // a numpy.ndarray, not of a class derived from it
+Shape shape_of_array(PyObject*);  // unknown if there are too many dimensions for a tensor
+// Converts what stands beside a tensor of dtype `decided`: Python numbers and lists that cannot take it are a
+// TypeError.
 Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 // A Python value that cannot be a tensor of this dtype.
 [[noreturn]] void fail_conversion(PyObject*, DType wanted);
@@ -85,7 +86,8 @@ PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n,
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
 DType known_dtype(PyObject*);
 Ints to_ints(PyObject*, const char* who, const char* argument);
-// `t`, which a list became; as integers where tensors in the list alone made it floating: TensorFlow casts these in shapes.
+// `t`, which a list became; as integers where tensors in the list alone made it floating: TensorFlow casts these in
+// shapes.
 Tensor whole_numbers(PyObject* list, Tensor t);
 int64_t to_integer(PyObject*, const char* who, const char* argument);
 
@@ -97,7 +99,8 @@ void import_numpy();
 void flatten(PyObject* structure, SmallVector<PyObject*, 8>& leaves);  // borrowed; alive while `structure` is
 PyObject* pack_like(PyObject* structure, std::span<Ref> leaves);
 
-// Objects that the Python side hands over at import, by name: "IndexedSlices", "TensorShape", "warn_integer_target", ...
+// Objects that the Python side hands over at import, by name: "IndexedSlices", "TensorShape", "warn_integer_target",
+// ...
 PyObject* registered(const char* name);
 
 [[noreturn]] void throw_python_error();  // a Python exception is set
@@ -105,7 +108,8 @@ void set_python_error(const Error&);
 void set_memory_error();
 
 // Runs body, turning C++ exceptions into Python ones; returns `failure` then.
-template <class Body, class Result = decltype(std::declval<Body>()())> Result guarded(Body&& body, Result failure = {}) {
+template <class Body, class Result = decltype(std::declval<Body>()())>
+Result guarded(Body&& body, Result failure = {}) {
   try {
     return body();
   } catch (const Error& e) {

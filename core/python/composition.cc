@@ -5,8 +5,7 @@ namespace tapeflow::python {
 namespace {
 
 struct CompositionObject {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   PyObject* function;
   PyObject* dict;
 };
@@ -97,7 +96,7 @@ PyType_Slot slots[] = {
     {Py_tp_members, members},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._core.Composition", sizeof(CompositionObject), 0,
+PyType_Spec spec = {"tapeflow._src._core.Composition", sizeof(CompositionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace

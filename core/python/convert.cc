@@ -149,9 +149,12 @@ bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
   }
   if (PyComplex_Check(o)) {
     Py_complex v = PyComplex_AsCComplex(o);
-    if (d == DType::complex64) put(at, i, std::complex<float>(float(v.real), float(v.imag)));
-    else if (d == DType::complex128) put(at, i, std::complex<double>(v.real, v.imag));
-    else return false;
+    if (d == DType::complex64)
+      put(at, i, std::complex<float>(float(v.real), float(v.imag)));
+    else if (d == DType::complex128)
+      put(at, i, std::complex<double>(v.real, v.imag));
+    else
+      return false;
     return true;
   }
   if (PyUnicode_Check(o) || PyBytes_Check(o)) {
@@ -180,7 +183,8 @@ DType natural_dtype(PyObject* o) {
   if (PyFloat_Check(o)) {
     const double v = PyFloat_AS_DOUBLE(o);
     if (std::isfinite(v) && !std::isfinite(float(v)))
-      fail(ErrorKind::value, "Can't convert Python sequence with a value out of range for a double-precision float: ", v,
+      fail(ErrorKind::value,
+           "Can't convert Python sequence with a value out of range for a double-precision float: ", v,
            " is too large for float32. Say dtype=tf.float64.");
     return DType::float32;
   }
@@ -203,7 +207,8 @@ Tensor scalar_tensor(PyObject* o, DType wanted, DType preferred) {
 // ---- NumPy
 
 Tensor string_array(PyArrayObject* array) {
-  Ref list = checked(PyArray_ToList(reinterpret_cast<PyArrayObject*>(checked(PyArray_Flatten(array, NPY_CORDER)).get())));
+  Ref list =
+      checked(PyArray_ToList(reinterpret_cast<PyArrayObject*>(checked(PyArray_Flatten(array, NPY_CORDER)).get())));
   Tensor t = Tensor::allocate(DType::string, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
     if (!put_scalar(t.mutable_raw(), i, DType::string, PyList_GET_ITEM(list.get(), i)))
@@ -220,24 +225,31 @@ bool keeps_its_kind(DType from, DType to) {
 
 Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const char* who) {
   PyArray_Descr* descr = PyArray_DESCR(array);
-  if (PyArray_NDIM(array) > kMaxRank) fail(ErrorKind::value, who, ": at most ", kMaxRank, " dimensions; got ", PyArray_NDIM(array));
+  if (PyArray_NDIM(array) > kMaxRank)
+    fail(ErrorKind::value, who, ": at most ", kMaxRank, " dimensions; got ", PyArray_NDIM(array));
   if (descr->type_num == NPY_OBJECT) {
     Ref list = checked(PyArray_ToList(array));
-    if (PyArray_SIZE(array) == 0) return Tensor::allocate(wanted == DType::invalid ? DType::float32 : wanted, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
+    if (PyArray_SIZE(array) == 0)
+      return Tensor::allocate(wanted == DType::invalid ? DType::float32 : wanted,
+                              Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
     return to_tensor(list.get(), wanted, preferred, who);
   }
   DType own = dtype_of_numpy(descr);
   if (own == DType::string) {
-    if (wanted != DType::invalid && wanted != DType::string) fail_conversion(reinterpret_cast<PyObject*>(array), wanted);
+    if (wanted != DType::invalid && wanted != DType::string)
+      fail_conversion(reinterpret_cast<PyObject*>(array), wanted);
     return string_array(array);
   }
   if (own == DType::invalid) {
     Ref text = checked(PyObject_Str(reinterpret_cast<PyObject*>(descr)));
-    fail(ErrorKind::value, "Failed to convert a NumPy array to a Tensor (Unsupported numpy type: ", PyUnicode_AsUTF8(text.get()), ").");
+    fail(ErrorKind::value,
+         "Failed to convert a NumPy array to a Tensor (Unsupported numpy type: ", PyUnicode_AsUTF8(text.get()), ").");
   }
   DType d = own;
-  if (wanted != DType::invalid) d = wanted;
-  else if (preferred != DType::invalid && keeps_its_kind(own, preferred)) d = preferred;
+  if (wanted != DType::invalid)
+    d = wanted;
+  else if (preferred != DType::invalid && keeps_its_kind(own, preferred))
+    d = preferred;
   if (d == DType::string) fail_conversion(reinterpret_cast<PyObject*>(array), d);
   Tensor t = Tensor::allocate(own, Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
   if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array)) {
@@ -266,7 +278,9 @@ struct Leaves {
 
 bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 Py_ssize_t sequence_size(PyObject* o) { return PyList_Check(o) ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o); }
-PyObject* sequence_item(PyObject* o, Py_ssize_t i) { return PyList_Check(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i); }
+PyObject* sequence_item(PyObject* o, Py_ssize_t i) {
+  return PyList_Check(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+}
 
 [[noreturn]] void fail_ragged() { fail(ErrorKind::value, "Can't convert non-rectangular Python sequence to Tensor."); }
 
@@ -303,15 +317,24 @@ DType common_dtype(const std::vector<PyObject*>& items) {
   const bool wide = !items.empty() && PyArray_IsScalar(items[0], Double);  // a NumPy number is also a Python one
   for (PyObject* o : items) {
     DType d = natural_dtype(o);
-    if (result == DType::invalid || result == d) result = d;
-    else if (d == DType::boolean && (integers.has(result) || result == DType::float32)) continue;
-    else if (result == DType::int32 && integers.has(d)) result = d;
-    else if (integers.has(result) && d == DType::int32) continue;
-    else if (integers.has(result) && (d == DType::float32 || d == DType::complex128)) result = d;
-    else if (result == DType::float32 && integers.has(d)) continue;
-    else if (result == DType::float32 && d == DType::complex128) result = d;
-    else if (result == DType::complex128 && (integers.has(d) || d == DType::float32)) continue;
-    else fail(ErrorKind::value, "Can't convert Python sequence with mixed types to Tensor.");
+    if (result == DType::invalid || result == d)
+      result = d;
+    else if (d == DType::boolean && (integers.has(result) || result == DType::float32))
+      continue;
+    else if (result == DType::int32 && integers.has(d))
+      result = d;
+    else if (integers.has(result) && d == DType::int32)
+      continue;
+    else if (integers.has(result) && (d == DType::float32 || d == DType::complex128))
+      result = d;
+    else if (result == DType::float32 && integers.has(d))
+      continue;
+    else if (result == DType::float32 && d == DType::complex128)
+      result = d;
+    else if (result == DType::complex128 && (integers.has(d) || d == DType::float32))
+      continue;
+    else
+      fail(ErrorKind::value, "Can't convert Python sequence with mixed types to Tensor.");
   }
   if (wide && result == DType::float32) return DType::float64;
   return result == DType::invalid ? DType::float32 : result;
@@ -351,7 +374,11 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
     look_inside(o, found);
     if (found.only_numpy && found.first != DType::invalid) {
       const bool whole = integers.has(found.first) && !found.any_real;
-      Tensor t = pack_sequence(o, whole ? DType::int64 : integers.has(found.first) ? DType::float32 : found.first, preferred, who);
+      Tensor t = pack_sequence(o,
+                               whole                       ? DType::int64
+                               : integers.has(found.first) ? DType::float32
+                                                           : found.first,
+                               preferred, who);
       const auto fits = [](int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; };
       if (!whole || !std::all_of(t.data<int64_t>(), t.data<int64_t>() + t.size(), fits)) return t;
       PauseRecording paused;
@@ -359,17 +386,21 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
     }
   }
   DType inside = wanted != DType::invalid ? wanted : dtype_inside(o);
-  if (wanted == DType::invalid && preferred != DType::invalid && inside != DType::invalid && keeps_its_kind(inside, preferred))
+  if (wanted == DType::invalid && preferred != DType::invalid && inside != DType::invalid &&
+      keeps_its_kind(inside, preferred))
     wanted = inside = preferred;
   SmallVector<Tensor, 8> parts;
   for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
     PyObject* item = sequence_item(o, i);
-    bool converts = wanted != DType::invalid && (is_tensor(item) || is_variable(item));  // as in TensorFlow, inside a list
-    parts.push_back(converts ? cast(to_tensor(item, DType::invalid, preferred, who), wanted) : to_tensor(item, inside, preferred, who));
+    bool converts =
+        wanted != DType::invalid && (is_tensor(item) || is_variable(item));  // as in TensorFlow, inside a list
+    parts.push_back(converts ? cast(to_tensor(item, DType::invalid, preferred, who), wanted)
+                             : to_tensor(item, inside, preferred, who));
   }
   for (const Tensor& t : parts)
-    if (!(t.shape() == parts[0].shape()) )
-      fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(), " != values[i].shape = ", t.shape());
+    if (!(t.shape() == parts[0].shape()))
+      fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(),
+           " != values[i].shape = ", t.shape());
   return stack(parts, 0);
 }
 
@@ -391,7 +422,8 @@ Tensor from_sequence(PyObject* o, DType wanted, DType preferred, const char* who
 
 void check_dtype(const Tensor& t, DType wanted, const char* who) {
   if (wanted != DType::invalid && t.dtype() != wanted)
-    fail(ErrorKind::value, who, ": Tensor conversion requested dtype ", name_of(wanted), " for Tensor with dtype ", name_of(t.dtype()));
+    fail(ErrorKind::value, who, ": Tensor conversion requested dtype ", name_of(wanted), " for Tensor with dtype ",
+         name_of(t.dtype()));
 }
 
 Tensor from_other(PyObject* o, DType wanted, DType preferred, const char* who) {
@@ -406,8 +438,8 @@ Tensor from_other(PyObject* o, DType wanted, DType preferred, const char* who) {
     Ref converted = checked(PyObject_CallFunctionObjArgs(convert, o, d.get(), nullptr));
     if (converted.get() != Py_NotImplemented) return to_tensor(converted.get(), wanted, preferred, who);
   }
-  if (!PyType_Check(o) &&
-      (PyObject_HasAttrString(o, "__array__") || PyObject_HasAttrString(o, "__array_interface__") || PyObject_CheckBuffer(o))) {
+  if (!PyType_Check(o) && (PyObject_HasAttrString(o, "__array__") || PyObject_HasAttrString(o, "__array_interface__") ||
+                           PyObject_CheckBuffer(o))) {
     Ref array = checked(PyArray_FromAny(o, nullptr, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
     return from_array(reinterpret_cast<PyArrayObject*>(array.get()), wanted, preferred, who);
   }
@@ -545,12 +577,14 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
   }
   if (o == Py_None)
     fail(ErrorKind::value, who, ": ", argument,
-         " must be an integer: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.");
+         " must be an integer: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
+         "Tensor.");
   if (PyFloat_Check(o) || PyUnicode_Check(o))
     fail(ErrorKind::type, who, ": ", argument, " must be an integer; got a ", Py_TYPE(o)->tp_name);
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
   if (t.size() != 1 || !integers.has(t.dtype()))
-    fail(ErrorKind::type, who, ": ", argument, " must be one integer; got shape ", t.shape(), " and dtype ", name_of(t.dtype()));
+    fail(ErrorKind::type, who, ": ", argument, " must be one integer; got shape ", t.shape(), " and dtype ",
+         name_of(t.dtype()));
   note_on_tapes_if_any(Event::argument, t);
   return read_ints(t)[0];
 }
@@ -558,10 +592,13 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
 // ---- tensors to NumPy
 
 namespace {
-void release_buffer(PyObject* capsule) { static_cast<Buffer*>(PyCapsule_GetPointer(capsule, "tapeflow.buffer"))->drop(); }
+void release_buffer(PyObject* capsule) {
+  static_cast<Buffer*>(PyCapsule_GetPointer(capsule, "tapeflow.buffer"))->drop();
+}
 
 PyArray_Descr* descr_of(DType d) {
-  if (d == DType::bfloat16) return reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(bfloat16_descr)));
+  if (d == DType::bfloat16)
+    return reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(bfloat16_descr)));
   return PyArray_DescrFromType(numpy_type_of(d));
 }
 
@@ -586,7 +623,8 @@ PyObject* to_numpy(const Tensor& t, bool writable) {
   Buffer* buffer = t.body()->buffer;
   bool share = buffer && (!writable || (t.unique() && !buffer->release));
   if (!share) {
-    Ref array = checked(PyArray_NewFromDescr(&PyArray_Type, descr_of(t.dtype()), t.rank(), dims, nullptr, nullptr, 0, nullptr));
+    Ref array =
+        checked(PyArray_NewFromDescr(&PyArray_Type, descr_of(t.dtype()), t.rank(), dims, nullptr, nullptr, 0, nullptr));
     auto* a = reinterpret_cast<PyArrayObject*>(array.get());
     if (t.size()) std::memcpy(PyArray_DATA(a), t.raw(), t.bytes());
     if (!writable) PyArray_CLEARFLAGS(a, NPY_ARRAY_WRITEABLE);

@@ -17,7 +17,8 @@ void set_op_error(const char* name, const char* message) {
 void set_python_error(const Error& e) {
   switch (e.kind) {
     case ErrorKind::python: return;
-    // What is wrong already while tracing is a ValueError in TensorFlow, or an InvalidArgumentError if only running shows it.
+    // What is wrong already while tracing is a ValueError in TensorFlow, or an InvalidArgumentError if only running
+    // shows it.
     case ErrorKind::invalid_argument:
       return set_op_error(thread_state().stage ? "InvalidArgumentWhileTracingError" : "InvalidArgumentError", e.what());
     case ErrorKind::unimplemented: return set_op_error("UnimplementedError", e.what());
@@ -31,6 +32,8 @@ void set_python_error(const Error& e) {
   }
 }
 
-void set_memory_error() { set_op_error("ResourceExhaustedError", "OOM when allocating tensor: the memory does not suffice."); }
+void set_memory_error() {
+  set_op_error("ResourceExhaustedError", "OOM when allocating tensor: the memory does not suffice.");
+}
 
 }  // namespace tapeflow::python

@@ -1,30 +1,29 @@
-// The quick ways from a traced function to its graphs: a call whose arguments are like those of a recent call goes straight
-// to the graph. All else is decided in Python, by the method `_call` of the subclass.
+// The quick ways from a traced function to its graphs: a call whose arguments are like those of a recent call goes
+// straight to the graph. All else is decided in Python, by the method `_call` of the subclass.
 #include <algorithm>
 #include <cstring>
 
-#include "graph/differentiate.h"
 #include "python/common.h"
 #include "python/graph.h"
+#include "transforms/differentiate.h"
 
 namespace tapeflow::python {
 namespace {
 
 // How often a function was called, by whatever way.
 struct CounterObject {
-  PyObject_HEAD
-  long long calls;
+  PyObject_HEAD long long calls;
 };
 PyTypeObject* counter_type = nullptr;
 
-// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object (which may be
-// a number in graphs, as datasets and iterators are), or a container of such.
+// What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object (which
+// may be a number in graphs, as datasets and iterators are), or a container of such.
 struct Pattern {
   enum class Kind : uint8_t { tensor, array, constant, object, numbered, list, tuple, dict } kind = Kind::constant;
   size_t input = 0;
-  Ref value = {};                   // the constant, or a weak reference to the object
+  Ref value = {};  // the constant, or a weak reference to the object
   Ref number = {};
-  std::vector<Ref> keys = {};       // of a dictionary
+  std::vector<Ref> keys = {};  // of a dictionary
   std::vector<Pattern> parts = {};
 };
 
@@ -38,15 +37,13 @@ struct Way {
 constexpr size_t kMostWays = 4;
 
 struct WaysObject {
-  PyObject_HEAD
-  std::vector<Way>* ways;  // the newest first
+  PyObject_HEAD std::vector<Way>* ways;  // the newest first
 };
 PyTypeObject* ways_type = nullptr;
 std::vector<Way>& ways_in(PyObject* o) { return *reinterpret_cast<WaysObject*>(o)->ways; }
 
 struct FunctionObject {
-  PyObject_HEAD
-  PyObject *ways, *counter;
+  PyObject_HEAD PyObject *ways, *counter;
   PyObject *dict, *weak_references;
 };
 FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -56,13 +53,15 @@ bool run_eagerly = false;
 // ---- patterns
 
 bool is_constant(PyObject* o) {
-  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o);
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+         PyBytes_CheckExact(o);
 }
 
 // Finds the patterns of arguments, which consist of `leaves`. Their tensors are in the order of the graph's inputs.
 class Description {
  public:
-  Description(PyObject* leaves, PyObject* tensors) : leaves_(leaves), tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
+  Description(PyObject* leaves, PyObject* tensors)
+      : leaves_(leaves), tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
 
   bool describe(PyObject* args, PyObject* kwargs, Way& way) {
     if (!describe(args, way.args)) return false;
@@ -87,7 +86,8 @@ class Description {
 
   PyObject *leaves_, *tensors_;
   std::vector<bool> found_;
-  bool positional_ = true;  // then the order is that of the list; a tensor that is given again by name cannot be told apart
+  bool positional_ =
+      true;  // then the order is that of the list; a tensor that is given again by name cannot be told apart
 };
 
 bool Description::describe(PyObject* o, Pattern& p) {
@@ -112,8 +112,8 @@ bool Description::describe(PyObject* o, Pattern& p) {
   return true;
 }
 
-// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what they
-// are like.
+// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what
+// they are like.
 bool Description::describe_object(PyObject* o, Pattern& p) {
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_number_tensor")) {
     p.kind = Pattern::Kind::numbered;
@@ -123,7 +123,9 @@ bool Description::describe_object(PyObject* o, Pattern& p) {
   }
   PyObject* const* leaves = PySequence_Fast_ITEMS(leaves_);
   const bool leaf = std::find(leaves, leaves + PyList_GET_SIZE(leaves_), o) != leaves + PyList_GET_SIZE(leaves_);
-  if (!leaf || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__tf_tracing_type__")) return false;
+  if (!leaf || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) ||
+      PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__tf_tracing_type__"))
+    return false;
   p.kind = Pattern::Kind::object;
   p.value = checked(PyWeakref_NewRef(o, nullptr));
   return true;
@@ -149,7 +151,9 @@ bool Description::describe_dict(PyObject* dict, Pattern& p) {
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyFloat_CheckExact(a)) return std::memcmp(&reinterpret_cast<PyFloatObject*>(a)->ob_fval, &reinterpret_cast<PyFloatObject*>(b)->ob_fval, sizeof(double)) == 0;
+  if (PyFloat_CheckExact(a))
+    return std::memcmp(&reinterpret_cast<PyFloatObject*>(a)->ob_fval, &reinterpret_cast<PyFloatObject*>(b)->ob_fval,
+                       sizeof(double)) == 0;
   const int same = PyObject_RichCompareBool(a, b, Py_EQ);
   if (same < 0) throw_python_error();
   return same;
@@ -205,9 +209,11 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
     case Pattern::Kind::list:
-      return PyList_CheckExact(o) && all_match(graph, p, reinterpret_cast<PyListObject*>(o)->ob_item, PyList_GET_SIZE(o), in);
+      return PyList_CheckExact(o) &&
+             all_match(graph, p, reinterpret_cast<PyListObject*>(o)->ob_item, PyList_GET_SIZE(o), in);
     case Pattern::Kind::tuple:
-      return PyTuple_CheckExact(o) && all_match(graph, p, reinterpret_cast<PyTupleObject*>(o)->ob_item, PyTuple_GET_SIZE(o), in);
+      return PyTuple_CheckExact(o) &&
+             all_match(graph, p, reinterpret_cast<PyTupleObject*>(o)->ob_item, PyTuple_GET_SIZE(o), in);
   }
   return false;
 }
@@ -225,7 +231,8 @@ int visit_pattern(const Pattern& p, visitproc visit, void* arg) {
 const Way* find_way(const std::vector<Way>& ways, PyObject* args, PyObject* kwargs, Inputs& in) {
   for (const Way& way : ways) {
     in.resize(way.graph->inputs.size());
-    if (!all_match(*way.graph, way.args, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args), in)) continue;
+    if (!all_match(*way.graph, way.args, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args), in))
+      continue;
     if (kwargs ? dict_matches(*way.graph, way.kwargs, kwargs, in) : way.kwargs.parts.empty()) return &way;
   }
   return nullptr;
@@ -238,7 +245,8 @@ PyObject* take(const Way& way, const Inputs& in) {
   Tensors out = call_graph(graph, in);
   if (pack) {
     Ref list = checked(PyList_New(Py_ssize_t(out.size())));
-    for (size_t i = 0; i < out.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), checked(wrap(std::move(out[i]))).release());
+    for (size_t i = 0; i < out.size(); ++i)
+      PyList_SET_ITEM(list.get(), Py_ssize_t(i), checked(wrap(std::move(out[i]))).release());
     return PyObject_CallOneArg(pack.get(), list.get());
   }
   if (out.size() == 1 && is_tensor(structure.get())) return wrap(std::move(out[0]));
@@ -246,7 +254,8 @@ PyObject* take(const Way& way, const Inputs& in) {
   flatten(structure.get(), leaves);
   SmallVector<Ref, 8> values;
   size_t next = 0;
-  for (PyObject* leaf : leaves) values.push_back(leaf == Py_None ? Ref::share(Py_None) : Ref(wrap(std::move(out[next++]))));
+  for (PyObject* leaf : leaves)
+    values.push_back(leaf == Py_None ? Ref::share(Py_None) : Ref(wrap(std::move(out[next++]))));
   return pack_like(structure.get(), values);
 }
 
@@ -276,18 +285,19 @@ PyObject* share(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// add(args, kwargs, leaves, tensors, graph, structure, pack, only): calls with arguments like these, of which the tensors are
-// the graph's inputs, need not pass Python any more. If it is not the only graph of the function, its inputs must have known
-// shapes: another one might fit better.
+// add(args, kwargs, leaves, tensors, graph, structure, pack, only): calls with arguments like these, of which the
+// tensors are the graph's inputs, need not pass Python any more. If it is not the only graph of the function, its
+// inputs must have known shapes: another one might fit better.
 PyObject* add_way(PyObject* self, PyObject* values) {
   PyObject *args, *kwargs, *leaves, *tensors, *graph, *structure, *pack;
   int only;
-  if (!PyArg_ParseTuple(values, "O!O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &leaves, &PyList_Type, &tensors, &graph,
-                        &structure, &pack, &only))
+  if (!PyArg_ParseTuple(values, "O!O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &leaves,
+                        &PyList_Type, &tensors, &graph, &structure, &pack, &only))
     return nullptr;
   return guarded([&]() -> PyObject* {
     const auto& to = checked_graph(graph);
-    if (thread_state().stage || !to->captures.empty() || size_t(PyList_GET_SIZE(tensors)) != to->inputs.size()) Py_RETURN_NONE;
+    if (thread_state().stage || !to->captures.empty() || size_t(PyList_GET_SIZE(tensors)) != to->inputs.size())
+      Py_RETURN_NONE;
     for (ValueId v : to->inputs)
       if (!only && to->values[v].tensor.size() < 0) Py_RETURN_NONE;
     Way way{to, Ref::share(structure), Ref(), {}, {}};
@@ -391,7 +401,7 @@ PyType_Slot slots[] = {
     {Py_tp_getset, properties},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._core.FunctionBase", sizeof(FunctionObject), 0,
+PyType_Spec spec = {"tapeflow._src._core.FunctionBase", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 PyMethodDef ways_methods[] = {{"add", add_way, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot ways_slots[] = {
@@ -402,13 +412,15 @@ PyType_Slot ways_slots[] = {
     {Py_tp_methods, ways_methods},
     {0, nullptr},
 };
-PyType_Spec ways_spec = {"tapeflow._core.QuickWays", sizeof(WaysObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, ways_slots};
+PyType_Spec ways_spec = {"tapeflow._src._core.QuickWays", sizeof(WaysObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, ways_slots};
 PyMemberDef counter_members[] = {
     {"calls", T_LONGLONG, offsetof(CounterObject, calls), 0, "How often the function was called."},
     {nullptr, 0, 0, 0, nullptr},
 };
 PyType_Slot counter_slots[] = {{Py_tp_members, counter_members}, {0, nullptr}};
-PyType_Spec counter_spec = {"tapeflow._core.CallCounter", sizeof(CounterObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, counter_slots};
+PyType_Spec counter_spec = {"tapeflow._src._core.CallCounter", sizeof(CounterObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, counter_slots};
 PyMethodDef functions[] = {
     {"set_run_eagerly", set_run_eagerly, METH_O, "Whether traced functions are called as Python functions."},
     {"get_run_eagerly", get_run_eagerly, METH_NOARGS, nullptr},

@@ -5,23 +5,22 @@
 #include <algorithm>
 
 #include "autodiff/numerics.h"
-#include "graph/control_ops.h"
-#include "graph/differentiate.h"
-#include "graph/graph_gradients.h"
-#include "graph/list_ops.h"
-#include "graph/loop.h"
+#include "control_flow/control_ops.h"
+#include "control_flow/list_ops.h"
+#include "control_flow/loop.h"
 #include "graph/run.h"
 #include "op/escape.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
 #include "python/graph.h"
+#include "transforms/differentiate.h"
+#include "transforms/graph_gradients.h"
 
 namespace tapeflow::python {
 namespace {
 
 struct GraphObject {
-  PyObject_HEAD
-  std::shared_ptr<Graph>* graph;
+  PyObject_HEAD std::shared_ptr<Graph>* graph;
   std::vector<Stage*>* entered;  // the stages that were in place at each __enter__
   PyObject* dict;
 };
@@ -122,7 +121,8 @@ PyObject* graph_call(PyObject* self, PyObject* list) {
   });
 }
 
-// evaluate(tensors, given, values): any values of the graph from any others, with the effects of the nodes if asked for.
+// evaluate(tensors, given, values): any values of the graph from any others, with the effects of the nodes if asked
+// for.
 PyObject* graph_evaluate(PyObject* self, PyObject* args) {
   PyObject *wanted, *given, *values, *operations;
   if (!PyArg_ParseTuple(args, "OOOO:evaluate", &wanted, &given, &values, &operations)) return nullptr;
@@ -235,9 +235,11 @@ PyObject* graph_node(PyObject* self, PyObject* index) {
     if (!node.op) Py_RETURN_NONE;
     std::vector<ValueId> outputs;
     for (uint32_t k = 0; k < node.outputs; ++k) outputs.push_back(node.first_output + k);
-    Ref in = checked(value_list(graph, {node.inputs.begin(), node.inputs.end()})), out = checked(value_list(graph, outputs));
+    Ref in = checked(value_list(graph, {node.inputs.begin(), node.inputs.end()})),
+        out = checked(value_list(graph, outputs));
     PyObject* code = node.location.code ? static_cast<PyObject*>(node.location.code) : Py_None;
-    return Py_BuildValue("(ssOOOi)", node.op->name, node.name.c_str(), in.get(), out.get(), code, node.location.instruction);
+    return Py_BuildValue("(ssOOOi)", node.op->name, node.name.c_str(), in.get(), out.get(), code,
+                         node.location.instruction);
   });
 }
 // branches(): the nodes that run at the same time, a list of sections: whether the second part follows the first, and a
@@ -398,7 +400,8 @@ PyObject* graph_excerpt(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
     WithoutControls without(graph, alone);
-    std::vector<ValueId> wanted_ids = ids_of(graph, wanted, "Session.run"), given_ids = ids_of(graph, given, "Session.run");
+    std::vector<ValueId> wanted_ids = ids_of(graph, wanted, "Session.run"),
+                         given_ids = ids_of(graph, given, "Session.run");
     std::vector<int> nodes = numbers_of(operations);
     Ref result = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(graph_type)));
     build_excerpt(*graph_of(result.get()), graph, given_ids, wanted_ids, false, nodes);
@@ -409,7 +412,8 @@ PyObject* graph_excerpt(PyObject* self, PyObject* args) {
 // gradients(targets, cotangents or None each, sources (tensors or variables), stops, {node: rule}) -> list
 PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
   PyObject *targets, *cotangents, *sources, *stops, *rules;
-  if (!PyArg_ParseTuple(args, "OO!O!OO!:gradients", &targets, &PyList_Type, &cotangents, &PyList_Type, &sources, &stops, &PyDict_Type, &rules))
+  if (!PyArg_ParseTuple(args, "OO!O!OO!:gradients", &targets, &PyList_Type, &cotangents, &PyList_Type, &sources, &stops,
+                        &PyDict_Type, &rules))
     return nullptr;
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
@@ -419,7 +423,9 @@ PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
     Tensors dy;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(cotangents); ++i) {
       PyObject* item = PyList_GET_ITEM(cotangents, i);
-      dy.push_back(item == Py_None ? Tensor() : to_tensor(item, graph.values[target_ids[size_t(i)]].tensor.dtype(), DType::invalid, "gradients"));
+      dy.push_back(item == Py_None ? Tensor()
+                                   : to_tensor(item, graph.values[target_ids[size_t(i)]].tensor.dtype(), DType::invalid,
+                                               "gradients"));
     }
     std::vector<Source> by;
     std::vector<Shape> shapes;
@@ -496,14 +502,17 @@ PyMethodDef graph_methods[] = {
     {"add_input", graph_add_input, METH_VARARGS, "A tensor that stands for a value given when the graph runs."},
     {"set_outputs", graph_set_outputs, METH_O, "The tensors that the graph gives."},
     {"call", graph_call, METH_O, "Runs the graph as one operation."},
-    {"evaluate", graph_evaluate, METH_VARARGS, "evaluate(tensors, given, values, operations): any values of the graph from any others."},
+    {"evaluate", graph_evaluate, METH_VARARGS,
+     "evaluate(tensors, given, values, operations): any values of the graph from any others."},
     {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
     {"node", graph_node, METH_O, "What can be told of a node."},
-    {"branches", graph_branches, METH_NOARGS, "The nodes that run at the same time: sections, their parts, the nodes of these."},
+    {"branches", graph_branches, METH_NOARGS,
+     "The nodes that run at the same time: sections, their parts, the nodes of these."},
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
     {"take", graph_take, METH_O, "The tensors of the outer graph that the graph takes, in this order."},
-    {"capture_held_constants", graph_capture_held_constants, METH_NOARGS, "Constants that somebody holds become captures."},
+    {"capture_held_constants", graph_capture_held_constants, METH_NOARGS,
+     "Constants that somebody holds become captures."},
     {"read_itself", graph_read_itself, METH_O, "The variable is read each time the graph runs."},
     {"import_tensor", graph_import, METH_VARARGS, nullptr},
     {"add_placeholder", graph_add_placeholder, METH_VARARGS, "A tensor that has to be fed."},
@@ -547,7 +556,7 @@ PyType_Slot graph_slots[] = {
     {Py_tp_members, graph_members},
     {0, nullptr},
 };
-PyType_Spec graph_spec = {"tapeflow._core.Graph", sizeof(GraphObject), 0,
+PyType_Spec graph_spec = {"tapeflow._src._core.Graph", sizeof(GraphObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, graph_slots};
 
 // ---- operations that call back into Python
@@ -556,7 +565,8 @@ struct PythonCall {
   PyObject *function, *rule;  // list of tensors -> list of tensors; (inputs, outputs, dy) -> list of dx
   SmallVector<Spec, 2> specs;
   mutable bool traceable;  // what it does may be traced, once the shapes of its inputs are known; until that has failed
-  PythonCall(PyObject* f, PyObject* r, bool may_be_traced) : function(Py_NewRef(f)), rule(Py_NewRef(r)), traceable(may_be_traced) {}
+  PythonCall(PyObject* f, PyObject* r, bool may_be_traced)
+      : function(Py_NewRef(f)), rule(Py_NewRef(r)), traceable(may_be_traced) {}
   ~PythonCall() {
     Py_DECREF(function);
     Py_DECREF(rule);
@@ -587,7 +597,8 @@ Op python_op(const char* name, bool effect) {
           [](RuleContext& c) {
             const PythonCall& p = python_call(c.params);
             if (p.rule == Py_None) return;
-            Ref in = checked(wrap_list(c.kept_inputs)), out = checked(wrap_list(c.kept_outputs)), dy = checked(PyList_New(0));
+            Ref in = checked(wrap_list(c.kept_inputs)), out = checked(wrap_list(c.kept_outputs)),
+                dy = checked(PyList_New(0));
             for (int j = 0; j < c.outputs(); ++j) {
               Ref item = c.has_dy(j) ? checked(wrap(c.dy(j))) : Ref::share(Py_None);
               if (PyList_Append(dy.get(), item.get()) < 0) throw_python_error();
@@ -649,14 +660,16 @@ bool is_python_op(const Op& op) { return &op == &python_function_op() || &op == 
 PyObject* call_python(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *dtypes, *shapes, *rule;
   int effect, traceable = 0;
-  if (!PyArg_ParseTuple(args, "OOO!O!Op|p:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type, &shapes, &rule, &effect, &traceable))
+  if (!PyArg_ParseTuple(args, "OOO!O!Op|p:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type,
+                        &shapes, &rule, &effect, &traceable))
     return nullptr;
   return guarded([&] {
     auto call = std::make_shared<PythonCall>(function, rule, traceable);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dtypes); ++i)
       call->specs.push_back({dtype_from(PyList_GET_ITEM(dtypes, i)), shape_from(PyList_GET_ITEM(shapes, i))});
     SmallVector<Tensor, 8> in = tensors_of(inputs, "py_function");
-    return wrap_list(run_all(effect ? python_function_op() : composition_op(), in, {Param(std::static_pointer_cast<void>(call))}));
+    return wrap_list(
+        run_all(effect ? python_function_op() : composition_op(), in, {Param(std::static_pointer_cast<void>(call))}));
   });
 }
 
@@ -668,7 +681,8 @@ PyObject* case_node(PyObject*, PyObject* args) {
   return guarded([&] {
     Ref items = checked(PySequence_Fast(branches, "a list of graphs is expected"));
     SmallVector<std::shared_ptr<Graph>, 4> graphs;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
     SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
     Tensors out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
     return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
@@ -748,8 +762,8 @@ PyObject* narrow_shape(PyObject*, PyObject* args) {
   });
 }
 
-// known_elements(tensor): the flat elements of an integer tensor as far as they are known while tracing, None for others;
-// None if not even their number is known.
+// known_elements(tensor): the flat elements of an integer tensor as far as they are known while tracing, None for
+// others; None if not even their number is known.
 PyObject* known_elements_of(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(o);
@@ -760,7 +774,8 @@ PyObject* known_elements_of(PyObject*, PyObject* o) {
     if (known.size() == 1 && known[0] == kUnknownCount) Py_RETURN_NONE;
     Ref list = checked(PyList_New(Py_ssize_t(known.size())));
     for (size_t i = 0; i < known.size(); ++i)
-      PyList_SET_ITEM(list.get(), Py_ssize_t(i), known[i] == kUnknownInt ? Py_NewRef(Py_None) : checked(PyLong_FromLongLong(known[i])).release());
+      PyList_SET_ITEM(list.get(), Py_ssize_t(i),
+                      known[i] == kUnknownInt ? Py_NewRef(Py_None) : checked(PyLong_FromLongLong(known[i])).release());
     return list.release();
   });
 }
@@ -791,7 +806,8 @@ PyObject* python_call_in(const Node& node) {
   Ref dtypes = checked(PyList_New(0)), shapes = checked(PyList_New(0));
   for (const Spec& spec : call.specs) {
     Ref dtype = checked(wrap_dtype(spec.dtype)), shape = checked(wrap_shape(spec.shape));
-    if (PyList_Append(dtypes.get(), dtype.get()) < 0 || PyList_Append(shapes.get(), shape.get()) < 0) throw_python_error();
+    if (PyList_Append(dtypes.get(), dtype.get()) < 0 || PyList_Append(shapes.get(), shape.get()) < 0)
+      throw_python_error();
   }
   return Py_BuildValue("(OOOO)", call.function, dtypes.get(), shapes.get(), call.rule == Py_None ? Py_False : Py_True);
 }

@@ -1,8 +1,8 @@
 // Graphs as plain Python data, from which the Python side writes files and builds graphs again.
 #include <string_view>
 
-#include "graph/control_ops.h"
-#include "graph/loop.h"
+#include "control_flow/control_ops.h"
+#include "control_flow/loop.h"
 #include "python/graph.h"
 
 namespace tapeflow::python {
@@ -32,7 +32,8 @@ PyObject* object_of(const Node& node, const Param& p) {
     return Py_NewRef(static_cast<PyObject*>(wrapper));
   }
   if (is_control_op(*node.op)) return list_of(graphs_of(node), [](const auto& graph) { return data_of(*graph); });
-  if (name == "TensorListGetItem" || name == "TensorListStack") return wrap_shape(*static_cast<const Shape*>(p.object.get()));
+  if (name == "TensorListGetItem" || name == "TensorListStack")
+    return wrap_shape(*static_cast<const Shape*>(p.object.get()));
   if (name == "Required") return PyUnicode_FromString(static_cast<const std::string*>(p.object.get())->c_str());
   if (name == "Const") return wrap(constant_in(p));
   if (PyObject* call = python_call_in(node)) return call;
@@ -46,10 +47,13 @@ PyObject* param_of(const Node& node, const Param& p) {
     case Param::Kind::integer: return Py_BuildValue("(sL)", "i", static_cast<long long>(p.integer));
     case Param::Kind::real: return Py_BuildValue("(sd)", "f", p.real);
     case Param::Kind::dtype: return Py_BuildValue("(ss)", "d", name_of(p.dtype));
-    case Param::Kind::ints: return Py_BuildValue("(sN)", "n", list_of(p.ints, [](int64_t n) { return PyLong_FromLongLong(n); }));
-    case Param::Kind::text: return Py_BuildValue("(sN)", "s", PyBytes_FromStringAndSize(p.text.data(), Py_ssize_t(p.text.size())));
+    case Param::Kind::ints:
+      return Py_BuildValue("(sN)", "n", list_of(p.ints, [](int64_t n) { return PyLong_FromLongLong(n); }));
+    case Param::Kind::text:
+      return Py_BuildValue("(sN)", "s", PyBytes_FromStringAndSize(p.text.data(), Py_ssize_t(p.text.size())));
     case Param::Kind::tensor:
-      return Py_BuildValue("(s(Li))", "v", static_cast<long long>(p.tensor().body()->symbol().value), p.argument_kind());
+      return Py_BuildValue("(s(Li))", "v", static_cast<long long>(p.tensor().body()->symbol().value),
+                           p.argument_kind());
     case Param::Kind::object: return Py_BuildValue("(sN)", "o", checked(object_of(node, p)).release());
     default: return Py_BuildValue("(sO)", "x", Py_None);
   }
@@ -60,9 +64,11 @@ PyObject* node_of(const Node& node) {
   Ref inputs = checked(list_of(node.inputs, number_of)), params = checked(PyList_New(0));
   for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params[i]));
   const Loop* loop = is_control_op(*node.op) ? loop_of(node) : nullptr;
-  Ref extent = loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit()))) : Ref::share(Py_None);
-  return Py_BuildValue("(sOOLIO)", node.op->name, inputs.get(), params.get(), static_cast<long long>(node.first_output), node.outputs,
-                       extent.get());
+  Ref extent =
+      loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit())))
+           : Ref::share(Py_None);
+  return Py_BuildValue("(sOOLIO)", node.op->name, inputs.get(), params.get(), static_cast<long long>(node.first_output),
+                       node.outputs, extent.get());
 }
 
 // (inputs as triples of number, dtype and shape; constants by number; nodes; outputs)
@@ -71,7 +77,8 @@ PyObject* data_of(const Graph& graph) {
     const Tensor& t = graph.values[v].tensor;
     return Py_BuildValue("(LsN)", static_cast<long long>(v), name_of(t.dtype()), wrap_shape(t.shape()));
   }));
-  Ref constants = checked(PyDict_New()), nodes = checked(PyList_New(0)), outputs = checked(list_of(graph.outputs, number_of));
+  Ref constants = checked(PyDict_New()), nodes = checked(PyList_New(0)),
+      outputs = checked(list_of(graph.outputs, number_of));
   for (size_t v = 0; v < graph.values.size(); ++v) {
     if (graph.values[v].node != Value::kConstant) continue;
     Ref key = checked(PyLong_FromSize_t(v)), value = checked(wrap(graph.values[v].tensor));
@@ -108,7 +115,8 @@ Param param_from(PyObject* pair) {
   }
 }
 
-// add_node(operation, inputs, parameters): the outputs of an operation, by its name and parameters as graph_data gives them.
+// add_node(operation, inputs, parameters): the outputs of an operation, by its name and parameters as graph_data gives
+// them.
 PyObject* add_node(PyObject*, PyObject* args) {
   const char* name;
   PyObject *inputs, *pairs;
@@ -119,7 +127,8 @@ PyObject* add_node(PyObject*, PyObject* args) {
     SmallVector<Tensor, 8> in;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(tensor_of(PyList_GET_ITEM(inputs, i)));
     Params params = Params::sized(size_t(PyList_GET_SIZE(pairs)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); ++i) params.mutable_at(int(i)) = param_from(PyList_GET_ITEM(pairs, i));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); ++i)
+      params.mutable_at(int(i)) = param_from(PyList_GET_ITEM(pairs, i));
     if (PyErr_Occurred()) throw_python_error();
     return wrap_list(run_all(*op, in, params));
   });

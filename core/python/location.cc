@@ -31,7 +31,8 @@ bool is_ours(PyCodeObject* code) {
   if (k.code == reinterpret_cast<PyObject*>(code)) return k.ours;
   bool ours = false;
   for (Py_ssize_t i = 0; skipped_folders && i < PyTuple_GET_SIZE(skipped_folders) && !ours; ++i) {
-    Py_ssize_t match = PyUnicode_Tailmatch(code->co_filename, PyTuple_GET_ITEM(skipped_folders, i), 0, PY_SSIZE_T_MAX, -1);
+    Py_ssize_t match =
+        PyUnicode_Tailmatch(code->co_filename, PyTuple_GET_ITEM(skipped_folders, i), 0, PY_SSIZE_T_MAX, -1);
     if (match < 0) PyErr_Clear();
     ours = match == 1;
   }
@@ -94,7 +95,8 @@ PyObject* set_skipped_folders(PyObject*, PyObject* folders) {
 
 PyMethodDef functions[] = {
     {"set_record_locations", set_record_locations, METH_O, "Whether records remember the line they came from."},
-    {"set_skipped_folders", set_skipped_folders, METH_VARARGS, "The folders whose frames are skipped when looking for a line."},
+    {"set_skipped_folders", set_skipped_folders, METH_VARARGS,
+     "The folders whose frames are skipped when looking for a line."},
     {nullptr, nullptr, 0, nullptr},
 };
 

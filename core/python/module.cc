@@ -1,18 +1,18 @@
 // The extension module: registers what Python hands over, and small functions about the core as a whole.
 #include "autodiff/tape.h"
 #include "base/parallel.h"
-#include "graph/branches.h"
 #include "kernels/checksum.h"
-#include "kernels/blas.h"
-#include "kernels/vector.h"
+#include "kernels/linalg/blas.h"
+#include "kernels/simd/vector.h"
 #include "ops/ops.h"
+#include "plan/parallel_regions.h"
 #include "python/graph.h"
 
 namespace tapeflow::python {
 namespace {
 
-PyObject* registered_objects = nullptr;           // dict by name
-PyObject* dtype_objects[kDTypeLimit] = {};        // tf.DType by number
+PyObject* registered_objects = nullptr;     // dict by name
+PyObject* dtype_objects[kDTypeLimit] = {};  // tf.DType by number
 
 PyObject* register_objects(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "register_objects takes a dict");
@@ -51,7 +51,8 @@ PyObject* is_tensor_object(PyObject*, PyObject* o) { return PyBool_FromLong(is_t
 
 PyObject* memory(PyObject*, PyObject*) {
   MemoryInfo m = memory_info();
-  return Py_BuildValue("{s:L,s:L,s:L}", "current", (long long)m.current, "peak", (long long)m.peak, "cached", (long long)m.cached);
+  return Py_BuildValue("{s:L,s:L,s:L}", "current", (long long)m.current, "peak", (long long)m.peak, "cached",
+                       (long long)m.cached);
 }
 PyObject* reset_peak(PyObject*, PyObject*) {
   reset_memory_peak();
@@ -100,7 +101,8 @@ PyObject* checksum(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
     {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},
-    {"convert_to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(convert_to_tensor)), METH_FASTCALL, nullptr},
+    {"convert_to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(convert_to_tensor)), METH_FASTCALL,
+     nullptr},
     {"is_tensor", is_tensor_object, METH_O, "Whether the object is a tensor or a variable."},
     {"memory_info", memory, METH_NOARGS, "Bytes in use, their peak, and bytes kept for reuse."},
     {"reset_memory_peak", reset_peak, METH_NOARGS, nullptr},
@@ -108,14 +110,25 @@ PyMethodDef functions[] = {
     {"set_cache_limit", set_limit, METH_O, "Most bytes kept for reuse."},
     {"thread_count", get_threads, METH_NOARGS, nullptr},
     {"set_thread_count", set_threads, METH_O, nullptr},
-    {"set_branch_limit", set_branches, METH_O, "How many branches of a function may run at the same time; 0 is as many as threads."},
-    {"set_library_path", set_library_path, METH_O, "Where to look for the BLAS and LAPACK library, before its first use."},
-    {"crc32c", checksum, METH_VARARGS, "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
+    {"set_branch_limit", set_branches, METH_O,
+     "How many branches of a function may run at the same time; 0 is as many as threads."},
+    {"set_library_path", set_library_path, METH_O,
+     "Where to look for the BLAS and LAPACK library, before its first use."},
+    {"crc32c", checksum, METH_VARARGS,
+     "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tapeflow._core", "The core of Tapeflow.", -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "tapeflow._src._core",
+                          "The core of Tapeflow.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 

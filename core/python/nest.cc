@@ -4,7 +4,9 @@
 namespace tapeflow::python {
 namespace {
 
-bool is_namedtuple(PyObject* o) { return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyObject_HasAttrString(o, "_fields"); }
+bool is_namedtuple(PyObject* o) {
+  return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyObject_HasAttrString(o, "_fields");
+}
 bool is_mapping(PyObject* o) {
   if (PyDict_Check(o)) return true;
   if (is_tensor(o) || is_variable(o) || PyUnicode_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return false;
@@ -72,7 +74,8 @@ Ref pack_from(PyObject* structure, std::span<Ref> leaves, size_t& next) {
       if (PyDict_SetItem(ordered.get(), key, PyDict_GetItem(values.get(), key)) < 0) throw_python_error();
     }
     if (PyDict_CheckExact(structure)) return ordered;
-    return checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(structure)), ordered.get(), nullptr));
+    return checked(
+        PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(structure)), ordered.get(), nullptr));
   }
   return std::move(leaves[next++]);
 }

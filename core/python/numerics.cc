@@ -7,8 +7,7 @@ namespace tapeflow::python {
 namespace {
 
 struct CheckObject {
-  PyObject_HEAD
-  NumericsCheck* check;
+  PyObject_HEAD NumericsCheck* check;
   PyObject* found;
 };
 NumericsCheck& check_of(PyObject* self) { return *reinterpret_cast<CheckObject*>(self)->check; }
@@ -26,9 +25,9 @@ void tell(PyObject* found, const Finding& f) {
     if (PyList_Append(inputs.get(), describe(in.spec, in.count).get()) < 0) throw_python_error();
   PyObject* code = f.location.code ? static_cast<PyObject*>(f.location.code) : Py_None;
   Ref output = describe(f.spec, f.count);
-  checked(PyObject_CallFunction(found, "(ssziiiOOOi)", f.op->name, f.op->public_name(), f.gradient_of ? f.gradient_of->name : nullptr,
-                                int(f.in_graph), int(f.output), int(f.outputs), output.get(), inputs.get(), code,
-                                f.location.instruction));
+  checked(PyObject_CallFunction(found, "(ssziiiOOOi)", f.op->name, f.op->public_name(),
+                                f.gradient_of ? f.gradient_of->name : nullptr, int(f.in_graph), int(f.output),
+                                int(f.outputs), output.get(), inputs.get(), code, f.location.instruction));
 }
 
 PyObject* check_new(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -69,7 +68,7 @@ PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._core.NumericsCheck", sizeof(CheckObject), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec spec = {"tapeflow._src._core.NumericsCheck", sizeof(CheckObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
 }  // namespace
 

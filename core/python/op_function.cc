@@ -11,10 +11,9 @@ namespace tapeflow::python {
 namespace {
 
 struct OpFunctionObject {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   const Op* op;
-  PyObject* names;  // interned argument names, then "name"
+  PyObject* names;     // interned argument names, then "name"
   bool keywords_only;  // as tf.raw_ops
   bool only_tensors;   // at most kFewTensors arguments, each a tensor
 };
@@ -24,7 +23,8 @@ constexpr int kMaxArguments = 24;
 constexpr size_t kFewTensors = 3;
 
 // Sorts positional and keyword arguments into slots in the order of the signature; the last slot is `name`.
-void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords, PyObject** slot) {
+void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords,
+                       PyObject** slot) {
   Py_ssize_t count = PyTuple_GET_SIZE(f.names);
   const char* who = f.op->public_name();
   if (n > count) fail(ErrorKind::type, who, "() takes ", count, " positional arguments but ", n, " were given");
@@ -65,8 +65,8 @@ void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssiz
   }
   if (count == 1)
     fail(ErrorKind::invalid_argument, who, ": cannot compute ", op.name, " as input #", position,
-         "(zero-based) was expected to be a ", legacy_name_of(only), " tensor but is a ", legacy_name_of(d), " tensor; argument '",
-         a.name, "'");
+         "(zero-based) was expected to be a ", legacy_name_of(only), " tensor but is a ", legacy_name_of(d),
+         " tensor; argument '", a.name, "'");
   fail(ErrorKind::invalid_argument, who, ": Value for attr 'T' of ", legacy_name_of(d),
        " is not in the list of allowed values: ", allowed, "; argument '", a.name, "' has dtype ", name_of(d));
 }
@@ -78,7 +78,9 @@ bool only_prefers(const Op& op) {
 }
 
 // The dtype of a tensor or variable, and, if asked for, of other values that have one.
-DType dtype_of(PyObject* o, bool of_arrays) { return of_arrays || is_tensor(o) || is_variable(o) ? known_dtype(o) : DType::invalid; }
+DType dtype_of(PyObject* o, bool of_arrays) {
+  return of_arrays || is_tensor(o) || is_variable(o) ? known_dtype(o) : DType::invalid;
+}
 
 DType dtype_inside_list(PyObject* list, bool of_arrays) {
   Ref items = checked(PySequence_Fast(list, "a list of tensors is expected"));
@@ -89,8 +91,8 @@ DType dtype_inside_list(PyObject* list, bool of_arrays) {
   return DType::invalid;
 }
 
-// Whether what is given as a list of tensors becomes one tensor: a tensor, plain numbers that tf.stack would put side by
-// side anyway, an array for tf.concat.
+// Whether what is given as a list of tensors becomes one tensor: a tensor, plain numbers that tf.stack would put side
+// by side anyway, an array for tf.concat.
 bool takes_whole(const Op& op, PyObject* o) {
   if (is_tensor(o) || is_variable(o) || o == Py_None) return true;
   std::string_view name = op.name;
@@ -119,9 +121,12 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   const char* who = op.public_name();
   if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
     Tensor t = to_tensor(o, DType::invalid, DType::invalid, who);
-    DTypes allowed = a.kind == Argument::Kind::flag ? DTypes(booleans) : a.kind == Argument::Kind::real ? real_numbers : integers;
+    DTypes allowed = a.kind == Argument::Kind::flag   ? DTypes(booleans)
+                     : a.kind == Argument::Kind::real ? real_numbers
+                                                      : integers;
     if (a.kind == Argument::Kind::ints) t = whole_numbers(o, std::move(t));
-    if (!allowed.has(t.dtype())) fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
+    if (!allowed.has(t.dtype()))
+      fail(ErrorKind::type, who, ": argument '", a.name, "' cannot be a tensor of dtype ", name_of(t.dtype()));
     Param open(t, int(a.kind));
     auto* stage = static_cast<const Graph*>(thread_state().stage);
     std::optional<Param> settled = t.symbolic() ? settled_param(*stage, open) : std::nullopt;
@@ -147,12 +152,14 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
       if (o == Py_None) {
         if (a.required)
           fail(ErrorKind::value, who, ": argument '", a.name,
-               "' must not be None: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.");
+               "' must not be None: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to "
+               "a Tensor.");
         return Param();
       }
       return Param(to_ints(o, who, a.name));
     case Argument::Kind::text: {
-      if (!PyUnicode_Check(o)) fail(ErrorKind::type, who, ": argument '", a.name, "' must be a string; got a ", Py_TYPE(o)->tp_name);
+      if (!PyUnicode_Check(o))
+        fail(ErrorKind::type, who, ": argument '", a.name, "' must be a string; got a ", Py_TYPE(o)->tp_name);
       const char* words = PyUnicode_AsUTF8(o);
       if (!words) throw_python_error();
       return Param(words);
@@ -177,7 +184,9 @@ PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
 bool is_plain_call(const OpFunctionObject& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
   if (!f.only_tensors || keywords || size_t(n) != f.op->arguments.size()) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
-    DType dtype = is_tensor(args[i]) ? tensor_of(args[i]).dtype() : is_variable(args[i]) ? variable_of(args[i]).dtype : DType::invalid;
+    DType dtype = is_tensor(args[i])     ? tensor_of(args[i]).dtype()
+                  : is_variable(args[i]) ? variable_of(args[i]).dtype
+                                         : DType::invalid;
     if (!f.op->arguments[size_t(i)].dtypes.has(dtype)) return false;
   }
   return true;
@@ -225,7 +234,8 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       if (a.kind == Argument::Kind::tensor) {
         in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
         DType own = in.back().dtype(), decided = a.group >= 0 ? group_dtype[a.group] : DType::invalid;
-        if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) && !only_prefers(op))
+        if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) &&
+            !only_prefers(op))
           fail_conversion(slot[i], decided);
         if (!a.dtypes.has(own)) fail_dtype(op, a, in.size() - 1, own, slot[i]);
         if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
@@ -237,7 +247,8 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         } else {
           Ref items = checked(PySequence_Fast(slot[i], "a list of tensors is expected"));
           for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
-            in.push_back(to_tensor(PySequence_Fast_GET_ITEM(items.get(), k), DType::invalid, preferred, op.public_name()));
+            in.push_back(
+                to_tensor(PySequence_Fast_GET_ITEM(items.get(), k), DType::invalid, preferred, op.public_name()));
             if (preferred == DType::invalid) preferred = in.back().dtype();
           }
         }
@@ -256,7 +267,8 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       }
     }
     Call call(op, in, params);
-    NameNode named(thread_state().stage && slot[count] && PyUnicode_Check(slot[count]) ? PyUnicode_AsUTF8(slot[count]) : nullptr);
+    NameNode named(thread_state().stage && slot[count] && PyUnicode_Check(slot[count]) ? PyUnicode_AsUTF8(slot[count])
+                                                                                       : nullptr);
     dispatch(call);
     if (op.returns_list) return wrap_list(call.out);
     return wrap(std::move(call.out[0]));
@@ -311,7 +323,9 @@ PyObject* get_name(PyObject* self, void*) {
   return PyUnicode_FromString(last_part(reinterpret_cast<OpFunctionObject*>(self)->op->public_name()));
 }
 PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tapeflow"); }
-PyObject* get_doc(PyObject* self, void*) { return PyUnicode_FromString(reinterpret_cast<OpFunctionObject*>(self)->op->doc); }
+PyObject* get_doc(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<OpFunctionObject*>(self)->op->doc);
+}
 
 std::string default_text(const Argument& a) {
   switch (a.fallback.kind) {
@@ -329,7 +343,8 @@ std::string default_text(const Argument& a) {
 PyObject* get_text_signature(PyObject* self, void*) {
   const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
   std::string text = f.keywords_only ? "(*, " : "(";
-  for (const Argument& a : f.op->arguments) text += std::string(a.name) + (a.required ? "" : "=" + default_text(a)) + ", ";
+  for (const Argument& a : f.op->arguments)
+    text += std::string(a.name) + (a.required ? "" : "=" + default_text(a)) + ", ";
   text += "name=None)";
   return PyUnicode_FromString(text.c_str());
 }
@@ -370,7 +385,7 @@ PyType_Slot slots[] = {
     {Py_tp_members, members},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._core.OpFunction", sizeof(OpFunctionObject), 0,
+PyType_Spec spec = {"tapeflow._src._core.OpFunction", sizeof(OpFunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 PyObject* make_function(const Op& op, bool keywords_only) {
@@ -418,8 +433,8 @@ PyObject* op_functions(PyObject*, PyObject*) {
         PyList_Append(dtypes.get(), set.get());
       }
       Ref facts = checked(Py_BuildValue("{s:s,s:s,s:O,s:O}", "gradient", gradient_word(op->gradient), "family",
-                                        op->family ? op->family : "", "has_jvp",
-                                        op->jvp ? Py_True : Py_False, "dtypes", dtypes.get()));
+                                        op->family ? op->family : "", "has_jvp", op->jvp ? Py_True : Py_False, "dtypes",
+                                        dtypes.get()));
       Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
       PyList_Append(list.get(), row.get());
     }

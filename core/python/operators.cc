@@ -19,7 +19,8 @@ const Op& entry(const char* name) {
 
 // Types that know better than us what an operator means with one of our tensors: they have no way to become one.
 bool stranger(PyObject* o) {
-  if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None) return false;
+  if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None)
+    return false;
   if (PyObject_HasAttrString(o, "__tf_operation__")) return true;
   if (known_dtype(o) != DType::invalid || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
   return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
@@ -43,8 +44,8 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside besi
   return {to_tensor_beside(a, y.dtype(), who), y};
 }
 // `name`: of the node, in a graph.
-template <class Compute>
-PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute, Beside beside = Beside::must_agree) {
+template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute,
+                                          Beside beside = Beside::must_agree) {
   if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] {
     Operands o = convert_operands(a, b, who, beside);
@@ -88,9 +89,15 @@ template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) 
   static const Op &logical = entry(Names::logical), &bitwise = entry(Names::bitwise);
   return run(x.dtype() == DType::boolean ? logical : bitwise, {x, y});
 }
-struct AndNames { static constexpr const char *logical = "LogicalAnd", *bitwise = "BitwiseAnd"; };
-struct OrNames { static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr"; };
-struct XorNames { static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor"; };
+struct AndNames {
+  static constexpr const char *logical = "LogicalAnd", *bitwise = "BitwiseAnd";
+};
+struct OrNames {
+  static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr";
+};
+struct XorNames {
+  static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor";
+};
 PyObject* nb_multiply(PyObject* a, PyObject* b) {
   auto multiply_or_both = [](const Tensor& x, const Tensor& y) {
     return x.dtype() == DType::boolean && y.dtype() == DType::boolean ? by_dtype(x, y, AndNames{}) : multiply(x, y);
@@ -98,13 +105,15 @@ PyObject* nb_multiply(PyObject* a, PyObject* b) {
   return binary(a, b, "multiply", "mul", multiply_or_both);
 }
 PyObject* nb_and(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_and", "and", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
+  return binary(a, b, "logical_and", "and",
+                [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
 }
 PyObject* nb_or(PyObject* a, PyObject* b) {
   return binary(a, b, "logical_or", "or", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, OrNames{}); });
 }
 PyObject* nb_xor(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_xor", "xor", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
+  return binary(a, b, "logical_xor", "xor",
+                [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
 }
 
 PyObject* nb_negative(PyObject* a) {

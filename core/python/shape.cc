@@ -6,8 +6,7 @@ namespace tapeflow::python {
 namespace {
 
 struct ShapeObject {
-  PyObject_HEAD
-  PyObject* dims;  // a tuple of int or None; None if the rank is unknown
+  PyObject_HEAD PyObject* dims;  // a tuple of int or None; None if the rank is unknown
 };
 
 PyObject* dims_of(PyObject* self) { return reinterpret_cast<ShapeObject*>(self)->dims; }
@@ -102,7 +101,8 @@ PyType_Slot slots[] = {
     {Py_mp_subscript, reinterpret_cast<void*>(shape_item)},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._core.TensorShapeBase", sizeof(ShapeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"tapeflow._src._core.TensorShapeBase", sizeof(ShapeObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 }  // namespace
 

@@ -17,7 +17,8 @@ namespace {
 }
 
 bool is_bool_array(PyObject* key) {
-  if (PyLong_Check(key) || PySlice_Check(key) || PyTuple_Check(key) || key == Py_None || key == Py_Ellipsis) return false;
+  if (PyLong_Check(key) || PySlice_Check(key) || PyTuple_Check(key) || key == Py_None || key == Py_Ellipsis)
+    return false;
   return known_dtype(key) == DType::boolean;
 }
 
@@ -35,7 +36,8 @@ int64_t index_value(PyObject* key, OpenNumbers* open = nullptr, size_t place = 0
     if (v == -1 && PyErr_Occurred()) throw_python_error();
     return v;
   }
-  if (PyBool_Check(key) || PyFloat_Check(key) || PyUnicode_Check(key) || PyList_Check(key) || PyDict_Check(key)) fail_key(key);
+  if (PyBool_Check(key) || PyFloat_Check(key) || PyUnicode_Check(key) || PyList_Check(key) || PyDict_Check(key))
+    fail_key(key);
   if (is_tensor(key) || is_variable(key) || known_dtype(key) != DType::invalid) {
     Tensor t = to_tensor(key, DType::invalid, DType::int32, "__getitem__");
     if (t.rank() != 0 || !integers.has(t.dtype())) fail_key(key);

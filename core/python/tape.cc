@@ -1,6 +1,6 @@
 // GradientTape and ForwardAccumulator as Python sees them, and rules written in Python (tf.custom_gradient).
 #include "autodiff/tape.h"
-#include "graph/differentiate.h"
+#include "transforms/differentiate.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,11 +8,11 @@
 
 #include "autodiff/forward.h"
 #include "autodiff/numerics.h"
-#include "graph/jacobian.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/common.h"
 #include "python/graph.h"
+#include "transforms/jacobian.h"
 
 namespace tapeflow::python {
 namespace {
@@ -39,7 +39,8 @@ Ref resolve_or_fail(PyObject* o, const char* who) {
   Ref found = resolve(o);
   if (found) return found;
   PyObject* slices = registered("IndexedSlices");
-  if (slices && PyObject_IsInstance(o, slices) == 1) return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
+  if (slices && PyObject_IsInstance(o, slices) == 1)
+    return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
   fail_not_tensor(o, who);
 }
 
@@ -77,8 +78,7 @@ void warn(const char* name, DType d) {
 // ---- GradientTape
 
 struct TapeObject {
-  PyObject_HEAD
-  Tape* tape;
+  PyObject_HEAD Tape* tape;
   bool strict;  // a gradient that would be None is an error
 };
 Tape& tape_of(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
@@ -87,7 +87,8 @@ PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   int persistent = 0, watch_accessed = 1, strict = 0;
   if (PyTuple_GET_SIZE(args) || kwargs) {
     static const char* names[] = {"persistent", "watch_accessed_variables", "strict", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp$p:GradientTape", const_cast<char**>(names), &persistent, &watch_accessed, &strict))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp$p:GradientTape", const_cast<char**>(names), &persistent,
+                                     &watch_accessed, &strict))
       return nullptr;
   }
   PyObject* self = type->tp_alloc(type, 0);
@@ -182,7 +183,8 @@ GradientArguments parse_gradient_arguments(PyObject* const* args, Py_ssize_t n, 
     PyObject* key = PyTuple_GET_ITEM(keywords, k);
     int at = 0;
     while (at < 4 && PyUnicode_CompareWithASCIIString(key, names[at]) != 0) ++at;
-    if (at == 4) fail(ErrorKind::type, "GradientTape.gradient() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    if (at == 4)
+      fail(ErrorKind::type, "GradientTape.gradient() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
     slot[at] = args[n + k];
   }
   if (!slot[0] || !slot[1]) fail(ErrorKind::type, "GradientTape.gradient() needs `target` and `sources`");
@@ -201,7 +203,8 @@ bool wants_zeros(PyObject* unconnected) {
     if (PyUnicode_CompareWithASCIIString(value.get(), "zero") == 0) return true;
   }
   Ref text = checked(PyObject_Repr(unconnected));
-  fail(ErrorKind::value, "GradientTape.gradient: Unknown value for unconnected_gradients: ", PyUnicode_AsUTF8(text.get()),
+  fail(ErrorKind::value,
+       "GradientTape.gradient: Unknown value for unconnected_gradients: ", PyUnicode_AsUTF8(text.get()),
        "; it must be 'none', 'zero' or a tf.UnconnectedGradients.");
 }
 
@@ -219,7 +222,9 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       fail(ErrorKind::type,
            "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
            "differentiated, but received None.");
-    if (a.sources == Py_None) fail(ErrorKind::type, "Argument `sources` should be a list or nested structure of Tensors or Variables, but received None.");
+    if (a.sources == Py_None)
+      fail(ErrorKind::type,
+           "Argument `sources` should be a list or nested structure of Tensors or Variables, but received None.");
 
     SmallVector<PyObject*, 8> target_leaves, source_leaves, cotangent_leaves;
     flatten(a.target, target_leaves);
@@ -234,8 +239,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     for (auto* leaves : {&source_leaves, &target_leaves})
       for (PyObject* leaf : *leaves)
         if (leaf != Py_None && !resolve(leaf) && parts_of(leaf))
-          return PyObject_CallFunctionObjArgs(registered("composite_gradient"), self, a.target, a.sources, a.output_gradients,
-                                              a.unconnected ? a.unconnected : Py_None, nullptr);
+          return PyObject_CallFunctionObjArgs(registered("composite_gradient"), self, a.target, a.sources,
+                                              a.output_gradients, a.unconnected ? a.unconnected : Py_None, nullptr);
 
     std::vector<std::pair<size_t, Tensor>> direct;  // sources that are targets although the tape never saw them
     SmallVector<ValueIndex, 8> targets, sources;
@@ -264,14 +269,16 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
         if (known && !(dy.shape() == spec.shape)) {
           Shape both;
           if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
-            fail(ErrorKind::invalid_argument, "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
+            fail(ErrorKind::invalid_argument,
+                 "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
                  dy.shape(), " vs. ", spec.shape);
           dy = broadcast_to(dy, spec.shape);
         }
       }
       if (targets.back() == kNotFollowed)
         for (size_t s = 0; s < resolved_sources.size(); ++s)
-          if (same_value(resolved_sources[s].get(), t.get())) direct.emplace_back(s, dy ? dy : filled_as(t.get(), spec, 1));
+          if (same_value(resolved_sources[s].get(), t.get()))
+            direct.emplace_back(s, dy ? dy : filled_as(t.get(), spec, 1));
       if (!dy && !spec.shape.fully_known()) dy = filled_as(t.get(), spec, 1);
       target_specs.push_back(spec);
       cotangents.push_back(std::move(dy));
@@ -283,7 +290,8 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     for (auto& [s, dy] : direct) accumulate(flow[s], {dy, Tensor()}, dy.shape());
     if (strict) {
       for (size_t i = 0; i < flow.size(); ++i)
-        if (!flow[i]) checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, a.target, source_leaves[i], nullptr));
+        if (!flow[i])
+          checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, a.target, source_leaves[i], nullptr));
       if (!tape.persistent()) tape.use_up();
     }
 
@@ -297,13 +305,14 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   });
 }
 
-// _jacobian(target, sources, by_example, chunk): the Jacobian of the target (of each example of it) by each source of a flat
-// list; None where there is no path.
+// _jacobian(target, sources, by_example, chunk): the Jacobian of the target (of each example of it) by each source of a
+// flat list; None where there is no path.
 PyObject* tape_jacobian(PyObject* self, PyObject* args) {
   PyObject *target, *source_list;
   int by_example;
   long long chunk;
-  if (!PyArg_ParseTuple(args, "OO!pL:_jacobian", &target, &PyList_Type, &source_list, &by_example, &chunk)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO!pL:_jacobian", &target, &PyList_Type, &source_list, &by_example, &chunk))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     Tape& tape = tape_of(self);
     if (tape.used_up()) fail(ErrorKind::runtime, kUsedUp);
@@ -320,11 +329,13 @@ PyObject* tape_jacobian(PyObject* self, PyObject* args) {
     Tensors jacobians;
     jacobians.resize(sources.size());
     if (differentiable.has(dtype_of_resolved(t.get())))
-      jacobians = find_jacobian(tape, {index, operand(t.get()), sources, std::span(shapes.begin(), shapes.size()), bool(by_example), int64_t(chunk)});
+      jacobians = find_jacobian(tape, {index, operand(t.get()), sources, std::span(shapes.begin(), shapes.size()),
+                                       bool(by_example), int64_t(chunk)});
     bool strict = reinterpret_cast<TapeObject*>(self)->strict;
     for (size_t s = 0; strict && s < jacobians.size(); ++s)
       if (!jacobians[s])
-        checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, target, PyList_GET_ITEM(source_list, Py_ssize_t(s)), nullptr));
+        checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, target,
+                                             PyList_GET_ITEM(source_list, Py_ssize_t(s)), nullptr));
     if (!tape.persistent()) tape.use_up();
     Ref result = checked(PyList_New(0));
     for (const Tensor& j : jacobians) {
@@ -358,11 +369,13 @@ PyObject* tape_records(PyObject* self, PyObject*) {
       for (int i = 0; i < r.outputs; ++i) {
         Ref index = checked(PyLong_FromUnsignedLong(r.first_output + ValueIndex(i)));
         Ref dtype = checked(PyUnicode_FromString(name_of(r.output_forms[size_t(i)].dtype)));
-        if (PyList_Append(outputs.get(), index.get()) < 0 || PyList_Append(dtypes.get(), dtype.get()) < 0) throw_python_error();
+        if (PyList_Append(outputs.get(), index.get()) < 0 || PyList_Append(dtypes.get(), dtype.get()) < 0)
+          throw_python_error();
       }
-      Ref row = checked(Py_BuildValue("(sOinOOOO)", r.op.public_name() ? r.op.public_name() : r.op.name, code_or_none(r.location),
-                                      r.location.instruction, Py_ssize_t(r.kept_bytes), inputs.get(), outputs.get(),
-                                      r.op.gradient == Gradient::none ? Py_True : Py_False, dtypes.get()));
+      Ref row = checked(Py_BuildValue("(sOinOOOO)", r.op.public_name() ? r.op.public_name() : r.op.name,
+                                      code_or_none(r.location), r.location.instruction, Py_ssize_t(r.kept_bytes),
+                                      inputs.get(), outputs.get(), r.op.gradient == Gradient::none ? Py_True : Py_False,
+                                      dtypes.get()));
       if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
     });
     return list.release();
@@ -372,7 +385,8 @@ PyObject* tape_records(PyObject* self, PyObject*) {
 // _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
 // the indices of its inputs and outputs, and what the tape was doing.
 PyObject* tape_notes(PyObject* self, PyObject*) {
-  static const char* events[] = {"operation", "constant", "numpy", "number", "truth", "shape", "argument", "assign", "watch"};
+  static const char* events[] = {"operation", "constant", "numpy",  "number", "truth",
+                                 "shape",     "argument", "assign", "watch"};
   static const char* moments[] = {"open", "paused", "closed"};
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
@@ -383,8 +397,9 @@ PyObject* tape_notes(PyObject* self, PyObject*) {
         if (PyList_Append(outputs.get(), index.get()) < 0) throw_python_error();
       }
       const char* name = !n.op ? nullptr : n.op->public_name() ? n.op->public_name() : n.op->name;
-      Ref row = checked(Py_BuildValue("(szOiIOOs)", events[int(n.event)], name, code_or_none(n.location), n.location.instruction,
-                                      n.records, inputs.get(), outputs.get(), moments[int(n.moment)]));
+      Ref row = checked(Py_BuildValue("(szOiIOOs)", events[int(n.event)], name, code_or_none(n.location),
+                                      n.location.instruction, n.records, inputs.get(), outputs.get(),
+                                      moments[int(n.moment)]));
       if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
     });
     return list.release();
@@ -449,7 +464,8 @@ PyObject* tape_elsewhere(PyObject* self, PyObject* o) {
     const Marks& marks = is_tensor(x.get()) ? tensor_of(x.get()).body()->marks : variable_of(x.get()).marks;
     for (const Mark& mark : marks.slot) {
       Watcher* owner = Watcher::owner(mark.tape);
-      if (!owner || owner == &tape_of(self) || owner->kind() != Watcher::Kind::tape || !is_followed(mark.value)) continue;
+      if (!owner || owner == &tape_of(self) || owner->kind() != Watcher::Kind::tape || !is_followed(mark.value))
+        continue;
       Location at;
       static_cast<Tape*>(owner)->visit_records([&](const Tape::RecordView& r) {
         if (mark.value >= r.first_output && mark.value < r.first_output + ValueIndex(r.outputs)) at = r.location;
@@ -464,17 +480,22 @@ PyObject* tape_elsewhere(PyObject* self, PyObject* o) {
 PyObject* tape_index_of(PyObject* self, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "GradientTape.explain");
-    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find_known(tensor_of(x.get())) : tape_of(self).find_known(variable_of(x.get()));
+    ValueIndex i = is_tensor(x.get()) ? tape_of(self).find_known(tensor_of(x.get()))
+                                      : tape_of(self).find_known(variable_of(x.get()));
     return i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
   });
 }
 
 PyObject* get_persistent(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).persistent()); }
 PyObject* get_recording(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).recording()); }
-PyObject* get_watches_accessed(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).watches_accessed_variables()); }
+PyObject* get_watches_accessed(PyObject* self, void*) {
+  return PyBool_FromLong(tape_of(self).watches_accessed_variables());
+}
 PyObject* get_used_up(PyObject* self, void*) { return PyBool_FromLong(tape_of(self).used_up()); }
 
-template <class F> PyCFunction method(F function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
+template <class F> PyCFunction method(F function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
 
 PyMethodDef tape_methods[] = {
     {"__enter__", tape_enter, METH_NOARGS, nullptr},
@@ -482,7 +503,8 @@ PyMethodDef tape_methods[] = {
     {"_pause", tape_pause, METH_NOARGS, nullptr},
     {"_resume", tape_resume, METH_NOARGS, nullptr},
     {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
-    {"watched_variables", tape_watched_variables, METH_NOARGS, "The variables that the tape follows, in the order in which they were made."},
+    {"watched_variables", tape_watched_variables, METH_NOARGS,
+     "The variables that the tape follows, in the order in which they were made."},
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
     {"_notes", tape_notes, METH_NOARGS, nullptr},
@@ -515,13 +537,13 @@ PyType_Slot tape_slots[] = {
     {Py_tp_getset, tape_properties},
     {0, nullptr},
 };
-PyType_Spec tape_spec = {"tapeflow._core.GradientTape", sizeof(TapeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tape_slots};
+PyType_Spec tape_spec = {"tapeflow._src._core.GradientTape", sizeof(TapeObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tape_slots};
 
 // ---- ForwardAccumulator
 
 struct AccumulatorObject {
-  PyObject_HEAD
-  ForwardAccumulator* accumulator;
+  PyObject_HEAD ForwardAccumulator* accumulator;
 };
 ForwardAccumulator& accumulator_of(PyObject* self) { return *reinterpret_cast<AccumulatorObject*>(self)->accumulator; }
 
@@ -557,8 +579,9 @@ PyObject* accumulator_watch(PyObject* self, PyObject* args) {
     Shape wanted = spec.shape;
     if (directions >= 0) wanted.insert(0, directions);
     if (!(t.shape() == wanted))
-      fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal", directions >= 0 ? ", with the directions in front" : "",
-           "; got ", t.shape(), " for ", spec.shape, ". Shapes ", t.shape(), " and ", wanted, " are incompatible");
+      fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal",
+           directions >= 0 ? ", with the directions in front" : "", "; got ", t.shape(), " for ", spec.shape,
+           ". Shapes ", t.shape(), " and ", wanted, " are incompatible");
     if (!differentiable.has(spec.dtype)) warn("warn_watched_dtype", spec.dtype);
     if (is_variable(x.get()))
       accumulator_of(self).watch(variable_of(x.get()), t);
@@ -570,7 +593,8 @@ PyObject* accumulator_watch(PyObject* self, PyObject* args) {
 PyObject* accumulator_jvp(PyObject* self, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "ForwardAccumulator.jvp");
-    Tensor t = is_variable(x.get()) ? accumulator_of(self).tangent(variable_of(x.get())) : accumulator_of(self).tangent(tensor_of(x.get()));
+    Tensor t = is_variable(x.get()) ? accumulator_of(self).tangent(variable_of(x.get()))
+                                    : accumulator_of(self).tangent(tensor_of(x.get()));
     if (!t) Py_RETURN_NONE;
     return wrap(t);
   });
@@ -608,12 +632,13 @@ PyType_Slot accumulator_slots[] = {
     {Py_tp_getset, accumulator_properties},
     {0, nullptr},
 };
-PyType_Spec accumulator_spec = {"tapeflow._core.ForwardAccumulator", sizeof(AccumulatorObject), 0,
+PyType_Spec accumulator_spec = {"tapeflow._src._core.ForwardAccumulator", sizeof(AccumulatorObject), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, accumulator_slots};
 
 // ---- rules written in Python
 
-// The rule of a custom operation: a callable from the list of dy to the list of dx, one per input, None for no gradient.
+// The rule of a custom operation: a callable from the list of dy to the list of dx, one per input, None for no
+// gradient.
 void call_python_rule(RuleContext& c) {
   auto* rule = static_cast<PyObject*>(c.params[0].object.get());
   Ref dy = checked(PyList_New(0));
@@ -629,7 +654,8 @@ void call_python_rule(RuleContext& c) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i - first);
     if (item == Py_None || !c.wants(i)) continue;
     if (slices && PyObject_IsInstance(item, slices) == 1) {
-      Ref values = checked(PyObject_GetAttrString(item, "values")), indices = checked(PyObject_GetAttrString(item, "indices"));
+      Ref values = checked(PyObject_GetAttrString(item, "values")),
+          indices = checked(PyObject_GetAttrString(item, "indices"));
       c.set_rows(i, to_tensor(values.get(), c.dtype(i), DType::invalid, "custom_gradient"),
                  to_tensor(indices.get(), DType::invalid, DType::int32, "custom_gradient"));
     } else {
@@ -638,7 +664,8 @@ void call_python_rule(RuleContext& c) {
   }
 }
 
-// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of y_dot.
+// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of
+// y_dot.
 void call_python_forward_rule(RuleContext& c) {
   auto* rule = static_cast<PyObject*>(c.params[1].object.get());
   Ref x_dot = checked(PyList_New(0));
@@ -650,13 +677,17 @@ void call_python_forward_rule(RuleContext& c) {
   Ref items = checked(PySequence_Fast(results.get(), "a forward rule must return a list"));
   for (int j = 0; j < c.outputs(); ++j) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), j);
-    if (item != Py_None) c.set(j, to_tensor(item, c.kept_outputs[size_t(j)].dtype(), DType::invalid, "custom_gradient"));
+    if (item != Py_None)
+      c.set(j, to_tensor(item, c.kept_outputs[size_t(j)].dtype(), DType::invalid, "custom_gradient"));
   }
 }
 
 const Op& custom_op(bool with_forward_rule) {
-  static const Op& op = define_inner(Op{
-      .name = "CustomGradient", .arguments = {}, .vjp = call_python_rule, .rule_of_its_own = true, .names = {"custom_gradient"}});
+  static const Op& op = define_inner(Op{.name = "CustomGradient",
+                                        .arguments = {},
+                                        .vjp = call_python_rule,
+                                        .rule_of_its_own = true,
+                                        .names = {"custom_gradient"}});
   static const Op& both = define_inner(Op{.name = "CustomGradient",
                                           .arguments = {},
                                           .vjp = call_python_rule,
@@ -675,11 +706,13 @@ const Op& staged_custom_op() {
       .arguments = {tensors("outputs_and_inputs", any_dtype)},
       .infer_staged =
           [](Call& call) {
-            for (int i = 0; i < staged_outputs(call.params); ++i) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
+            for (int i = 0; i < staged_outputs(call.params); ++i)
+              call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
           },
       .kernel =
           [](Call& call) {
-            for (int i = 0; i < staged_outputs(call.params); ++i) call.out.push_back(call.in[size_t(i)].view(call.in[size_t(i)].shape()));
+            for (int i = 0; i < staged_outputs(call.params); ++i)
+              call.out.push_back(call.in[size_t(i)].view(call.in[size_t(i)].shape()));
           },
       .makes_outputs = true,
       .vjp = call_python_rule,
@@ -708,11 +741,13 @@ const Op& traced_custom_op() {
       .arguments = {tensors("outputs_inputs_and_captures", any_dtype)},
       .infer_staged =
           [](Call& call) {
-            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs))) call.returns(t.dtype(), t.shape());
+            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs)))
+              call.returns(t.dtype(), t.shape());
           },
       .kernel =
           [](Call& call) {
-            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs))) call.out.push_back(t.view(t.shape()));
+            for (const Tensor& t : call.in.subspan(0, size_t(traced_rule(call.params).outputs)))
+              call.out.push_back(t.view(t.shape()));
           },
       .makes_outputs = true,
       .vjp =
@@ -728,8 +763,10 @@ const Op& traced_custom_op() {
               if (kind == 0) continue;
               Tensor values = dx[next++], rows = kind == 2 ? dx[next++] : Tensor();
               if (!c.wants(place)) continue;
-              if (rows) c.set_rows(place, values, rows);
-              else c.set(place, values);
+              if (rows)
+                c.set_rows(place, values, rows);
+              else
+                c.set(place, values);
             }
           },
       .jvp =
@@ -748,15 +785,16 @@ std::shared_ptr<TracedRule> traced_rule_from(int outputs, int inputs, PyObject* 
   rule->graph = checked_graph(graph);
   rule->outputs = outputs;
   rule->inputs = inputs;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i) rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kinds); ++i)
+    rule->kinds.push_back(int(PyLong_AsLong(PyList_GET_ITEM(kinds, i))));
   return rule;
 }
 
 // record_traced(outputs, inputs, captures, graph, kinds): the same for a rule that was traced into a graph.
 PyObject* record_traced(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *captures, *graph, *kinds;
-  if (!PyArg_ParseTuple(args, "O!O!O!OO!:record_traced", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type, &captures, &graph,
-                        &PyList_Type, &kinds))
+  if (!PyArg_ParseTuple(args, "O!O!O!OO!:record_traced", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type,
+                        &captures, &graph, &PyList_Type, &kinds))
     return nullptr;
   return guarded([&] {
     auto rule = traced_rule_from(int(PyList_GET_SIZE(outputs)), int(PyList_GET_SIZE(inputs)), graph, kinds);
@@ -783,11 +821,13 @@ bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Cal
   return any;
 }
 
-// record_operation(outputs, inputs, rule, forward_rule=None): tells the open recorders that `outputs` came from `inputs`
-// by an operation with these rules. Gives new tensors with the outputs' elements; those are what is recorded.
+// record_operation(outputs, inputs, rule, forward_rule=None): tells the open recorders that `outputs` came from
+// `inputs` by an operation with these rules. Gives new tensors with the outputs' elements; those are what is recorded.
 PyObject* record_operation(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *rule, *forward_rule = Py_None;
-  if (!PyArg_ParseTuple(args, "O!O!O|O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule, &forward_rule)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!O|O:record_operation", &PyList_Type, &outputs, &PyList_Type, &inputs, &rule,
+                        &forward_rule))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     SmallVector<Tensor, 4> in;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
@@ -799,7 +839,8 @@ PyObject* record_operation(PyObject*, PyObject* args) {
     for (const Tensor& t : in) both.push_back(t);
     for (const Tensor& t : both) symbolic |= t.symbolic();
     if (thread_state().stage && symbolic)
-      return wrap_list(run_all(staged_custom_op(), both, {params[0], params[1], Param(int64_t(PyList_GET_SIZE(outputs)))}));
+      return wrap_list(
+          run_all(staged_custom_op(), both, {params[0], params[1], Param(int64_t(PyList_GET_SIZE(outputs)))}));
     Call call(custom_op(has_forward_rule), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
@@ -814,8 +855,9 @@ PyObject* record_operation(PyObject*, PyObject* args) {
   });
 }
 
-// override_gradient(graph, node, rule, traced): another rule for a node, for those who differentiate the graph as a whole. `rule`
-// goes from the list of dy to that of dx; `traced` is None, or what it captures, its graph, and the kinds of the dx.
+// override_gradient(graph, node, rule, traced): another rule for a node, for those who differentiate the graph as a
+// whole. `rule` goes from the list of dy to that of dx; `traced` is None, or what it captures, its graph, and the kinds
+// of the dx.
 PyObject* override_gradient(PyObject*, PyObject* args) {
   PyObject *graph_object, *rule, *traced;
   int number;
@@ -823,14 +865,17 @@ PyObject* override_gradient(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Graph& graph = *checked_graph(graph_object);
     const Node& node = graph.nodes[size_t(number)];
-    Graph::Override entry{&staged_custom_op(), {Param(shared(rule)), Param(shared(Py_None)), Param(int64_t(node.outputs))}, {}};
+    Graph::Override entry{
+        &staged_custom_op(), {Param(shared(rule)), Param(shared(Py_None)), Param(int64_t(node.outputs))}, {}};
     if (traced != Py_None) {
       PyObject *captures, *rule_graph, *kinds;
-      if (!PyArg_ParseTuple(traced, "O!OO!", &PyList_Type, &captures, &rule_graph, &PyList_Type, &kinds)) throw_python_error();
+      if (!PyArg_ParseTuple(traced, "O!OO!", &PyList_Type, &captures, &rule_graph, &PyList_Type, &kinds))
+        throw_python_error();
       auto own = traced_rule_from(int(node.outputs), int(node.inputs.size()), rule_graph, kinds);
       entry.op = &traced_custom_op();
       entry.params = {Param(std::static_pointer_cast<void>(own))};
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(captures); ++i) entry.more.push_back(graph.id_of(operand(PyList_GET_ITEM(captures, i))));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(captures); ++i)
+        entry.more.push_back(graph.id_of(operand(PyList_GET_ITEM(captures, i))));
     }
     graph.overrides.insert_or_assign(number, std::move(entry));
     Py_RETURN_NONE;
@@ -839,8 +884,7 @@ PyObject* override_gradient(PyObject*, PyObject* args) {
 
 // A context in which no tape on this thread records (forward mode goes on), or nothing at all: StopRecording(True).
 struct StopObject {
-  PyObject_HEAD
-  PauseRecording* pause;
+  PyObject_HEAD PauseRecording* pause;
   bool everything;
   bool numerics_too;  // of everything, the search for NaN is stopped, too
 };
@@ -864,7 +908,8 @@ PyObject* stop_enter(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 PyObject* stop_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  if (PauseRecording* pause = std::exchange(reinterpret_cast<StopObject*>(self)->pause, nullptr)) delete_in_block(pause);
+  if (PauseRecording* pause = std::exchange(reinterpret_cast<StopObject*>(self)->pause, nullptr))
+    delete_in_block(pause);
   Py_RETURN_NONE;
 }
 void stop_dealloc(PyObject* self) {
@@ -884,7 +929,7 @@ PyType_Slot stop_slots[] = {
     {Py_tp_methods, stop_methods},
     {0, nullptr},
 };
-PyType_Spec stop_spec = {"tapeflow._core.StopRecording", sizeof(StopObject), 0, Py_TPFLAGS_DEFAULT, stop_slots};
+PyType_Spec stop_spec = {"tapeflow._src._core.StopRecording", sizeof(StopObject), 0, Py_TPFLAGS_DEFAULT, stop_slots};
 
 PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
@@ -919,7 +964,9 @@ PyObject* wrap_cotangent(const Cotangent& c, const Shape& shape) {
 }
 
 void add_tape_types(PyObject* module) {
-  for (auto [name, spec] : {std::pair{"GradientTape", &tape_spec}, {"ForwardAccumulator", &accumulator_spec}, {"StopRecording", &stop_spec}}) {
+  for (auto [name, spec] : {std::pair{"GradientTape", &tape_spec},
+                            {"ForwardAccumulator", &accumulator_spec},
+                            {"StopRecording", &stop_spec}}) {
     Ref type = checked(PyType_FromSpec(spec));
     if (PyModule_AddObjectRef(module, name, type.get()) < 0) throw_python_error();
   }

@@ -66,7 +66,9 @@ int tensor_setattro(PyObject* self, PyObject* name, PyObject* value) {
 bool refuse_symbolic(PyObject* self, const char* what);
 
 PyObject* tensor_getattro(PyObject* self, PyObject* name) {
-  if (tensor_of(self).symbolic() && PyUnicode_CompareWithASCIIString(name, "numpy") == 0 && refuse_symbolic(self, "numpy")) return nullptr;
+  if (tensor_of(self).symbolic() && PyUnicode_CompareWithASCIIString(name, "numpy") == 0 &&
+      refuse_symbolic(self, "numpy"))
+    return nullptr;
   PyObject* result = PyObject_GenericGetAttr(self, name);
   if (object(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
   return result;
@@ -123,7 +125,8 @@ PyObject* numpy(PyObject* self, PyObject*) {
 PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"dtype", "copy", nullptr};
   PyObject *dtype = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy))
+    return nullptr;
   if (refuse_symbolic(self, "__array__")) return nullptr;
   return guarded([&] {
     note_on_tapes_if_any(Event::numpy, tensor_of(self));
@@ -135,7 +138,8 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* single_element(PyObject* self) {
   Tensor t = tensor_of(self);
-  if (t.size() != 1) fail(ErrorKind::type, "Only tensors with one element can be converted to Python scalars; got shape ", t.shape());
+  if (t.size() != 1)
+    fail(ErrorKind::type, "Only tensors with one element can be converted to Python scalars; got shape ", t.shape());
   note_on_tapes_if_any(Event::number, t);
   return to_numpy_scalar(t);
 }
@@ -171,7 +175,9 @@ int as_bool(PyObject* self) {
         Tensor t = tensor_of(self);
         if (t.size() == 0) return 0;
         if (t.size() != 1)
-          fail(ErrorKind::value, "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all.");
+          fail(ErrorKind::value,
+               "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or "
+               "tf.reduce_all.");
         note_on_tapes_if_any(Event::truth, t);
         Ref item = checked(to_numpy_scalar(t));
         return PyObject_IsTrue(item.get());

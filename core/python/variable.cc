@@ -1,4 +1,4 @@
-// The Python variable type: the cell itself, reading and assigning. Its other methods are in types/variable.py.
+// The Python variable type: the cell itself, reading and assigning. Its other methods are in tapeflow/_src/variables.py.
 
 #include "graph/graph.h"
 #include "ops/ops.h"
@@ -17,7 +17,8 @@ namespace {
 Py_hash_t refuse_hash(PyObject* self) {
   auto* graph = static_cast<Graph*>(thread_state().stage);
   if (graph && graph->takes_everything()) return Py_hash_t(reinterpret_cast<uintptr_t>(&variable_of(self)) >> 4);
-  PyErr_SetString(PyExc_TypeError, "Variable is unhashable. Instead, use variable.ref() as the key. (Variables are not hashable.)");
+  PyErr_SetString(PyExc_TypeError,
+                  "Variable is unhashable. Instead, use variable.ref() as the key. (Variables are not hashable.)");
   return -1;
 }
 
@@ -97,7 +98,8 @@ PyObject* declare(PyObject* self, PyObject* args) {
 PyObject* exchange(PyObject* self, PyObject* value) {
   return guarded([&]() -> PyObject* {
     VariableBody& v = variable_of(self);
-    Tensor before = std::exchange(v.value, value == Py_None ? Tensor() : tensor_of(value).view(tensor_of(value).shape()));
+    Tensor before =
+        std::exchange(v.value, value == Py_None ? Tensor() : tensor_of(value).view(tensor_of(value).shape()));
     return before ? wrap(std::move(before)) : Py_NewRef(Py_None);
   });
 }
@@ -162,7 +164,8 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     int which = -1;
     for (int k = 0; k < 4; ++k)
       if (std::strcmp(key, allowed[k]) == 0) which = k;
-    if (which < 0) return PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", names[int(update)], key);
+    if (which < 0)
+      return PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", names[int(update)], key);
     if (which == 2) read_value = args[n + i];
     if (which == 3) value = args[n + i];
   }
@@ -170,7 +173,8 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   return guarded([&]() -> PyObject* {
     update_variable(variable_of(self), value, update);
     auto* graph = static_cast<Graph*>(thread_state().stage);
-    if (graph && graph->takes_everything()) return wrap(graph->read_after(variable_of(self), int(graph->nodes.size()) - 1));
+    if (graph && graph->takes_everything())
+      return wrap(graph->read_after(variable_of(self), int(graph->nodes.size()) - 1));
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
     return read ? another_face(self) : Py_NewRef(Py_None);
@@ -214,9 +218,12 @@ PyObject* update_rows_of(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOs:_update_rows", &indices, &values, &who)) return nullptr;
   return guarded([&]() -> PyObject* {
     VariableBody& v = variable_of(self);
-    Tensor t = to_tensor(values, v.dtype, DType::invalid, who), places = to_tensor(indices, DType::invalid, DType::int32, who);
+    Tensor t = to_tensor(values, v.dtype, DType::invalid, who),
+           places = to_tensor(indices, DType::invalid, DType::int32, who);
     if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
-    RowUpdate how = !std::strcmp(who, "scatter_add") ? RowUpdate::add : !std::strcmp(who, "scatter_sub") ? RowUpdate::subtract : RowUpdate::replace;
+    RowUpdate how = !std::strcmp(who, "scatter_add")   ? RowUpdate::add
+                    : !std::strcmp(who, "scatter_sub") ? RowUpdate::subtract
+                                                       : RowUpdate::replace;
     update_rows(v, places, t, how, who);
     return another_face(self);
   });
@@ -287,7 +294,7 @@ void add_variable_type(PyObject* module) {
   slot(Py_tp_getset, properties);
   slot(Py_tp_members, members);
   slot(0, nullptr);
-  PyType_Spec spec = {"tapeflow._core.Variable", sizeof(VariableObject), 0,
+  PyType_Spec spec = {"tapeflow._src._core.Variable", sizeof(VariableObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   Ref type = checked(PyType_FromSpec(&spec));
   variable_type = reinterpret_cast<PyTypeObject*>(type.get());

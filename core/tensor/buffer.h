@@ -1,6 +1,7 @@
 // Memory of tensors: reference-counted buffers from a bounded, caching allocator.
-// All calls are made under the interpreter lock, so counts and free lists are plain integers and vectors. While threads help
-// a call, free lists have a lock of their own (tensor/shared_memory.h), and the counts of one buffer belong to one thread.
+// All calls are made under the interpreter lock, so counts and free lists are plain integers and vectors. While threads
+// help a call, free lists have a lock of their own (tensor/shared_memory.h), and the counts of one buffer belong to one
+// thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +12,14 @@ namespace tapeflow {
 struct Buffer {
   union {
     int64_t references;
-    Buffer* next_free;           // while it waits for its next use
+    Buffer* next_free;  // while it waits for its next use
   };
-  size_t bytes;                  // usable size
+  size_t bytes;  // usable size
   void* data;
   void* owner;                   // foreign memory: what keeps it alive
   void (*release)(void* owner);  // foreign memory: lets go of the owner; null for our own blocks
   uint32_t size_class;
-  bool strings;                  // holds std::string elements, destroyed with the buffer
+  bool strings;  // holds std::string elements, destroyed with the buffer
   bool writable;
 
   void retain() { ++references; }
@@ -40,7 +41,7 @@ struct MemoryInfo {
 };
 MemoryInfo memory_info();
 void reset_memory_peak();
-void trim_memory();                      // gives all free blocks back to the system
-void set_cache_limit(int64_t bytes);     // most bytes kept in free blocks
+void trim_memory();                   // gives all free blocks back to the system
+void set_cache_limit(int64_t bytes);  // most bytes kept in free blocks
 
 }  // namespace tapeflow

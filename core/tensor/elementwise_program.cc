@@ -10,10 +10,10 @@
 
 namespace tapeflow {
 namespace {
-constexpr int64_t kScratchBytes = 48 * 1024;   // of one thread
-constexpr int64_t kGrain = 1 << 16;            // elements of one cheap step that are worth a thread
-constexpr int64_t kShortestRow = 128;          // elements of a row for which an operand of its own is not written out
-constexpr int64_t kReductionChunk = 1 << 14;   // elements of one partial result: the same for any number of threads
+constexpr int64_t kScratchBytes = 48 * 1024;  // of one thread
+constexpr int64_t kGrain = 1 << 16;           // elements of one cheap step that are worth a thread
+constexpr int64_t kShortestRow = 128;         // elements of a row for which an operand of its own is not written out
+constexpr int64_t kReductionChunk = 1 << 14;  // elements of one partial result: the same for any number of threads
 }  // namespace
 
 void Placement::find(const Shape& operand, const Shape& result, Layout& layout) {
@@ -24,7 +24,8 @@ void Placement::find(const Shape& operand, const Shape& result, Layout& layout) 
     layout = Layout::full;
   } else if (size == 1) {
     layout = Layout::scalar;
-  } else if (operand.slice(skip, operand.rank()) == result.slice(result.rank() - operand.rank() + skip, result.rank())) {
+  } else if (operand.slice(skip, operand.rank()) ==
+             result.slice(result.rank() - operand.rank() + skip, result.rank())) {
     layout = Layout::row;
     length = size;
   } else {
@@ -46,8 +47,10 @@ Spreading::Spreading(const Shape& operand, const Shape& result) {
   for (int i = result.rank(); i-- > 0;) {
     if (result[i] == 1) continue;
     const bool varies = i >= ahead && operand[i - ahead] != 1;
-    if (!groups_.empty() && (groups_.back().stride != 0) == varies) groups_.back().length *= result[i];
-    else groups_.push_back({result[i], varies ? stride : 0});
+    if (!groups_.empty() && (groups_.back().stride != 0) == varies)
+      groups_.back().length *= result[i];
+    else
+      groups_.push_back({result[i], varies ? stride : 0});
     if (varies) stride *= result[i];
   }
   if (groups_.empty()) groups_.push_back({1, 0});
@@ -109,7 +112,8 @@ template <class T> void Spreading::write(const T* operand, int64_t first, int64_
 
 ElementwiseProgram::Operand ElementwiseProgram::spread(TensorBody* body, const Shape& result) {
   const Spreading spreading(body->shape, result);
-  const auto known = std::ranges::find_if(spread_, [&](const auto& s) { return s.first == body && s.second == spreading; });
+  const auto known =
+      std::ranges::find_if(spread_, [&](const auto& s) { return s.first == body && s.second == spreading; });
   if (known != spread_.end()) return {body, -1, Layout::spread, int(known - spread_.begin())};
   Operand o{body, -1, Layout::spread, int(spread_.size())};
   spread_.emplace_back(body, spreading);
@@ -139,10 +143,12 @@ void ElementwiseProgram::finish() {
       s.each_operand([&](const Operand& o) {
         if (o.step < 0) return;
         const Step& read = steps_[size_t(o.step)];
-        if (read.last_use == int(i) && read.slot >= 0 && (read.width == s.width) == same_width) used[size_t(read.slot)] = false;
+        if (read.last_use == int(i) && read.slot >= 0 && (read.width == s.width) == same_width)
+          used[size_t(read.slot)] = false;
       });
     };
-    // The loops may write over what they read: the slot of an operand as wide is free for the result of its last reader.
+    // The loops may write over what they read: the slot of an operand as wide is free for the result of its last
+    // reader.
     let_go(true);
     if (!s.target) {
       auto free = std::find(used.begin(), used.end(), false);
@@ -220,15 +226,18 @@ void ElementwiseProgram::run() const {
 
 void ElementwiseProgram::run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const {
   Workspace workspace(*this, count);
-  for (int64_t r = 0; r < rows; ++r) run_range(workspace, first + r * pitch, first + r * pitch + count, [](int64_t, int64_t) {});
+  for (int64_t r = 0; r < rows; ++r)
+    run_range(workspace, first + r * pitch, first + r * pitch + count, [](int64_t, int64_t) {});
 }
 
 // How many elements have partial results of their own: the same for any number of threads.
 int64_t ElementwiseProgram::reduction_chunk() const {
   int64_t unit = 1, least = kReductionChunk;
   for (const Reduction& r : reductions_) {
-    if (r.length != size_) unit = r.length;
-    else if (r.columns > 1) least = std::max(least, 32 * r.columns);
+    if (r.length != size_)
+      unit = r.length;
+    else if (r.columns > 1)
+      least = std::max(least, 32 * r.columns);
   }
   return std::max<int64_t>(1, least / unit) * unit;
 }
@@ -239,15 +248,17 @@ int64_t ElementwiseProgram::lanes(const Reduction& r) const {
 }
 
 // Folds rows that lie side by side into one row of results, and begins anew.
-template <class T> static void fold_lanes(const ElementwiseProgram::ReductionLoops<T>& loops, T* lanes, int64_t width, int64_t columns, T* y) {
-  for (int64_t rows = width / columns; rows > 1; rows -= rows / 2) loops.fold(lanes + (rows - rows / 2) * columns, lanes, rows / 2 * columns);
+template <class T> static void fold_lanes(const ElementwiseProgram::ReductionLoops<T>& loops, T* lanes, int64_t width,
+                                          int64_t columns, T* y) {
+  for (int64_t rows = width / columns; rows > 1; rows -= rows / 2)
+    loops.fold(lanes + (rows - rows / 2) * columns, lanes, rows / 2 * columns);
   loops.fold(lanes, y, columns);
   std::fill_n(lanes, width, loops.start);
 }
 
 // Where the results of one chunk go.
 template <class T> struct ElementwiseProgram::Totals {
-  T* of_all;   // one number for each reduction of all elements, `pitch` apart
+  T* of_all;  // one number for each reduction of all elements, `pitch` apart
   int64_t pitch;
   T* columns;  // of each table of all elements
   T* lanes;    // of all reductions of columns, one after the other; as they start
@@ -279,7 +290,8 @@ template <class T> void ElementwiseProgram::run_with_reductions() const {
     for (const Reduction& r : reductions_) lane = std::fill_n(lane, lanes(r), std::get<Loops>(r.loops).start);
     for (int64_t c = begin; c < end; ++c) {
       Totals<T> of_chunk{totals.data() + c, chunks, tables.data() + c * columns, all_lanes.data()};
-      run_range(workspace, c * chunk, std::min(size_, (c + 1) * chunk), [&](int64_t at, int64_t n) { add_reductions(workspace, at, n, of_chunk); });
+      run_range(workspace, c * chunk, std::min(size_, (c + 1) * chunk),
+                [&](int64_t at, int64_t n) { add_reductions(workspace, at, n, of_chunk); });
       T *from = all_lanes.data(), *to = of_chunk.columns;
       for (const Reduction& r : reductions_) {
         const Loops& loops = std::get<Loops>(r.loops);
@@ -308,15 +320,18 @@ template <class T> void ElementwiseProgram::run_with_reductions() const {
 
 // What a step leaves for the block that begins at an element.
 char* ElementwiseProgram::result_of(const Workspace& workspace, const Step& s, int64_t at) const {
-  return s.target ? static_cast<char*>(s.target->data) + at * int64_t(s.width) : workspace.scratch + s.slot * slot_bytes();
+  return s.target ? static_cast<char*>(s.target->data) + at * int64_t(s.width)
+                  : workspace.scratch + s.slot * slot_bytes();
 }
 
-template <class T> void ElementwiseProgram::add_reductions(const Workspace& workspace, int64_t at, int64_t n, Totals<T>& totals) const {
+template <class T>
+void ElementwiseProgram::add_reductions(const Workspace& workspace, int64_t at, int64_t n, Totals<T>& totals) const {
   T* own_lanes = totals.lanes;
   for (size_t k = 0; k < reductions_.size(); ++k) {
     const Reduction& r = reductions_[k];
     const auto& loops = std::get<ReductionLoops<T>>(r.loops);
-    const T* x = r.body ? static_cast<const T*>(r.body->data) + at : reinterpret_cast<const T*>(result_of(workspace, steps_[size_t(r.step)], at));
+    const T* x = r.body ? static_cast<const T*>(r.body->data) + at
+                        : reinterpret_cast<const T*>(result_of(workspace, steps_[size_t(r.step)], at));
     auto reduce_row = [&](const T* from, int64_t count, T* y) {
       const T part = loops.row(from, count);
       loops.fold(&part, y, 1);
@@ -335,7 +350,8 @@ template <class T> void ElementwiseProgram::add_reductions(const Workspace& work
       }
       const int64_t whole = (n - done) / r.length;
       if (loops.short_rows && whole > 0) loops.short_rows(x + done, y + row, whole, r.length);
-      for (int64_t k = 0; !loops.short_rows && k < whole; ++k) y[row + k] = loops.row(x + done + k * r.length, r.length);
+      for (int64_t k = 0; !loops.short_rows && k < whole; ++k)
+        y[row + k] = loops.row(x + done + k * r.length, r.length);
       done += whole * r.length;
       if (done < n) reduce_row(x + done, n - done, y + row + whole);
     }
@@ -343,7 +359,8 @@ template <class T> void ElementwiseProgram::add_reductions(const Workspace& work
 }
 
 // A table that is not of all elements lies in one chunk; its columns are ready with its last element.
-template <class T> void ElementwiseProgram::add_columns(const Reduction& r, T* own_lanes, const T* x, int64_t at, int64_t n) const {
+template <class T>
+void ElementwiseProgram::add_columns(const Reduction& r, T* own_lanes, const T* x, int64_t at, int64_t n) const {
   const auto& loops = std::get<ReductionLoops<T>>(r.loops);
   const int64_t width = lanes(r);
   for (int64_t done = 0, count; done < n; done += count) {
@@ -356,7 +373,8 @@ template <class T> void ElementwiseProgram::add_columns(const Reduction& r, T* o
   }
 }
 
-template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end, AfterBlock after_block) const {
+template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end,
+                                                               AfterBlock after_block) const {
   // Blocks do not go beyond the rows that a row operand is written out for.
   int64_t whole = row_length_ == 0 ? block_ : repeated_.empty() ? row_length_ : block_ / row_length_ * row_length_;
   for (int64_t at = begin, n; at < end; at += n) {
@@ -368,7 +386,9 @@ template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& 
 }
 
 static void write_elements(const TensorBody& body, const Spreading& spreading, int64_t first, int64_t n, char* y) {
-  auto write = [&]<class T>(T*) { spreading.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y)); };
+  auto write = [&]<class T>(T*) {
+    spreading.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y));
+  };
   switch (size_of(body.dtype)) {
     case 1: return write(static_cast<uint8_t*>(nullptr));
     case 2: return write(static_cast<uint16_t*>(nullptr));
@@ -384,7 +404,9 @@ void ElementwiseProgram::write_spread(const Workspace& workspace, size_t k, int6
   const int64_t region = spreading.period() > 0 ? at / spreading.region() : -1;
   if (region >= 0 && at + n <= (region + 1) * spreading.region()) {
     const int64_t first = region * spreading.region();
-    if (operand.region != region) write_elements(*body, spreading, first, std::min(block_ + spreading.period(), spreading.region()), operand.elements());
+    if (operand.region != region)
+      write_elements(*body, spreading, first, std::min(block_ + spreading.period(), spreading.region()),
+                     operand.elements());
     operand.region = region;
     operand.now = operand.elements() + (at - first) % spreading.period() * int64_t(size_of(body->dtype));
     return;
@@ -405,7 +427,8 @@ template <class Source> void ElementwiseProgram::run_combined(const Step& s, Sou
   s.combined.run(s.combined.loop, operands, single, y, n);
 }
 
-void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column, int64_t n) const {
+void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column,
+                                   int64_t n) const {
   for (size_t k = 0; k < spread_.size(); ++k) write_spread(workspace, k, at, n);
   auto source = [&](const Operand& o) -> const char* {
     if (o.step >= 0) return result_of(workspace, steps_[size_t(o.step)], at);

@@ -34,8 +34,12 @@ struct Placement {
     row_length = length;
   }
   // The one of the loops vv, vs, sv that reads such operands.
-  template <class Loops> auto loop(const Loops& loops) const { return !varies(b) ? loops.vs : !varies(a) ? loops.sv : loops.vv; }
-  template <class Loops> auto choice_loop(const Loops& loops) const { return varies(a) || varies(b) ? loop(loops) : loops.ss; }
+  template <class Loops> auto loop(const Loops& loops) const {
+    return !varies(b) ? loops.vs : !varies(a) ? loops.sv : loops.vv;
+  }
+  template <class Loops> auto choice_loop(const Loops& loops) const {
+    return varies(a) || varies(b) ? loop(loops) : loops.ss;
+  }
 
  private:
   static bool varies(Layout l) { return l == Layout::full || l == Layout::row || l == Layout::spread; }
@@ -69,7 +73,7 @@ class ElementwiseProgram {
   using Unary = void (*)(const void* x, void* y, int64_t n);
   using Binary = void (*)(const void* a, const void* b, void* y, int64_t n);
   using Choice = void (*)(const void* condition, const void* a, const void* b, void* y, int64_t n);
-  // Several operations in one loop: see kernels/combination.h.
+  // Several operations in one loop: see kernels/simd/fused_loops.h.
   struct Combined {
     using Loop = void (*)(const void* const* operands, const int64_t* steps, void* y, int64_t n);
     void (*run)(Loop, const void* const* operands, const bool* single, void* y, int64_t n) = nullptr;
@@ -79,7 +83,7 @@ class ElementwiseProgram {
     TensorBody* body = nullptr;  // elements in memory; null: the result of `step`, in scratch memory
     int step = -1;
     Layout layout = Layout::full;
-    int written = -1;  // of a short row: which of the repeated ones; of a spread operand: which of those
+    int written = -1;   // of a short row: which of the repeated ones; of a spread operand: which of those
     uint8_t width = 0;  // bytes of an element in memory
   };
   struct Step {
@@ -104,10 +108,11 @@ class ElementwiseProgram {
     T (*row)(const T* x, int64_t n);
     void (*fold)(const T* x, T* y, int64_t n);
     T start;
-    void (*short_rows)(const T* x, T* y, int64_t rows, int64_t length) = nullptr;  // a result for each row; null: they are long
+    void (*short_rows)(const T* x, T* y, int64_t rows,
+                       int64_t length) = nullptr;  // a result for each row; null: they are long
   };
-  // Reductions of a step's results, or of elements in memory that the group reads, too; they are divided by `divisor`. Each run
-  // of `length` neighbours is a table whose columns are reduced.
+  // Reductions of a step's results, or of elements in memory that the group reads, too; they are divided by `divisor`.
+  // Each run of `length` neighbours is a table whose columns are reduced.
   struct Reduction {
     int step;
     TensorBody* body;
@@ -154,7 +159,8 @@ class ElementwiseProgram {
   int64_t slot_bytes() const { return block_ * int64_t(widest_); }
   int64_t spread_bytes() const {
     constexpr int64_t line = 64;
-    return line + ((block_ + Spreading::kLongestPeriod + Spreading::kSlack) * int64_t(widest_) + line - 1) / line * line;
+    return line +
+           ((block_ + Spreading::kLongestPeriod + Spreading::kSlack) * int64_t(widest_) + line - 1) / line * line;
   }
 
   std::vector<Step> steps_;

@@ -23,7 +23,9 @@ Pending* pending_of(const TensorBody* body) {
 // An expression while it is computed.
 class Expression {
  public:
-  explicit Expression(TensorBody* root) : size_(root->size), program_(size_, pending_of(root)->row_length) { add(root); }
+  explicit Expression(TensorBody* root) : size_(root->size), program_(size_, pending_of(root)->row_length) {
+    add(root);
+  }
   ~Expression() {
     for (int i = 0; i < count_; ++i) {
       members_[i].pending->place = -1;
@@ -83,8 +85,10 @@ class Expression {
       ElementwiseProgram::Operand a = add(last.a.body()), b;
       if (last.binary) b = add(last.b.body());
       for (auto [operand, layout] : {std::pair(&a, last.placement.a), std::pair(&b, last.placement.b)})
-        if (layout == Layout::spread) *operand = program_.spread(operand->body, body->shape);
-        else operand->layout = layout;
+        if (layout == Layout::spread)
+          *operand = program_.spread(operand->body, body->shape);
+        else
+          operand->layout = layout;
       p->place = count_;
       use(a);
       if (last.binary) use(b);
@@ -162,10 +166,13 @@ bool make_pending(const Shape& shape, ElementwiseOperation operation, Tensor* re
     if (*operand && operand->body()->added_aside) operand->raw();
     if (!*operand || operand->computed()) continue;
     int64_t its_rows = pending_of(operand->body())->row_length;
-    if (layout != Layout::full || (its_rows && rows && its_rows != rows)) compute(operand->body());
-    else if (its_rows) rows = its_rows;
+    if (layout != Layout::full || (its_rows && rows && its_rows != rows))
+      compute(operand->body());
+    else if (its_rows)
+      rows = its_rows;
   }
-  while (1 + operations_of(a) + operations_of(b) > kMostOperations) compute((operations_of(a) >= operations_of(b) ? a : b).body());
+  while (1 + operations_of(a) + operations_of(b) > kMostOperations)
+    compute((operations_of(a) >= operations_of(b) ? a : b).body());
   size_t held = held_by(a) + held_by(b);
   if (held_bytes + held > kMostHeld) return false;
   int operations = 1 + operations_of(a) + operations_of(b);

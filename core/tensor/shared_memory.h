@@ -5,11 +5,12 @@
 
 namespace tapeflow {
 
-extern constinit std::atomic<bool> memory_is_shared;  // changed by the thread that holds the interpreter lock, while it alone works
+extern constinit std::atomic<bool>
+    memory_is_shared;  // changed by the thread that holds the interpreter lock, while it alone works
 extern std::mutex memory_mutex;
 
-// While it lives, threads that help the caller may make and let go of tensors. The counts of holders of one tensor, and of
-// one buffer, still belong to one thread.
+// While it lives, threads that help the caller may make and let go of tensors. The counts of holders of one tensor, and
+// of one buffer, still belong to one thread.
 class ShareMemory {
  public:
   ShareMemory() : before_(memory_is_shared.exchange(true)) {}
@@ -23,10 +24,12 @@ class ShareMemory {
 class LockMemory {
  public:
   LockMemory() : locked_(memory_is_shared.load(std::memory_order_relaxed)) {
-    if (locked_) [[unlikely]] memory_mutex.lock();
+    if (locked_) [[unlikely]]
+      memory_mutex.lock();
   }
   ~LockMemory() {
-    if (locked_) [[unlikely]] memory_mutex.unlock();
+    if (locked_) [[unlikely]]
+      memory_mutex.unlock();
   }
   LockMemory(const LockMemory&) = delete;
 

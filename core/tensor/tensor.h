@@ -30,14 +30,14 @@ struct Symbol {
 struct TensorBody {
   int64_t references;
   DType dtype;
-  bool symbolic;   // stands for a value of a graph: no elements, and its Symbol in `small`
+  bool symbolic;     // stands for a value of a graph: no elements, and its Symbol in `small`
   bool added_aside;  // another thread adds to its elements; see tensor/addition.h
-  int64_t size;    // number of elements; -1 if a dimension is not known
-  void* data;      // into `buffer`, or `small`; null while pending (then `small` points to a Pending), while added to, and
-                   // if symbolic
+  int64_t size;      // number of elements; -1 if a dimension is not known
+  void* data;  // into `buffer`, or `small`; null while pending (then `small` points to a Pending), while added to, and
+               // if symbolic
   Buffer* buffer;  // null when the elements are in `small`, and where `data` is
   Marks marks;
-  void* wrapper;   // the Python object that shows this tensor, if there is one; borrowed
+  void* wrapper;  // the Python object that shows this tensor, if there is one; borrowed
   alignas(16) unsigned char small[16];
   Shape shape;
 
@@ -104,12 +104,14 @@ class Tensor {
   // Only for the kernel that fills a fresh tensor, and for a variable whose value nobody else holds.
   template <class T> T* mutable_data() const { return static_cast<T*>(mutable_raw()); }
   void* mutable_raw() const {
-    if (!body_->data) [[unlikely]] compute(body_);
+    if (!body_->data) [[unlikely]]
+      compute(body_);
     return body_->data;
   }
   // Nobody but this handle sees these elements, and they may be overwritten.
   bool unique() const {
-    return body_->references == 1 && body_->data && (!body_->buffer || (body_->buffer->references == 1 && body_->buffer->writable));
+    return body_->references == 1 && body_->data &&
+           (!body_->buffer || (body_->buffer->references == 1 && body_->buffer->writable));
   }
 
  private:

@@ -21,7 +21,9 @@ void check_assignable(const VariableBody& v, const Tensor& value, const char* wh
     fail(ErrorKind::value, who, ": the value must have the variable's dtype; got ", name_of(value.dtype()),
          ", expected ", name_of(v.dtype));
   if (!fits(v.shape, value.shape()))
-    fail(std::strcmp(who, "assign") == 0 || std::strcmp(who, "Variable") == 0 ? ErrorKind::value : ErrorKind::invalid_argument, who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
+    fail(std::strcmp(who, "assign") == 0 || std::strcmp(who, "Variable") == 0 ? ErrorKind::value
+                                                                              : ErrorKind::invalid_argument,
+         who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
          PythonShape{v.shape}, ", and the assigned value shape ", PythonShape{value.shape()}, " are incompatible.");
 }
 

@@ -9,10 +9,10 @@ namespace tapeflow {
 
 struct VariableBody {
   int64_t references = 1;
-  Tensor value;        // empty until initialised
+  Tensor value;  // empty until initialised
   DType dtype = DType::invalid;
-  Shape shape;         // the declared shape; may have unknown dimensions
-  std::string name;    // for messages
+  Shape shape;       // the declared shape; may have unknown dimensions
+  std::string name;  // for messages
   bool trainable = true;
   Marks marks;
   void* wrapper = nullptr;  // the Python object; borrowed

@@ -1,0 +1,281 @@
+// Control flow as operations: Case and While hold the graphs of their branches and bodies. When a gradient is asked
+// for, they remember what it needs; only derivatives of higher order run them again under a tape, with the same values
+// of variables and the same random numbers.
+#include "control_flow/control_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autodiff/deferred.h"
+#include "control_flow/branch.h"
+#include "control_flow/loop.h"
+#include "control_flow/replay.h"
+#include "ops/ops.h"
+
+namespace tapeflow {
+namespace {
+
+// What a control operation is; the first of its parameters. The second one says for which inputs a gradient is asked
+// for.
+struct Control {
+  std::vector<std::shared_ptr<Graph>> graphs;
+  std::vector<Param> variables;  // that the graphs read themselves; their values are the last inputs, to be followed
+  std::vector<VariableBody*> touched;
+  std::unique_ptr<Loop> loop;
+};
+const Control& control_in(const Params& params) { return *static_cast<const Control*>(params[0].object.get()); }
+
+// The results of a run. An input may be among them: it is not the same value to a tape.
+void give(Call& call, Tensors&& results) {
+  for (Tensor& t : results) call.out.push_back(t.body()->references == 1 ? std::move(t) : t.view(t.shape()));
+}
+
+// ---- histories travel as tensors without elements
+
+template <class History> Tensor carry(History history) {
+  auto* carried = new_in_block<History>(std::move(history));
+  Tensor t = Tensor::allocate(DType::variant, Shape());
+  t.body()->buffer = wrap_foreign_memory(carried, size_of(DType::variant), carried,
+                                         [](void* p) { delete_in_block(static_cast<History*>(p)); });
+  t.body()->data = carried;
+  return t;
+}
+Tensor no_history() {
+  Tensor t = Tensor::allocate(DType::variant, Shape());
+  std::memset(t.mutable_raw(), 0, t.bytes());
+  return t;
+}
+// Null if there is none.
+template <class History> const History* history_in(const Tensor& t) {
+  return t.body()->buffer ? static_cast<const History*>(t.raw()) : nullptr;
+}
+// If somebody listens to a rule, the run is repeated, so that it can be heard.
+bool heard() {
+  return std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_notes(); });
+}
+
+// The sources that the second parameter names; `first` is where the inputs of the graphs begin.
+Sources sources_of(const Params& params, size_t first, size_t inputs) {
+  const Control& control = control_in(params);
+  const Ints& asked = params.ints(1);
+  Sources sources;
+  for (size_t i = 0; i < inputs; ++i) sources.inputs.push_back(uint8_t(asked[first + i]));
+  for (size_t v = 0; v < control.variables.size(); ++v)
+    if (asked[first + inputs + v]) sources.variables.push_back(&variable_in(control.variables[v]));
+  return sources;
+}
+
+void set_results(RuleContext& c, const Sources& sources, std::span<const Tensor> dx, size_t first, size_t inputs) {
+  const Control& control = control_in(c.params);
+  auto set = [&](size_t i, const Tensor& t) {
+    if (t && c.wants(int(i))) c.set(int(i), t);
+  };
+  for (size_t i = 0; i < inputs; ++i) set(first + i, dx[i]);
+  for (size_t v = 0, next = inputs; v < control.variables.size(); ++v)
+    if (std::ranges::find(sources.variables, &variable_in(control.variables[v])) != sources.variables.end())
+      set(first + inputs + v, dx[next++]);
+}
+
+// The rule of a run that is to be heard: runs it again. The inputs of the graphs begin at `first`.
+template <class History, class Run>
+void differentiate_again(RuleContext& c, const History* history, int first, size_t inputs, Run run_graphs) {
+  const Control& control = control_in(c.params);
+  if (!history && !control.touched.empty())
+    fail(ErrorKind::unimplemented,
+         "control flow: a derivative of higher order would run a graph again without knowing which values its "
+         "variables had");
+  Replay replay(control.touched, history ? history->variables : Tensors());
+  differentiate_run(
+      c,
+      [&](std::span<const Tensor> in) {
+        for (size_t v = 0; v < control.variables.size(); ++v)
+          replay.follow(variable_in(control.variables[v]), in[inputs + v]);
+        return run_graphs(in.subspan(0, inputs), !control.variables.empty());
+      },
+      first);
+}
+
+// The node that made the history, which a gradient now asks for, is told so.
+void ask_node(const RuleContext& c) {
+  const Tensor& history = c.kept_outputs[size_t(c.outputs() - 1)];
+  if (!history.symbolic()) return;
+  Symbol place = history.body()->symbol();
+  auto& graph = *static_cast<Graph*>(place.graph);
+  Node& node = graph.nodes[size_t(graph.values[place.value].node)];
+  Ints asked;
+  for (int i = 0; i < c.inputs(); ++i)
+    asked.push_back(c.wants(i) || (node.params[1].kind == Param::Kind::ints && node.params.ints(1)[size_t(i)]));
+  node.params = Params{node.params[0], Param(asked)};
+}
+const bool hears = (before_deferring = [](RuleContext& c) {
+  if (is_control_op(c.op)) ask_node(c);
+  return item_as_rows(c);
+}, true);
+
+Shape common_shape(const Shape& a, const Shape& b) {
+  if (!a.known_rank() || a.rank() != b.rank()) return Shape::unknown();
+  Shape both = a;
+  for (int i = 0; i < a.rank(); ++i)
+    if (a[i] != b[i]) both[i] = -1;
+  return both;
+}
+
+// ---- branches: the index of the branch, then what the branches use
+
+const std::shared_ptr<Graph>& chosen_branch(const Params& params, const Tensor& number) {
+  const auto& branches = control_in(params).graphs;
+  int64_t index = read_ints(number.dtype() == DType::boolean ? cast(number, DType::int32) : number)[0];
+  return branches[index < 0 || index >= int64_t(branches.size()) ? branches.size() - 1 : size_t(index)];
+}
+
+const Op& case_op = define_inner(Op{
+    .name = "Case",
+    .arguments = {tensors("branch_index_and_inputs", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const auto& branches = control_in(call.params).graphs;
+          const Graph& first = *branches[0];
+          for (size_t i = 0; i < first.outputs.size(); ++i) {
+            const Tensor& t = first.values[first.outputs[i]].tensor;
+            Shape shape = t.shape();
+            for (const auto& other : branches)
+              shape = common_shape(shape, other->values[other->outputs[i]].tensor.shape());
+            call.returns(t.dtype(), shape);
+          }
+          call.returns(DType::variant, Shape());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          const auto& branch = chosen_branch(call.params, call.in[0]);
+          std::span<const Tensor> in = call.in.subspan(1, branch->inputs.size());
+          if (call.params[1].is_none()) {
+            give(call, call_graph(branch, in));
+            return call.out.push_back(no_history());
+          }
+          BranchHistory history{
+              sources_of(call.params, 1, in.size()), {}, {}, values_of(control_in(call.params).touched)};
+          give(call, run_branch(branch, in, history));
+          call.out.push_back(carry(std::move(history)));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          const auto& branch = chosen_branch(c.params, c.x(0));
+          size_t inputs = branch->inputs.size();
+          const auto* history = history_in<BranchHistory>(c.y(c.outputs() - 1));
+          if (history && !heard())
+            return set_results(c, history->sources,
+                               walk_back(*history, c.kept_inputs.subspan(1), c.given, c.kept_outputs), 1, inputs);
+          differentiate_again(c, history, 1, inputs, [&](std::span<const Tensor> in, bool reads_followed) {
+            return reads_followed ? interpret(*branch, in) : call_graph(branch, in);
+          });
+        },
+    .keep = keep_everything,
+    .stateful = true,
+    .effect = true,
+    .rule_needs_values = true,
+});
+
+// ---- loops: the loop variables, then what condition and body use besides
+
+const Op& while_op = define_inner(Op{
+    .name = "While",
+    .arguments = {tensors("input", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const Loop& loop = *control_in(call.params).loop;
+          for (size_t i = 0; i < loop.variables(); ++i) {
+            const Tensor& t = loop.body()->values[loop.body()->inputs[i]].tensor;
+            call.returns(t.dtype(), t.shape());
+          }
+          call.returns(DType::variant, Shape());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          const Loop& loop = *control_in(call.params).loop;
+          if (call.params[1].is_none()) {
+            give(call, loop.run(call.in));
+            return call.out.push_back(no_history());
+          }
+          Loop::History history;
+          history.sources = sources_of(call.params, 0, loop.body()->inputs.size());
+          history.variables = values_of(control_in(call.params).touched);
+          give(call, loop.run(call.in, &history));
+          call.out.push_back(carry(std::move(history)));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          const Loop& loop = *control_in(c.params).loop;
+          size_t inputs = loop.body()->inputs.size();
+          const auto* history = history_in<Loop::History>(c.y(c.outputs() - 1));
+          if (history && !heard())
+            return set_results(c, history->sources, loop.walk_back(*history, c.kept_inputs, c.given, c.kept_outputs), 0,
+                               inputs);
+          differentiate_again(c, history, 0, inputs, [&](std::span<const Tensor> in, bool reads_followed) {
+            return loop.run_heard(in, reads_followed);
+          });
+        },
+    .keep = keep_everything,
+    .stateful = true,
+    .effect = true,
+    .rule_needs_values = true,
+});
+
+Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 8> in) {
+  std::vector<VariableBody*> variables;
+  for (const auto& graph : control->graphs)
+    for (VariableBody* v : variables_read(*graph))
+      if (std::ranges::find(variables, v) == variables.end()) variables.push_back(v);
+  for (VariableBody* v : variables) {
+    control->variables.push_back(variable_param(*v));
+    in.push_back(read_variable(*v));
+  }
+  control->touched = variables_touched(control->graphs);
+  return run_all(op, in, remembering({Param(std::static_pointer_cast<void>(std::move(control))), Param()}, in));
+}
+
+}  // namespace
+
+bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
+
+std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return control_in(node.params).graphs; }
+
+const Loop* loop_of(const Node& node) { return control_in(node.params).loop.get(); }
+
+Params remembering(const Params& params, std::span<const Tensor> inputs) {
+  Ints asked = params[1].is_none() ? Ints() : params.ints(1);
+  asked.resize(inputs.size());
+  bool any = false, staged = thread_state().stage;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto follows = [&](const Recorder* r) { return (!staged || r->forward()) && r->follows(inputs[i]); };
+    if (std::ranges::none_of(thread_state().recorders, follows)) continue;
+    asked[i] = 1;
+    any = true;
+  }
+  return any ? Params{params[0], Param(asked)} : params;
+}
+
+Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches,
+                 std::span<const Tensor> inputs) {
+  auto control = std::make_shared<Control>();
+  control->graphs.assign(branches.begin(), branches.end());
+  SmallVector<Tensor, 8> in;
+  in.push_back(index);
+  for (const Tensor& t : inputs) in.push_back(t);
+  return add(case_op, std::move(control), std::move(in));
+}
+
+Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
+                  int64_t loop_variables, int64_t limit) {
+  auto control = std::make_shared<Control>();
+  control->graphs = {condition, body};
+  control->loop = std::make_unique<Loop>(std::move(condition), std::move(body), loop_variables, limit);
+  SmallVector<Tensor, 8> in;
+  for (const Tensor& t : inputs) in.push_back(t);
+  return add(while_op, std::move(control), std::move(in));
+}
+
+}  // namespace tapeflow

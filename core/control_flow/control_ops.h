@@ -1,0 +1,28 @@
+// Control flow as operations. All graphs of one operation take the same inputs. Its last output is the history of the
+// run: what the gradient needs, if one is asked for.
+#pragma once
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+class Loop;
+
+// Runs the branch with the given number (true is 1); the last one if there is none with it.
+Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
+
+// Runs `body` on the first `loop_variables` inputs while `condition` holds, at most `limit` times (negative: no limit).
+// The inputs after them are the same in every round.
+Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
+                  int64_t loop_variables, int64_t limit);
+
+// Whether an operation holds graphs, and which.
+bool is_control_op(const Op&);
+std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
+// The loop of a While; null for a Case.
+const Loop* loop_of(const Node&);
+
+// The parameters of a control operation for a run that recorders hear of: it remembers what they follow. While tracing,
+// forward mode alone asks for that here: a tape does so when a gradient is asked for.
+Params remembering(const Params&, std::span<const Tensor> inputs);
+
+}  // namespace tapeflow

@@ -1,0 +1,80 @@
+// The state of variables during a second run.
+#include "control_flow/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "control_flow/control_ops.h"
+#include "ops/ops.h"
+
+namespace tapeflow {
+namespace {
+
+thread_local Replay* current_replay = nullptr;
+
+// The value of a variable now, which is the input to recorders.
+const Op& reading_op = define_inner(Op{
+    .name = "ReadVariableAgain",
+    .arguments = {tensor("source", any_dtype)},
+    .kernel =
+        [](Call& call) {
+          const Tensor& value = variable_in(call.params[0]).value;
+          call.out.push_back(value.view(value.shape()));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .stateful = true,
+});
+
+void find_variables(const Graph& graph, std::vector<VariableBody*>& found) {
+  for (const Node& n : graph.nodes) {
+    if (!n.op) continue;
+    if (is_control_op(*n.op)) {
+      for (const auto& inner : graphs_of(n)) find_variables(*inner, found);
+    } else if (n.op == &read_variable_op() || n.op == &assign_op()) {
+      VariableBody* v = &variable_in(n.params[0]);
+      if (std::ranges::find(found, v) == found.end()) found.push_back(v);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<VariableBody*> variables_touched(std::span<const std::shared_ptr<Graph>> graphs) {
+  std::vector<VariableBody*> found;
+  for (const auto& graph : graphs) find_variables(*graph, found);
+  return found;
+}
+
+Tensors values_of(std::span<VariableBody* const> variables) {
+  Tensors values;
+  for (const VariableBody* v : variables) values.push_back(v->value);
+  return values;
+}
+
+Replay::Replay(std::span<VariableBody* const> variables, std::span<const Tensor> before)
+    : variables_(variables.begin(), variables.end()),
+      now_(values_of(variables)),
+      outer_(std::exchange(current_replay, this)),
+      was_replaying_(std::exchange(replaying(), true)) {
+  for (size_t i = 0; i < variables_.size(); ++i)
+    variables_[i]->value = before[i] ? before[i].view(before[i].shape()) : Tensor();
+}
+
+Replay::~Replay() {
+  for (size_t i = 0; i < variables_.size(); ++i) variables_[i]->value = std::move(now_[i]);
+  current_replay = outer_;
+  replaying() = was_replaying_;
+}
+
+void Replay::follow(VariableBody& v, Tensor source) { sources_.emplace_back(&v, std::move(source)); }
+
+Tensor Replay::reading(VariableBody& v) {
+  if (!current_replay || thread_state().stage) return Tensor();
+  for (const auto& [variable, source] : current_replay->sources_)
+    if (variable == &v) return run(reading_op, std::span(&source, 1), {variable_param(v)});
+  return Tensor();
+}
+
+}  // namespace tapeflow

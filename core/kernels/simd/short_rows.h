@@ -1,0 +1,20 @@
+// Reductions of many short rows: one result for each, several rows at a time.
+#pragma once
+#include <cstdint>
+
+namespace tapeflow {
+
+constexpr int64_t kLongestShortRow = 64;
+
+// y[r] is made of the `length` neighbours that begin at x[r * length]; 0 < length <= kLongestShortRow. A NaN stays a
+// NaN.
+template <class T> struct ShortRowKernels {
+  using Kernel = void (*)(const T* x, T* y, int64_t rows, int64_t length);
+  Kernel sum, max, min;
+};
+
+template <class T> const ShortRowKernels<T>& short_row_kernels();  // T = float, double
+template <> const ShortRowKernels<float>& short_row_kernels<float>();
+template <> const ShortRowKernels<double>& short_row_kernels<double>();
+
+}  // namespace tapeflow

@@ -1,0 +1,92 @@
+// Reductions of short rows for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace.
+#include "kernels/simd/short_rows.h"
+
+#include "kernels/simd/vector_memory.h"
+
+namespace tapeflow::TAPEFLOW_ISA {
+namespace {
+
+template <class T> struct Plus {
+  static constexpr T start = 0;
+  template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return a + b; }
+};
+template <class T> struct Larger {
+  static constexpr T start = -Constants<T>::infinity;
+  template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
+};
+template <class T> struct Smaller {
+  static constexpr T start = Constants<T>::infinity;
+  template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+};
+
+// A row folded into one vector.
+template <class T, class F> TAPEFLOW_INLINE Vector<T> folded(const T* x, int64_t length) {
+  constexpr int64_t width = lanes<Vector<T>>;
+  if (length < width) return load_first(x, length, F::start);
+  Vector<T> total = load(x);
+  int64_t i = width;
+  for (; i <= length - width; i += width) total = F::combine(total, load(x + i));
+  return i < length ? F::combine(total, load_first(x + i, length - i, F::start)) : total;
+}
+
+// As many rows as a vector has lanes. Two vectors become one, whose halves are the folded halves of each: so in the end
+// lane r holds row r.
+template <class T, class F, int half> TAPEFLOW_INLINE void fold_lanes(Vector<T>* rows) {
+  using V = Vector<T>;
+  using Index = decltype(V{} > V{});
+  constexpr int width = lanes<V>;
+  Index low{};
+  for (int lane = 0; lane < width; ++lane) {
+    const int segment = lane / half;
+    low[lane] = (segment % 2) * width + segment / 2 * 2 * half + lane % half;
+  }
+  for (int k = 0; k < half; ++k)
+    rows[k] = F::combine(__builtin_shuffle(rows[k], rows[k + half], low),
+                         __builtin_shuffle(rows[k], rows[k + half], low + half));
+  if constexpr (half > 1) fold_lanes<T, F, half / 2>(rows);
+}
+
+// Rows of a few elements: lane r goes along row r.
+template <class T, class F, int64_t length> void reduce_tiny(const T* x, T* y, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r, x += length) {
+    T total = x[0];
+    for (int64_t k = 1; k < length; ++k) total = F::combine(total, x[k]);
+    y[r] = total;
+  }
+}
+
+template <class T, class F> void reduce(const T* x, T* y, int64_t rows, int64_t length) {
+  switch (length) {
+    case 1: return reduce_tiny<T, F, 1>(x, y, rows);
+    case 2: return reduce_tiny<T, F, 2>(x, y, rows);
+    case 3: return reduce_tiny<T, F, 3>(x, y, rows);
+    case 4: return reduce_tiny<T, F, 4>(x, y, rows);
+    case 5: return reduce_tiny<T, F, 5>(x, y, rows);
+  }
+  using V = Vector<T>;
+  constexpr int width = lanes<V>;
+  V folded_rows[width];
+  for (; rows >= width; rows -= width, y += width) {
+#pragma GCC unroll 16
+    for (int r = 0; r < width; ++r, x += length) folded_rows[r] = folded<T, F>(x, length);
+    fold_lanes<T, F, width / 2>(folded_rows);
+    store(y, folded_rows[0]);
+  }
+  if (rows == 0) return;
+  for (int r = 0; r < width; ++r) folded_rows[r] = r < rows ? folded<T, F>(x + r * length, length) : V{};
+  fold_lanes<T, F, width / 2>(folded_rows);
+  store_first(y, folded_rows[0], rows);
+}
+
+template <class T> constexpr ShortRowKernels<T> make_kernels() {
+  return {reduce<T, Plus<T>>, reduce<T, Larger<T>>, reduce<T, Smaller<T>>};
+}
+
+}  // namespace
+
+extern const ShortRowKernels<float> float_short_rows;
+extern const ShortRowKernels<double> double_short_rows;
+constinit const ShortRowKernels<float> float_short_rows = make_kernels<float>();
+constinit const ShortRowKernels<double> double_short_rows = make_kernels<double>();
+
+}  // namespace tapeflow::TAPEFLOW_ISA

@@ -1,0 +1,659 @@
+// Special functions from their series, continued fractions and recurrences, and from Chebyshev series where none of
+// those is quick.
+#include "kernels/special/functions.h"
+
+#include <math.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "kernels/special/coefficients.h"
+
+namespace tapeflow::special {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kPi = std::numbers::pi, kEuler = std::numbers::egamma;
+
+// The sum of c[k] T_k(t), by Clenshaw's recurrence.
+template <size_t N> double chebyshev(const double (&c)[N], double t) {
+  double next = 0, after = 0;
+  for (size_t k = N - 1; k > 0; --k) after = std::exchange(next, c[k] + 2 * t * next - after);
+  return c[0] + t * next - after;
+}
+template <size_t N, class T> T polynomial(const double (&c)[N], T x) {
+  T value = T(c[N - 1]);
+  for (size_t k = N - 1; k > 0; --k) value = value * x + T(c[k - 1]);
+  return value;
+}
+
+// A number with its first derivative, and with the second one if Bends.
+template <bool Bends> struct Jet {
+  double value, slope = 0, bend = 0;
+  explicit Jet(double v, double s = 0, double b = 0) : value(v), slope(s), bend(b) {}
+};
+template <bool N> Jet<N> operator+(Jet<N> a, Jet<N> b) {
+  return Jet<N>(a.value + b.value, a.slope + b.slope, N ? a.bend + b.bend : 0);
+}
+template <bool N> Jet<N> operator-(Jet<N> a, Jet<N> b) {
+  return Jet<N>(a.value - b.value, a.slope - b.slope, N ? a.bend - b.bend : 0);
+}
+template <bool N> Jet<N> operator*(Jet<N> a, Jet<N> b) {
+  return Jet<N>(a.value * b.value, a.slope * b.value + a.value * b.slope,
+                N ? a.bend * b.value + 2 * a.slope * b.slope + a.value * b.bend : 0);
+}
+template <bool N> Jet<N> operator/(Jet<N> a, Jet<N> b) {
+  double inverse = 1 / b.value, value = a.value * inverse, slope = (a.slope - value * b.slope) * inverse;
+  return Jet<N>(value, slope, N ? (a.bend - 2 * slope * b.slope - value * b.bend) * inverse : 0);
+}
+template <bool N> Jet<N> exp_of(Jet<N> a) {
+  double e = std::exp(a.value);
+  return Jet<N>(e, e * a.slope, N ? e * (a.slope * a.slope + a.bend) : 0);
+}
+bool negligible(double term, double total, double tolerance) { return std::abs(term) <= tolerance * std::abs(total); }
+template <bool N> bool negligible(Jet<N> term, Jet<N> total, double tolerance) {
+  return negligible(term.value, total.value, tolerance) && negligible(term.slope, total.slope, tolerance) &&
+         (!N || negligible(term.bend, total.bend, tolerance));
+}
+double value_of(double a) { return a; }
+template <bool N> double value_of(Jet<N> a) { return a.value; }
+
+// (x - log(1 + x)) / x^2 and x - log(1 + x), exact near 0.
+double log_gap_ratio(double x) {
+  // With r = x / (2 + x): log(1 + x) = 2 (r + r^3/3 + r^5/5 + ...).
+  double r = x / (2 + x), square = r * r, sum = 0, power = 1;
+  for (int k = 3; k < 60 && power > 1e-20; k += 2, power *= square) sum += power / k;
+  return (1 - 2 * r * sum / (2 + x)) / (2 + x);
+}
+double log_gap(double x) { return std::abs(x) < 0.4 ? x * x * log_gap_ratio(x) : x - std::log1p(x); }
+
+// log Gamma(x) minus Stirling's (x - 1/2) log x - x + log(2 pi) / 2.
+double stirling_rest(double x) {
+  if (x < 10) return log_gamma(x) - ((x - 0.5) * std::log(x) - x + 0.5 * std::log(2 * kPi));
+  double s = 1 / (x * x);
+  return (1.0 / 12 -
+          s * (1.0 / 360 - s * (1.0 / 1260 - s * (1.0 / 1680 - s * (1.0 / 1188 - s * (691.0 / 360360 - s / 156)))))) /
+         x;
+}
+
+// log Gamma(1 + x), exact near 0.
+double log_gamma_1p(double x) { return std::abs(x) < 0.15 ? x * polynomial(kLogGamma1p, x) : log_gamma(1 + x); }
+
+// digamma(x) - log(x) for x >= 10.
+double digamma_rest(double x) {
+  double s = 1 / (x * x);
+  return -0.5 / x -
+         s * (1.0 / 12 -
+              s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * (691.0 / 32760 - s / 12))))));
+}
+
+double hurwitz(double s, double q) {  // Euler and Maclaurin, for s > 1 and q > 0
+  // 1 / (B_2k / (2k)!)
+  constexpr double divisors[] = {12.0,
+                                 -720.0,
+                                 30240.0,
+                                 -1209600.0,
+                                 47900160.0,
+                                 -1.8924375803183791606e9,
+                                 7.47242496e10,
+                                 -2.950130727918164224e12,
+                                 1.1646782814350067249e14,
+                                 -4.5979787224074726105e15,
+                                 1.8152105401943546773e17,
+                                 -7.1661652561756670113e18};
+  double sum = std::pow(q, -s), at = q, term = sum;
+  for (int k = 0; k < 9 || at <= 9; ++k) {
+    at += 1;
+    term = std::pow(at, -s);
+    sum += term;
+    if (term < 0.5 * kEpsilon * sum) return sum;
+  }
+  sum += term * at / (s - 1) - 0.5 * term;
+  double factor = 1;
+  for (int k = 0; const double divisor : divisors) {
+    factor *= s + k++;
+    term /= at;
+    double step = factor * term / divisor;
+    sum += step;
+    if (std::abs(step) < 0.5 * kEpsilon * std::abs(sum)) break;
+    factor *= s + k++;
+    term /= at;
+  }
+  return sum;
+}
+
+bool whole(double x) { return x == std::floor(x); }
+
+}  // namespace
+
+// ---- gamma
+
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+
+double digamma(double x) {
+  if (std::isnan(x) || x == -kInfinity || (x <= 0 && whole(x))) return kNaN;
+  if (x == kInfinity) return x;
+  if (x < 0) {
+    double part = x - std::floor(x);  // tan has period pi, and the part is exact
+    return digamma(1 - x) - kPi / std::tan(kPi * part);
+  }
+  if (x >= 10) return std::log(x) + digamma_rest(x);
+  double shift = 0;
+  for (; x < 1; x += 1) shift -= 1 / x;
+  for (; x > 2; shift += 1 / x) x -= 1;
+  constexpr double root = 1.4616321449683622, root_rest = 9.549995429965697e-17;
+  return ((x - root) - root_rest) * chebyshev(kDigammaRoot, 2 * x - 3) + shift;
+}
+
+// The derivative of digamma for x > 0: Euler and Maclaurin's series from 10 on, and the way there.
+static double trigamma(double x) {
+  double sum = 0;
+  for (; x < 10; x += 1) sum += 1 / (x * x);
+  const double r = 1 / x, s = r * r;
+  return sum + r +
+         s * (0.5 +
+              r * (1.0 / 6 -
+                   s * (1.0 / 30 -
+                        s * (1.0 / 42 - s * (1.0 / 30 - s * (5.0 / 66 - s * (691.0 / 2730 -
+                                                                             s * (7.0 / 6 - s * (3617.0 / 510)))))))));
+}
+
+double zeta(double s, double q) {
+  if (std::isnan(s) || std::isnan(q)) return kNaN;
+  if (s == 1) return kInfinity;
+  if (s < 1) return kNaN;
+  if (q == kInfinity) return 0;
+  if (q <= 0) {
+    if (q == 0 && !whole(s)) return kInfinity;
+    if (!whole(s) || s == kInfinity) return kNaN;
+    if (whole(q)) return std::fmod(s, 2) == 0 ? kInfinity : kNaN;
+    // The sum over all whole numbers, less the part below q; (q + k)^-s is odd or even.
+    double part = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
+    return hurwitz(s, part) + sign * (hurwitz(s, 1 - part) - hurwitz(s, 1 - q));
+  }
+  if (s == kInfinity) return q < 1 ? kInfinity : q == 1 ? 1 : 0;
+  if (q > 1e8) return (1 / (s - 1) + 1 / (2 * q)) * std::pow(q, 1 - s);
+  return hurwitz(s, q);
+}
+
+double polygamma(double n, double x) {
+  if (std::isnan(n) || std::isnan(x) || n < 0 || !whole(n) || n == kInfinity) return kNaN;
+  if (n == 0) return digamma(x);
+  if (n == 1 && x > 0) return trigamma(x);
+  double size = zeta(n + 1, x), sign = std::fmod(n, 2) == 0 ? -1 : 1;
+  return n > 169 && size > 0 ? sign * std::exp(log_gamma(n + 1) + std::log(size)) : sign * std::tgamma(n + 1) * size;
+}
+
+// ---- incomplete gamma: T is double, or Jet for the derivatives by a
+
+namespace {
+
+double variable(double a, double*) { return a; }
+template <bool N> Jet<N> variable(double a, Jet<N>*) { return Jet<N>(a, 1, 0); }
+
+// x^a exp(-x) / Gamma(a + 1).
+double gamma_weight(double a, double x, double*) {
+  if (a < 10) {
+    double direct = x < 600 ? std::pow(x, a) * std::exp(-x) / std::tgamma(a + 1) : 0;
+    return direct > 1e-290 ? direct : std::exp(a * std::log(x) - x - log_gamma_1p(a));
+  }
+  double mu = (x - a) / a, gap = std::abs(mu) < 0.4 ? log_gap(mu) : mu - std::log(x / a);
+  return std::exp(-a * gap - stirling_rest(a)) / std::sqrt(2 * kPi * a);
+}
+template <bool N> Jet<N> gamma_weight(double a, double x, Jet<N>*) {
+  double value = gamma_weight(a, x, static_cast<double*>(nullptr));
+  double log_ratio =
+      a < 10 ? std::log(x) - digamma(a + 1)
+             : (std::abs(x - a) < 0.5 * a ? std::log1p((x - a) / a) : std::log(x / a)) - digamma_rest(a) - 1 / a;
+  return Jet<N>(value, value * log_ratio, N ? value * (log_ratio * log_ratio - zeta(2, a + 1)) : 0);
+}
+
+// P = weight (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)
+template <class T> T gamma_series(double a, double x, double tolerance) {
+  T at = variable(a, static_cast<T*>(nullptr)), term = T(1), sum = T(1);
+  for (int k = 0; k < 2'000'000; ++k) {
+    at = at + T(1);
+    term = term * (T(x) / at);
+    sum = sum + term;
+    if (x < value_of(at) && negligible(term, sum, tolerance)) break;
+  }
+  return gamma_weight(a, x, static_cast<T*>(nullptr)) * sum;
+}
+
+// Q = weight a / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)), by Lentz's method.
+template <class T> T gamma_fraction(double a, double x, double tolerance) {
+  T at = variable(a, static_cast<T*>(nullptr)), b = T(x + 1) - at, c = T(1e300), d = T(1) / b, value = d;
+  for (int k = 1; k < 2'000'000; ++k) {
+    T numerator = T(k) * (at - T(k));
+    b = b + T(2);
+    d = numerator * d + b;
+    if (value_of(d) == 0) d = T(1e-300);
+    c = b + numerator / c;
+    if (value_of(c) == 0) c = T(1e-300);
+    d = T(1) / d;
+    T factor = c * d, next = value * factor;
+    T step = next - value;
+    value = next;
+    if (negligible(step, value, tolerance)) break;
+  }
+  return gamma_weight(a, x, static_cast<T*>(nullptr)) * at * value;
+}
+
+// 1 - P for small a and x, where the series would cancel: 1 - x^a / Gamma(1 + a) is taken apart from the rest.
+double gamma_small(double a, double x) {
+  double term = 1, sum = 0;
+  for (int k = 1; k < 100; ++k) {
+    term *= -x / k;
+    double step = term / (a + k);
+    sum += step;
+    if (std::abs(step) < 0.25 * kEpsilon * std::abs(sum)) break;
+  }
+  double power = a * std::log(x) - log_gamma_1p(a);
+  return -std::expm1(power) - std::exp(power) * a * sum;
+}
+
+// Temme's uniform expansion for large a and x near it: Q = erfc(eta sqrt(a/2)) / 2 + rest, eta^2 / 2 = mu - log(1 +
+// mu), mu = x/a - 1.
+constexpr double kUniformFrom = 10000;
+bool uniform(double a, double x) { return a > kUniformFrom && std::abs(x - a) < 0.3 * a; }
+
+using Bent = Jet<true>;
+Bent uniform_eta(double a, double x) {
+  double mu = (x - a) / a, ratio = 1 / std::sqrt(2 * log_gap_ratio(mu)), eta = mu / ratio;
+  double turn = std::abs(eta) < 1e-3 ? -1.0 / 3 - eta / 6 : (ratio * ratio - 1 - mu) / eta;
+  return Bent(eta, -ratio / a, (ratio - turn) / (a * a));
+}
+double uniform_rest(double a, double eta) {
+  double sum = polynomial(kTemme0, eta) +
+               (polynomial(kTemme1, eta) + (polynomial(kTemme2, eta) + polynomial(kTemme3, eta) / a) / a) / a;
+  return std::exp(-0.5 * a * eta * eta) / std::sqrt(2 * kPi * a) * sum;
+}
+Bent uniform_upper(double a, double x) {
+  Bent eta = uniform_eta(a, x), at(a, 1, 0);
+  double root = std::sqrt(a / 2);
+  Bent scaled = eta * Bent(root, root / (2 * a), -root / (4 * a * a));
+  double density = -2 * std::numbers::inv_sqrtpi * std::exp(-scaled.value * scaled.value);
+  Bent tail(std::erfc(scaled.value), density * scaled.slope,
+            density * (scaled.bend - 2 * scaled.value * scaled.slope * scaled.slope));
+  Bent inverse = Bent(1) / at;
+  Bent sum =
+      polynomial(kTemme0, eta) +
+      (polynomial(kTemme1, eta) + (polynomial(kTemme2, eta) + polynomial(kTemme3, eta) * inverse) * inverse) * inverse;
+  double size = 1 / std::sqrt(2 * kPi * a);
+  Bent front = exp_of(Bent(0) - scaled * scaled) * Bent(size, -size / (2 * a), 0.75 * size / (a * a));
+  return Bent(0.5) * tail + front * sum;
+}
+
+// Where both are finite and inside the domain, or the limits.
+bool gamma_limit(double a, double x, double* lower) {
+  if (std::isnan(a) || std::isnan(x) || x < 0 || a <= 0)
+    *lower = kNaN;
+  else if (x == 0)
+    *lower = 0;
+  else if (a == kInfinity)
+    *lower = x == kInfinity ? kNaN : 0;
+  else if (x == kInfinity)
+    *lower = 1;
+  else
+    return false;
+  return true;
+}
+
+template <class T> T lower_jet(double a, double x, double tolerance) {
+  if (uniform(a, x)) {
+    Bent upper = uniform_upper(a, x);
+    return T(1 - upper.value, -upper.slope, -upper.bend);
+  }
+  return x <= 1 || x <= a ? gamma_series<T>(a, x, tolerance) : T(1) - gamma_fraction<T>(a, x, tolerance);
+}
+
+}  // namespace
+
+double igamma(double a, double x, double tolerance) {
+  double limit;
+  if (gamma_limit(a, x, &limit)) return limit;
+  if (uniform(a, x)) {
+    double eta = uniform_eta(a, x).value;
+    return 0.5 * std::erfc(-eta * std::sqrt(a / 2)) - uniform_rest(a, eta);
+  }
+  return x <= 1 || x <= a ? gamma_series<double>(a, x, tolerance) : 1 - gamma_fraction<double>(a, x, tolerance);
+}
+
+double igammac(double a, double x, double tolerance) {
+  double limit;
+  if (gamma_limit(a, x, &limit)) return 1 - limit;
+  if (uniform(a, x)) {
+    double eta = uniform_eta(a, x).value;
+    return 0.5 * std::erfc(eta * std::sqrt(a / 2)) + uniform_rest(a, eta);
+  }
+  if (x <= 1 && a <= 1) return gamma_small(a, x);
+  return x <= 1 || x <= a ? 1 - gamma_series<double>(a, x, tolerance) : gamma_fraction<double>(a, x, tolerance);
+}
+
+double igamma_slope(double a, double x, double tolerance) {
+  double limit;
+  if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
+  return lower_jet<Jet<false>>(a, x, tolerance).slope;
+}
+
+double igamma_bend(double a, double x, double tolerance) {
+  double limit;
+  if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
+  return lower_jet<Jet<true>>(a, x, tolerance).bend;
+}
+
+// ---- incomplete beta
+
+namespace {
+
+// x^a y^b / (a B(a, b)) with y = 1 - x, without the cancellation of large logarithms.
+double beta_weight(double a, double b, double x, double y) {
+  double n = a + b, shift = n * x - a;
+  double e = shift / a, f = -shift / b;
+  double gap = a * (std::abs(e) < 0.4 ? log_gap(e) : e - std::log(n * x / a)) +
+               b * (std::abs(f) < 0.4 ? log_gap(f) : f - std::log(n * y / b));
+  return std::exp(stirling_rest(n) - stirling_rest(a) - stirling_rest(b) - gap) * std::sqrt(b / (2 * kPi * a * n));
+}
+
+double beta_fraction(double a, double b, double x, double tolerance) {
+  double c = 1, d = 1 - (a + b) * x / (a + 1);
+  d = 1 / (d == 0 ? 1e-300 : d);
+  double value = d;
+  for (int k = 1; k < 2'000'000; ++k) {
+    auto advance = [&](double numerator) {
+      d = 1 + numerator * d;
+      d = 1 / (d == 0 ? 1e-300 : d);
+      c = 1 + numerator / c;
+      if (c == 0) c = 1e-300;
+      value *= c * d;
+    };
+    advance(k * (b - k) * x / ((a + 2 * k - 1) * (a + 2 * k)));
+    advance(-(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 2 * k + 1)));
+    if (std::abs(c * d - 1) <= tolerance) break;
+  }
+  return value;
+}
+
+}  // namespace
+
+double betainc(double a, double b, double x, double tolerance) {
+  if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
+  if (x == 0 || x == 1) return x;
+  double y = 1 - x;
+  if (x < (a + 1) / (a + b + 2)) return beta_weight(a, b, x, y) * beta_fraction(a, b, x, tolerance);
+  return 1 - beta_weight(b, a, y, x) * beta_fraction(b, a, y, tolerance);
+}
+
+// ---- inverses of the error function
+
+namespace {
+
+constexpr double kFirstValue = 1e-11;  // finer than this the Chebyshev series are not
+
+// One step of Halley's method for erfc(z) = y, with the error counted relative to the density.
+double refine_erfcinv(double z, double y) {
+  double step = (std::erfc(z) - y) * (0.5 / std::numbers::inv_sqrtpi) * std::exp(z * z);
+  return z + step / (1 + z * step);
+}
+
+double erfcinv_tail(double y, bool refined) {  // for y <= 0.1
+  double s = std::sqrt(-std::log(y));
+  double z = s <= 4    ? chebyshev(kErfcinvNear, (s - 2.75) / 1.25)
+             : s <= 10 ? chebyshev(kErfcinvMiddle, (s - 7) / 3)
+                       : chebyshev(kErfcinvFar, (s - 19) / 9);
+  return refined && y > 1e-306 ? refine_erfcinv(z, y) : z;  // below, erfc is not a normal number
+}
+
+double erfinv_centre(double x) {  // a first value for |x| <= 0.996
+  double w = -std::log((1 - x) * (1 + x));
+  return x * chebyshev(kErfinvCentre, 0.4 * w - 1);
+}
+
+}  // namespace
+
+double erfinv(double x, double tolerance) {
+  if (!(std::abs(x) <= 1)) return kNaN;
+  if (std::abs(x) == 1) return x * kInfinity;
+  bool refined = tolerance < kFirstValue;
+  if (std::abs(x) > 0.9) return std::copysign(erfcinv_tail(1 - std::abs(x), refined), x);
+  double z = erfinv_centre(x);
+  if (!refined) return z;
+  double step = (std::erf(z) - x) * (0.5 / std::numbers::inv_sqrtpi) * std::exp(z * z);
+  return z - step / (1 + z * step);
+}
+
+double ndtri(double p, double tolerance) {
+  double y = 2 * p;  // the complement whose inverse is wanted
+  if (!(y >= 0 && y <= 2)) return kNaN;
+  if (y == 0) return -kInfinity;
+  if (y == 2) return kInfinity;
+  bool refined = tolerance < kFirstValue;
+  double z;
+  if (y <= 0.1)
+    z = erfcinv_tail(y, refined);
+  else if (y >= 1.9)
+    z = -erfcinv_tail(2 - y, refined);
+  else if (y >= 0.5)
+    z = -erfinv(y - 1, tolerance);
+  else
+    z = refined ? refine_erfcinv(erfinv_centre(1 - y), y) : erfinv_centre(1 - y);
+  return -std::numbers::sqrt2 * z;
+}
+
+// ---- Bessel functions
+
+namespace {
+
+// The coefficients 1 / (k! (k + n)!) of the power series in x^2/4.
+template <int N> struct PowerSeries {
+  double c[27] = {};
+  constexpr PowerSeries() {
+    c[0] = 1;
+    for (int k = 1; k < 27; ++k) c[k] = c[k - 1] / (double(k) * (k + N));
+  }
+};
+constexpr PowerSeries<0> kI0Series;
+constexpr PowerSeries<1> kI1Series;
+// I0(x), and I1(x) / (x/2), for |x| <= 8.
+double i0_series(double x) { return polynomial(kI0Series.c, 0.25 * x * x); }
+double i1_series(double x) { return polynomial(kI1Series.c, 0.25 * x * x); }
+
+// For 0 < x <= 2: K0 = -(log(x/2) + gamma) I0 + sum of H_k s^k / k!^2, and its like for K1; s = x^2/4.
+struct HarmonicSeries {
+  double k0[20] = {}, k1[20] = {};
+  constexpr HarmonicSeries() {
+    double term0 = 1, term1 = 1, harmonic = 0;
+    k1[0] = 1 - 2 * kEuler;
+    for (int k = 1; k < 20; ++k) {
+      term0 /= double(k) * k;
+      term1 /= double(k) * (k + 1);
+      harmonic += 1.0 / k;
+      k0[k] = term0 * harmonic;
+      k1[k] = term1 * (2 * harmonic + 1.0 / (k + 1) - 2 * kEuler);
+    }
+  }
+};
+constexpr HarmonicSeries kHarmonicSeries;
+double k0_series(double x) {
+  return polynomial(kHarmonicSeries.k0, 0.25 * x * x) - (std::log(0.5 * x) + kEuler) * i0_series(x);
+}
+double k1_series(double x) {
+  return 1 / x + 0.5 * x * (std::log(0.5 * x) * i1_series(x) - 0.5 * polynomial(kHarmonicSeries.k1, 0.25 * x * x));
+}
+
+}  // namespace
+
+double bessel_i0e(double x) {
+  x = std::abs(x);
+  return x <= 8 ? i0_series(x) * std::exp(-x) : chebyshev(kI0Large, 16 / x - 1) / std::sqrt(x);
+}
+double bessel_i1e(double x) {
+  double size = std::abs(x);
+  if (size <= 8) return 0.5 * x * i1_series(x) * std::exp(-size);
+  return std::copysign(chebyshev(kI1Large, 16 / size - 1) / std::sqrt(size), x);
+}
+double bessel_i0(double x) {
+  x = std::abs(x);
+  if (x <= 8) return i0_series(x);
+  double half = std::exp(0.5 * x);  // in two steps: exp(x) overflows before I0 does
+  return x == kInfinity ? x : half * bessel_i0e(x) * half;
+}
+double bessel_i1(double x) {
+  if (std::abs(x) <= 8) return 0.5 * x * i1_series(x);
+  double half = std::exp(0.5 * std::abs(x));
+  return std::isinf(x) ? x : half * bessel_i1e(x) * half;
+}
+
+double bessel_k0e(double x) {
+  if (!(x >= 0)) return kNaN;
+  if (x == 0) return kInfinity;
+  return x <= 2 ? k0_series(x) * std::exp(x) : chebyshev(kK0Large, 4 / x - 1) / std::sqrt(x);
+}
+double bessel_k1e(double x) {
+  if (!(x >= 0)) return kNaN;
+  if (x == 0) return kInfinity;
+  return x <= 2 ? k1_series(x) * std::exp(x) : chebyshev(kK1Large, 4 / x - 1) / std::sqrt(x);
+}
+double bessel_k0(double x) { return x > 0 && x <= 2 ? k0_series(x) : bessel_k0e(x) * std::exp(-x); }
+double bessel_k1(double x) { return x > 0 && x <= 2 ? k1_series(x) : bessel_k1e(x) * std::exp(-x); }
+
+double bessel_j0(double x) { return ::j0(x); }
+double bessel_j1(double x) { return ::j1(x); }
+double bessel_y0(double x) { return x < 0 ? kNaN : ::y0(x); }
+double bessel_y1(double x) { return x < 0 ? kNaN : ::y1(x); }
+
+// ---- integrals
+
+double dawson(double x) {
+  double size = std::abs(x), square = x * x;
+  if (size < 0.5) {
+    double term = x, sum = x;
+    for (int k = 1; k < 40 && std::abs(term) > 0.25 * kEpsilon * std::abs(sum); ++k)
+      sum += term *= -2 * square / (2 * k + 1);
+    return sum;
+  }
+  if (size > 12) {
+    double term = 0.5 / x, sum = term;
+    for (int k = 0; k < 12; ++k) sum += term *= (2 * k + 1) / (2 * square);
+    return sum;
+  }
+  // Rybicki: the trapezoidal rule with step h is exact to exp(-(pi / 2h)^2); the grid is moved by the nearest even n0.
+  constexpr double h = 0.2;
+  static const auto weights = [] {
+    std::array<double, 17> w;
+    for (size_t k = 0; k < w.size(); ++k) w[k] = std::exp(-std::pow((2 * double(k) + 1) * h, 2));
+    return w;
+  }();
+  double n0 = 2 * std::floor(size / (2 * h) + 0.5), rest = size - n0 * h;
+  double grow = std::exp(2 * rest * h), fade = 1 / grow, grow_square = grow * grow, fade_square = fade * fade, sum = 0;
+  for (size_t k = 0; k < weights.size(); ++k, grow *= grow_square, fade *= fade_square) {
+    double n = 2 * double(k) + 1;
+    sum += weights[k] * (grow * (n0 - n) + fade * (n0 + n)) / (n0 * n0 - n * n);
+  }
+  return std::copysign(std::numbers::inv_sqrtpi * std::exp(-rest * rest) * sum, x);
+}
+
+double expint(double x) {
+  if (std::isnan(x)) return x;
+  if (x == 0) return -kInfinity;
+  if (std::isinf(x)) return x > 0 ? x : -0.0;
+  if (x < -1) {  // -E1(-x), by the continued fraction of Lentz
+    double z = -x, b = z + 1, c = 1e300, d = 1 / b, value = d;
+    for (int k = 1; k < 1000; ++k) {
+      double numerator = -double(k) * k;
+      b += 2;
+      d = 1 / (numerator * d + b);
+      c = b + numerator / c;
+      value *= c * d;
+      if (std::abs(c * d - 1) <= 0.5 * kEpsilon) break;
+    }
+    return -value * std::exp(x);
+  }
+  if (x >= 40) {
+    double term = 1, sum = 1;
+    for (int k = 1; k < x && term > 0.25 * kEpsilon; ++k) sum += term *= k / x;
+    double half = std::exp(0.5 * x);
+    return half * (half / x * sum);
+  }
+  constexpr double root = 0.3725074107813666, root_rest = 1.3140183414386028e-17;
+  if (std::abs(x - root) < 0.2) {
+    // The series minus its value at the root: x^k - r^k = x (x^(k-1) - r^(k-1)) + r^(k-1) (x - r).
+    double delta = (x - root) - root_rest, difference = delta, power = root, factorial = 1,
+           sum = std::log1p(delta / root) + delta;
+    for (int k = 2; k < 30; ++k, power *= root) {
+      difference = x * difference + power * delta;
+      factorial *= k;
+      sum += difference / (k * factorial);
+    }
+    return sum;
+  }
+  double term = 1, sum = 0;
+  for (int k = 1; k < 200; ++k) {
+    term *= x / k;
+    sum += term / k;
+    if (std::abs(term) < 0.25 * kEpsilon * std::abs(sum)) break;
+  }
+  return kEuler + std::log(std::abs(x)) + sum;
+}
+
+namespace {
+
+// The power series of both integrals: S is odd in (pi/2) x^2, C is even.
+double fresnel_series(double x, bool sine) {
+  double u = 0.5 * kPi * x * x, square = u * u, term = sine ? x * u : x, sum = 0;
+  for (int k = 0; k < 40; ++k) {
+    double step = term / (4 * k + (sine ? 3 : 1));
+    sum += step;
+    if (std::abs(step) <= 0.25 * kEpsilon * std::abs(sum)) break;
+    double n = 2 * k + (sine ? 2 : 1);
+    term *= -square / (n * (n + 1));
+  }
+  return sum;
+}
+
+// 1/2 + f sin - g cos (C) or 1/2 - f cos - g sin (S); the angle is (pi/2) x^2 with x^2 reduced by 4 before rounding.
+double fresnel_large(double x, bool sine) {
+  double t = 4.5 / (x * x) - 1;
+  double f = chebyshev(kFresnelF, t) / (kPi * x), g = chebyshev(kFresnelG, t) / (kPi * kPi * x * x * x);
+  double square = x * x, rest = std::fma(x, x, -square), angle = 0.5 * kPi * (std::fmod(square, 4) + rest);
+  double s = std::sin(angle), c = std::cos(angle);
+  return sine ? 0.5 - f * c - g * s : 0.5 + f * s - g * c;
+}
+
+double fresnel(double x, bool sine) {
+  double size = std::abs(x);
+  if (std::isnan(x)) return x;
+  double value = size < 1.5 ? fresnel_series(size, sine) : size > 1e150 ? 0.5 : fresnel_large(size, sine);
+  return std::copysign(value, x);
+}
+
+}  // namespace
+
+double fresnel_cos(double x) { return fresnel(x, false); }
+double fresnel_sin(double x) { return fresnel(x, true); }
+
+double spence(double x) {
+  if (!(x >= 0)) return kNaN;
+  if (x == kInfinity) return -x;
+  constexpr double sixth = kPi * kPi / 6;
+  if (x == 0) return sixth;
+  if (x > 2) return -0.5 * std::log(x) * std::log(x) - spence(1 / x);
+  if (x < 0.5) return sixth - std::log(x) * std::log1p(-x) - spence(1 - x);
+  // With l = -log x: Li2(1 - x) = l - l^2/4 + sum of B_2k l^(2k+1) / (2k+1)!.
+  constexpr double bernoulli[] = {1.0 / 36,           -1.0 / 3600,     1.0 / 211680,
+                                  -1.0 / 10886400,    1.0 / 526901760, -691.0 / 16999766784000,
+                                  1.0 / 1120863744000};
+  double l = -std::log1p(x - 1), square = l * l;
+  return l * (1 - 0.25 * l + square * polynomial(bernoulli, square));
+}
+
+}  // namespace tapeflow::special

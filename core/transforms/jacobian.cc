@@ -1,0 +1,252 @@
+// Jacobians, in one of three ways. Eagerly, the traced walk runs for one chunk of rows after the other. While tracing,
+// it becomes nodes of the graph, if the shape of the target is known and one chunk is enough; otherwise one node,
+// JacobianRows, that does all this when the shape is there. A walk that cannot be traced is made again for every row.
+#include "transforms/jacobian.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autodiff/cotangent.h"
+#include "autodiff/deferred.h"
+#include "ops/ops.h"
+#include "transforms/vmap/vmap.h"
+
+namespace tapeflow {
+namespace {
+
+// A few rows cost less without a graph.
+constexpr int64_t kRowsWorthTracing = 4;
+
+// The walk back as a graph: inputs are the cotangent of the target and what is captured, outputs are the gradients of
+// the sources that are reached.
+struct Walk {
+  std::shared_ptr<Graph> graph;
+  SmallVector<bool, 8> reached;
+};
+
+// `everything`: operations on values that are there become nodes too, so that open recorders hear of them as the graph
+// runs.
+bool trace_walk(Tape& tape, const JacobianRequest& request, bool everything, Walk& walk) {
+  walk.graph = std::make_shared<Graph>(static_cast<Graph*>(thread_state().stage), everything);
+  walk.graph->names_nodes = false;
+  EnterStage stage(walk.graph.get());
+  PauseRecording unheard;
+  Spec spec{request.like.dtype(), request.like.shape()};
+  Tensor dy = walk.graph->add_input(spec);
+  try {
+    BlockVector<Cotangent> flow =
+        tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+    for (size_t s = 0; s < flow.size(); ++s) {
+      walk.reached.push_back(bool(flow[s]));
+      if (flow[s]) walk.graph->outputs.push_back(walk.graph->id_of(densified(flow[s], request.source_shapes[s])));
+    }
+  } catch (const Error&) {
+    forget_error();
+    return false;
+  }
+  return true;
+}
+
+struct Rows {
+  int64_t examples, count;  // the elements of the target are `examples` times `count`
+};
+Rows rows_of_target(const Shape& target, bool by_example) {
+  int64_t examples = by_example ? target[0] : 1;
+  return {examples, examples ? target.elements() / examples : 0};
+}
+
+// What is captured, the values of the way forward, stands for values of the way back whose size was not known while
+// tracing.
+int64_t chunk_of(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, int64_t wanted,
+                 int64_t rows) {
+  if (wanted > 0) return std::min(wanted, rows);
+  int64_t largest = std::max<int64_t>(1, int64_t(like.bytes()));
+  bool known = true;
+  for (const Value& v : graph.values) {
+    if (v.node == Value::kConstant) continue;
+    known &= v.tensor.size() >= 0;
+    if (v.tensor.size() >= 0) largest = std::max(largest, int64_t(v.tensor.bytes()));
+  }
+  if (!known)
+    for (const Tensor& t : captures)
+      if (t.size() >= 0) largest = std::max(largest, int64_t(t.bytes()));
+  return std::clamp<int64_t>(kChunkBytes / largest, 1, std::max<int64_t>(1, rows));
+}
+
+// Cotangents of the rows `first` to `first + count`: a one for the element of the row, in every example.
+Tensor unit_cotangents(DType dtype, const Shape& target, const Rows& rows, int64_t first, int64_t count) {
+  Shape shape = target;
+  shape.insert(0, count);
+  Tensor dy = zeros(dtype, shape), one = Tensor::number(dtype, 1);
+  size_t size = size_of(dtype);
+  for (int64_t r = 0; r < count; ++r)
+    for (int64_t e = 0; e < rows.examples; ++e)
+      std::memcpy(
+          static_cast<char*>(dy.mutable_raw()) + size_t((r * rows.examples + e) * rows.count + first + r) * size,
+          one.raw(), size);
+  return dy;
+}
+
+// [rows, source...] as the Jacobian.
+Tensor shaped(const Tensor& stacked, const Shape& target, bool by_example) {
+  Shape shape = target;
+  Tensor rows = stacked;
+  if (by_example) {
+    Ints order{1, 0};
+    for (int i = 2; i < stacked.rank(); ++i) order.push_back(i);
+    rows = transpose(stacked, order);
+    for (int i = 2; i < stacked.rank(); ++i) shape.append(stacked.dim(i));
+  } else {
+    for (int i = 1; i < stacked.rank(); ++i) shape.append(stacked.dim(i));
+  }
+  return reshape(rows, shape);
+}
+
+Tensors run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example,
+                 int64_t wanted_chunk) {
+  Rows rows = rows_of_target(like.shape(), by_example);
+  int64_t chunk = chunk_of(graph, like, captures, wanted_chunk, rows.count);
+  std::vector<SmallVector<Tensor, 8>> parts(graph.outputs.size());
+  for (int64_t first = 0; first < rows.count; first += chunk) {
+    int64_t count = std::min(chunk, rows.count - first);
+    BatchedValues in{{unit_cotangents(like.dtype(), like.shape(), rows, first, count)}, {true}};
+    for (const Tensor& t : captures) in.tensors.push_back(t), in.batched.push_back(false);
+    Tensors found = rows_of(run_batched(graph, in, count), count);
+    for (size_t k = 0; k < found.size(); ++k) parts[k].push_back(found[k]);
+  }
+  Tensors result;
+  for (auto& p : parts) result.push_back(shaped(p.size() == 1 ? p[0] : concat(p, 0), like.shape(), by_example));
+  return result;
+}
+
+// ---- the operation JacobianRows: inputs are the target and the captures of the walk
+
+struct RowsPlan {
+  std::shared_ptr<Graph> graph;
+  bool by_example;
+  int64_t chunk;
+};
+const RowsPlan& plan_of(const Params& params) { return *static_cast<const RowsPlan*>(params[0].object.get()); }
+
+Shape joined_shape(const Shape& target, const Shape& source, bool by_example) {
+  if (!target.known_rank() || !source.known_rank()) return Shape::unknown();
+  Shape shape = target;
+  for (int i = by_example ? 1 : 0; i < source.rank(); ++i) shape.append(source[i]);
+  return shape;
+}
+
+Tensors run_plan(const Params& params, std::span<const Tensor> in) {
+  const RowsPlan& plan = plan_of(params);
+  const Tensor& like = in[0];
+  if (rows_of_target(like.shape(), plan.by_example).count > 0)
+    return run_walk(*plan.graph, like, in.subspan(1), plan.by_example, plan.chunk);
+  Tensors result;
+  for (ValueId v : plan.graph->outputs) {
+    const Tensor& t = plan.graph->values[v].tensor;
+    Shape source = t.shape();
+    for (int i = 0; i < source.rank(); ++i) source[i] = std::max<int64_t>(0, source[i]);
+    result.push_back(zeros(t.dtype(), joined_shape(like.shape(), source, plan.by_example)));
+  }
+  return result;
+}
+
+const Op& rows_op = define_inner(Op{
+    .name = "JacobianRows",
+    .arguments = {tensors("target_and_captures", any_dtype)},
+    .infer_staged =
+        [](Call& call) {
+          const RowsPlan& plan = plan_of(call.params);
+          for (ValueId v : plan.graph->outputs) {
+            const Tensor& t = plan.graph->values[v].tensor;
+            call.returns(t.dtype(), joined_shape(call.in[0].shape(), t.shape(), plan.by_example));
+          }
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          differentiate_run(c, [&](std::span<const Tensor> in) { return run_plan(c.params, in); });
+        },
+    .keep = keep_everything,
+    .stateful = true,
+    .rule_needs_values = true,
+});
+
+Tensors spread_over(const SmallVector<bool, 8>& reached, Tensors found) {
+  Tensors result;
+  size_t next = 0;
+  for (bool yes : reached) result.push_back(yes ? std::move(found[next++]) : Tensor());
+  return result;
+}
+
+Tensors walk_for_every_row(Tape& tape, const JacobianRequest& request) {
+  const Tensor& like = request.like;
+  Spec spec{like.dtype(), like.shape()};
+  Rows rows = rows_of_target(like.shape(), request.by_example);
+  std::vector<SmallVector<Tensor, 8>> parts(request.sources.size());
+  for (int64_t r = 0; r < rows.count; ++r) {
+    Tensor dy = unit_cotangents(spec.dtype, spec.shape, rows, r, 1).view(spec.shape);
+    BlockVector<Cotangent> flow =
+        tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+    for (size_t s = 0; s < flow.size(); ++s)
+      if (flow[s]) parts[s].push_back(densified(flow[s], request.source_shapes[s]));
+  }
+  Tensors result;
+  for (auto& p : parts) result.push_back(p.empty() ? Tensor() : shaped(stack(p, 0), spec.shape, request.by_example));
+  return result;
+}
+
+// No rows, but whether there is a path decides between nothing and an empty result.
+Tensors empty_jacobian(Tape& tape, const JacobianRequest& request) {
+  Spec spec{request.like.dtype(), request.like.shape()};
+  Tensor dy = zeros(spec.dtype, spec.shape);
+  BlockVector<Cotangent> flow =
+      tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
+  Tensors result;
+  for (size_t s = 0; s < flow.size(); ++s)
+    result.push_back(flow[s] ? zeros(spec.dtype, joined_shape(spec.shape, request.source_shapes[s], request.by_example))
+                             : Tensor());
+  return result;
+}
+
+}  // namespace
+
+bool expand_jacobian(Call& call) {
+  if (&call.op != &rows_op) return false;
+  const RowsPlan& plan = plan_of(call.params);
+  int64_t rows = rows_of_target(call.in[0].shape(), plan.by_example).count;
+  if (rows == 0 || chunk_of(*plan.graph, call.in[0], call.in.subspan(1), plan.chunk, rows) < rows) return false;
+  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
+Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
+  bool staged = thread_state().stage, known = request.like.size() >= 0;
+  Rows rows = known ? rows_of_target(request.like.shape(), request.by_example) : Rows{1, -1};
+  if (known && rows.count == 0) return empty_jacobian(tape, request);
+  Walk walk;
+  bool few = known && rows.count < kRowsWorthTracing;
+  if (few || !trace_walk(tape, request, is_recording(), walk)) {
+    if (!known)
+      fail(ErrorKind::value,
+           "GradientTape.jacobian: the shape of the target must be known here, since a rule on the way back cannot be "
+           "traced");
+    return walk_for_every_row(tape, request);
+  }
+  const Graph& graph = *walk.graph;
+  bool at_once =
+      !staged || (known && chunk_of(graph, request.like, graph.captures, request.chunk, rows.count) == rows.count);
+  if (at_once)
+    return spread_over(walk.reached, run_walk(graph, request.like, graph.captures, request.by_example, request.chunk));
+  SmallVector<Tensor, 8> in{request.like};
+  for (const Tensor& t : graph.captures) in.push_back(t);
+  auto plan = std::make_shared<RowsPlan>(walk.graph, request.by_example, request.chunk);
+  Tensors out = run_all(rows_op, in, {Param(std::static_pointer_cast<void>(plan))});
+  return spread_over(walk.reached, std::move(out));
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,46 @@
+// Batching: a graph that was traced for one row, run for many rows at once. A batched tensor has the rows in front, as
+// one more dimension. Every operation has a rule that says which operations do its work for all rows; what has none
+// runs once per row, inside the core. What does not depend on batched inputs is computed once for all rows.
+#pragma once
+#include "graph/graph.h"
+
+namespace tapeflow {
+
+// Values of a run for many rows, and which of them have the rows in front.
+struct BatchedValues {
+  Tensors tensors;
+  std::vector<bool> batched;
+};
+
+// Runs a graph through the door: concretely, or into another graph, if that is the stage. Recorders hear of every node.
+BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t rows);
+
+// The same tensor for every row.
+Tensor for_all_rows(const Tensor&, int64_t rows);
+
+// The outputs of such a run, all with the rows in front.
+Tensors rows_of(const BatchedValues&, int64_t rows);
+
+// The same as one operation, which counts the rows when it runs. Inputs that are `sliced` have the rows in front, or 1,
+// if they are the same for all. The graph may not draw random numbers or have effects.
+Tensors call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
+
+// If a call is one of the operations here that waited for shapes, and they are known now, puts the operations for all
+// rows in its place: sets call.out. False otherwise.
+bool expand_rows(Call&);
+
+// Whether running the graph for another row does or gives something else though the inputs are the same.
+bool differs_by_row(const Graph&);
+
+// What stands against doing a node for all rows at once: it runs once per row, or gives a variable another value by
+// every row.
+struct Obstacle {
+  int node;
+  enum class Kind : uint8_t { row_by_row, assignment } kind;
+};
+std::vector<Obstacle> find_obstacles(const Graph&, std::span<const bool> batched_inputs);
+
+// Lets go of an error whose text is kept outside of the core (ErrorKind::python); set by the Python layer.
+extern void (*forget_error)();
+
+}  // namespace tapeflow
