@@ -18,7 +18,7 @@ demo: build  ## train a small model with a tape, then explain a gradient that is
 	@$(PYTHON) examples/demo.py
 
 build: .venv/stamp  ## incremental build; afterwards `import tapeflow` works in this folder
-	@[ -f build/build.ninja ] || $(CMAKE) -S . -B build $(CONFIGURE) -DTAPEFLOW_MODULE_DIR=$(CURDIR)/tapeflow >/dev/null
+	@[ -f build/build.ninja ] || $(CMAKE) -S . -B build $(CONFIGURE) -DTAPEFLOW_MODULE_DIR=$(CURDIR)/tapeflow/_src >/dev/null
 	@$(CMAKE) --build build -j $(JOBS)
 	@$(PYTHON) -m compileall -q tapeflow
 
@@ -43,9 +43,9 @@ fuzz: build  ## the property tests, ten times as many examples
 sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the tests
 	@rm -rf build-sanitize/tree && mkdir -p build-sanitize/tree
 	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs tools build-sanitize/tree
-	@rm -f build-sanitize/tree/tapeflow/_core.*
+	@rm -f build-sanitize/tree/tapeflow/_src/_core.*
 	@$(CMAKE) -S . -B build-sanitize $(CONFIGURE) -DTAPEFLOW_SANITIZE=ON \
-	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow >/dev/null
+	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow/_src >/dev/null
 	@$(CMAKE) --build build-sanitize -j $(JOBS)
 	@cd build-sanitize/tree && export PYTHONPATH="$$PWD" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 && \
@@ -55,7 +55,7 @@ sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the test
 peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
 
 clean:  ## remove what was built (the virtual environments stay)
-	rm -rf build build-sanitize dist tapeflow/_core.*.so .pytest_cache .ruff_cache .hypothesis
+	rm -rf build build-sanitize dist tapeflow/_src/_core.*.so .pytest_cache .ruff_cache .hypothesis
 	find tapeflow tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------ virtual environments

@@ -12,7 +12,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 import tapeflow
-from tapeflow.tensorflow_alias import install_as_tensorflow
+from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 
 _DESCRIPTION = "Tapeflow: TensorFlow's gradients, rebuilt. Runs TensorFlow programs without TensorFlow."
 _EXAMPLES = """examples:

@@ -10,10 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import conformance_scope as scope
 import pytest
 
 import tapeflow
+from tests import conformance_scope as scope
 
 FOLDER = Path(__file__).parent / "conformance"
 CHECKS = json.loads((FOLDER / "goldens" / "index.json").read_text())["checks"]

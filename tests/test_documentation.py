@@ -70,7 +70,7 @@ WITH_EXAMPLES = [path for path, value in BY_PATH.items() if examples_of(value)]
 @pytest.fixture
 def untouched_process(monkeypatch, tmp_path):
     """Examples find default settings and an empty folder, and leave the settings and the imports as they were."""
-    config = sys.modules["tapeflow.config"]
+    config = sys.modules["tapeflow._src.config"]
     monkeypatch.setattr(config, "_settings", config._Settings())
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.chdir(tmp_path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.autodiff.finite_differences import directional_derivative
+from tapeflow._src.autodiff.finite_differences import directional_derivative
 
 
 def example(name):

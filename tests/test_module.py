@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import tapeflow as tf
-from tapeflow.module import current_name_scope
+from tapeflow._src.module import current_name_scope
 
 
 class Dense(tf.Module):

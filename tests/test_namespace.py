@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 import tapeflow as tf
-from tapeflow import namespace
+from tapeflow._src import namespace
+from tools.surface import SURFACE
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_namespaces_of_the_package():
 
 def test_functions_keep_or_show_their_public_name():
     assert tf.get_current_name_scope.__name__ == "get_current_name_scope"
-    assert tf.nest.flatten.__module__ == "tapeflow.types.nest"
+    assert tf.nest.flatten.__module__ == "tapeflow._src.types.nest"
     for function in (tf.get_current_name_scope, tf.nest.flatten):
         assert pickle.loads(pickle.dumps(function)) is function
 
@@ -122,7 +123,7 @@ def test_the_first_tensorflow_is_imported_when_it_is_asked_for():
     program = """
 import sys
 import tapeflow as tf
-assert "tapeflow.v1.session" not in sys.modules
+assert "tapeflow._src.compat.v1.sessions.session" not in sys.modules
 assert tf.compat.v1.metrics.accuracy and tf.compat.v1.Session and tf.queue.FIFOQueue and tf.Graph
 assert "Session" in dir(tf.compat.v1)
 """
@@ -130,3 +131,18 @@ assert "Session" in dir(tf.compat.v1)
     subprocess.run(
         [sys.executable, "-c", "from tapeflow.compat.v1 import *; Session, metrics, placeholder"], check=True
     )
+
+
+@pytest.mark.parametrize("path", sorted(namespace.installed_namespaces()))
+def test_dir_is_the_surface(path):
+    """`dir` of a namespace: the names of the stored surface, those of definitions that are imported later included."""
+    module = namespace.installed_namespaces()[path]
+    below = f"{path}." if path else ""
+    stored = {line.partition("(")[0].partition(" = ")[0] for line in SURFACE.read_text().splitlines()}
+    expected = {line[len(below) :].partition(".")[0] for line in stored if line.startswith(below)}
+    if not path:
+        expected |= {"keras", "losses", "metrics", "optimizers", "initializers"}
+    if path == "compat":
+        expected.add("v2")
+    shown = {name for name in dir(module) if not (name.startswith("__") and name.endswith("__"))}
+    assert shown == {name for name in expected if not (name.startswith("__") and name.endswith("__"))}

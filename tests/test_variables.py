@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow import _core
+from tapeflow._src import _core
 
 
 def address(variable):

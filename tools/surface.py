@@ -19,10 +19,11 @@ SURFACE = Path(__file__).parents[1] / "tests" / "api" / "surface.txt"
 def public_definitions() -> Iterator[tuple[str, Any]]:
     """(path, object) for everything that `namespace.install` has set, by path."""
     import tapeflow as tf
-    from tapeflow import namespace, primitives
+    from tapeflow._src import namespace, primitives
+    from tapeflow._src.compat.raw_ops import table
 
     namespace.load_later_definitions()
-    paths = [path for path, _ in (*namespace._definitions, *primitives.definitions)]
+    paths = [path for path, _ in (*namespace._definitions, *primitives.definitions, *table.definitions())]
     for path in sorted(set(paths)):
         value: Any = tf
         for name in path.split("."):

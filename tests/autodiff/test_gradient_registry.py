@@ -3,7 +3,7 @@
 import pytest
 
 import tapeflow as tf
-from tapeflow.autodiff.gradient_registry import registered_gradient
+from tapeflow._src.autodiff.gradient_registry import registered_gradient
 
 
 def test_a_name_is_registered_once():

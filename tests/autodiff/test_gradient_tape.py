@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow import _core
-from tapeflow.diagnostics.source_line import source_line
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.source_line import source_line
 
 
 def kept_bytes(tape):

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 import pytest
-from ops import samples
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.autodiff.finite_differences import directional_derivative
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.autodiff.finite_differences import directional_derivative
+from tapeflow._src.primitives import facts_by_name
+from tests.ops import samples
 
 
 def network(x, w):

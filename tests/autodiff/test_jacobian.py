@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.control_flow.tracing import trace_body
+from tapeflow._src.control_flow.tracing import trace_body
 
 
 def jacobian(function, x, **options):

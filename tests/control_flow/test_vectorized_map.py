@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.control_flow.tracing import trace_body
+from tapeflow._src.control_flow.tracing import trace_body
 
 X = tf.constant([[1.0, 2.0, -0.5], [3.0, 4.0, 0.25], [5.0, 6.0, 1.5], [0.5, -1.0, 2.0]])
 W = tf.Variable([[1.0, -1.0, 0.5], [0.5, 2.0, -1.0], [0.3, 0.2, 0.1]])

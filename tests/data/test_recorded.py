@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from data.recorded_cases import VALUES, cases, outcome
 
 import tapeflow as tf
+from tests.data.recorded_cases import VALUES, cases, outcome
 
 CASES = cases(tf)
 RECORDED = json.loads(VALUES.read_text())

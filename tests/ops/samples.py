@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.primitives import facts_by_name
 
 Interval = tuple[float, float]
 Domain = Sequence[Interval]

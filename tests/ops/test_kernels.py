@@ -17,12 +17,12 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 import scipy.special
-from ops import samples
-from ops.samples import Maker
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.primitives import facts_by_name
+from tests.ops import samples
+from tests.ops.samples import Maker
 
 Array = np.ndarray
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ops import samples
-from ops.samples import Call, Maker, builders, gradient_dtypes_of, undifferentiated_inputs
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.primitives import facts_by_name
+from tests.ops import samples
+from tests.ops.samples import Call, Maker, builders, gradient_dtypes_of, undifferentiated_inputs
 
 Arrays = list[np.ndarray]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops import samples
-from ops.samples import Call, Maker, builders, dtypes_of
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.primitives import facts_by_name
+from tests.ops import samples
+from tests.ops.samples import Call, Maker, builders, dtypes_of
 
 BINARY = [name for name, facts in facts_by_name.items() if facts["family"] == "binary"]
 REDUCTIONS = [name for name, facts in facts_by_name.items() if facts["family"] == "reduction"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.function.trace import FuncGraph, building
+from tapeflow._src.function.trace import FuncGraph, building
 from tools.surface import public_definitions
 
 KNOWN, OPEN = "known", "open"

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops import samples
-from ops.samples import Maker, builders, dtypes_of
 
 import tapeflow as tf
-from tapeflow import primitives
-from tapeflow.function.trace import FuncGraph, building
-from tapeflow.primitives import facts_by_name
+from tapeflow._src import primitives
+from tapeflow._src.function.trace import FuncGraph, building
+from tapeflow._src.primitives import facts_by_name
+from tests.ops import samples
+from tests.ops.samples import Maker, builders, dtypes_of
 
 KNOWN, OPEN, RANKLESS = "known", "open", "rankless"
 

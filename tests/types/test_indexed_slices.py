@@ -3,7 +3,7 @@
 import pytest
 
 import tapeflow as tf
-from tapeflow.types import nest
+from tapeflow._src.types import nest
 
 
 def make(dense_shape=None):

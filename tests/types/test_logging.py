@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import tapeflow as tf
-from tapeflow.types.logging import warn
+from tapeflow._src.types.logging import warn
 
 
 def test_logger():

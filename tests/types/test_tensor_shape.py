@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.types.tensor_shape import unknown_shape
+from tapeflow._src.types.tensor_shape import unknown_shape
 
 Dimension = tf.compat.v1.Dimension
 known = tf.TensorShape([2, 3, 4])

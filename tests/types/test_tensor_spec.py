@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow.types.tensor_spec import BoundedTensorSpec
+from tapeflow._src.types.tensor_spec import BoundedTensorSpec
 
 Spec = tf.TensorSpec
 

@@ -1,0 +1,1 @@
+"""TensorFlow's older and inner interfaces, loaded when a program asks for them."""

@@ -1,0 +1,231 @@
+"""Raw operations on sparse and ragged tensors and sets, whose parts they take and give one by one."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import primitives
+from tapeflow._src.ops.arrays import constants, sets
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.math import segments
+from tapeflow._src.ops.ragged import ragged_tensor
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.sparse import sparse
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+SparseAdd = namedtuple("SparseAdd", ["sum_indices", "sum_values", "sum_shape"])
+SparseOutput = namedtuple("SparseOutput", ["output_indices", "output_values", "output_shape"])
+SparseCount = namedtuple("CountSparseOutput", ["output_indices", "output_values", "output_dense_shape"])
+SparseReordered = namedtuple("SparseReorder", ["output_indices", "output_values"])
+SparseReshaped = namedtuple("SparseReshape", ["output_indices", "output_shape"])
+SparseFilled = namedtuple(
+    "SparseFillEmptyRows", ["output_indices", "output_values", "empty_row_indicator", "reverse_index_map"]
+)
+SparsePair = namedtuple("SparseSparse", ["output_indices", "output_values"])
+SparseSplit = namedtuple("SparseSplit", ["output_indices", "output_values", "output_shape"])
+SetResult = namedtuple("SetOperation", ["result_indices", "result_values", "result_shape"])
+RaggedParts = namedtuple("RaggedRange", ["rt_nested_splits", "rt_dense_values"])
+RaggedSparse = namedtuple("RaggedTensorToSparse", ["sparse_indices", "sparse_values", "sparse_dense_shape"])
+RaggedGathered = namedtuple("RaggedGather", ["output_nested_splits", "output_dense_values"])
+
+
+def _sparse(indices: Any, values: Any, shape: Any) -> SparseTensor:
+    return SparseTensor(cast(convert_to_tensor(indices), "int64"), values, cast(convert_to_tensor(shape), "int64"))
+
+
+def _parts(x: SparseTensor) -> tuple[Any, Any, Any]:
+    return x.indices, x.values, x.dense_shape
+
+
+def _ragged(nested_splits: Any, values: Any) -> RaggedTensor:
+    return RaggedTensor.from_nested_row_splits(values, nested_splits, validate=False)
+
+
+def _reduce(function: Callable[..., Any], output_is_sparse: bool) -> Callable[..., Any]:
+    def run(indices: Any, values: Any, shape: Any, axes: Any, keep_dims: bool) -> Any:
+        axis = [int(a) for a in constants.dims_of(axes)] if convert_to_tensor(axes).shape.rank else int(axes)
+        found = function(_sparse(indices, values, shape), axis, keep_dims, output_is_sparse)
+        return SparseOutput(*_parts(found)) if output_is_sparse else found
+
+    return run
+
+
+def _reordered(indices: Any, values: Any, shape: Any) -> SparseReordered:
+    return SparseReordered(*_parts(sparse.reorder(_sparse(indices, values, shape)))[:2])
+
+
+def _reshaped(indices: Any, shape: Any, new_shape: Any) -> SparseReshaped:
+    indices = convert_to_tensor(indices)
+    values = primitives.Reshape(indices, [-1])[: indices.shape[0]]
+    found = sparse.reshape(_sparse(indices, values, shape), new_shape)
+    return SparseReshaped(found.indices, found.dense_shape)
+
+
+def _filled(indices: Any, values: Any, shape: Any, default: Any) -> SparseFilled:
+    found, empty = sparse.fill_empty_rows(_sparse(indices, values, shape), default)
+    rows = cast(convert_to_tensor(indices), "int64")[:, 0]
+    before = primitives.Cumsum(cast(empty, "int64"), 0, False, False)
+    places = constants.range(rows.shape[0], dtype="int64") + primitives.GatherV2(before, rows)
+    return SparseFilled(found.indices, found.values, empty, places)
+
+
+def _combined(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*parts: Any) -> SparsePair:
+        return SparsePair(*_parts(function(_sparse(*parts[:3]), _sparse(*parts[3:])))[:2])
+
+    return run
+
+
+def _concatenated(indices: Any, values: Any, shapes: Any, concat_dim: int) -> SparseOutput:
+    return SparseOutput(*_parts(sparse.concat(concat_dim, [_sparse(*part) for part in zip(indices, values, shapes)])))
+
+
+def _split(split_dim: Any, indices: Any, values: Any, shape: Any, num_split: int) -> SparseSplit:
+    found = sparse.split(_sparse(indices, values, shape), num_split, int(split_dim))
+    return SparseSplit(*(list(column) for column in zip(*map(_parts, found))))
+
+
+def _inputs(indices: Any, values: Any, shapes: Any, dense_inputs: Any) -> list[Any]:
+    return [*(_sparse(*part) for part in zip(indices, values, shapes)), *dense_inputs]
+
+
+def _crossed(indices: Any, values: Any, shapes: Any, dense_inputs: Any, sep: Any) -> SparseOutput:
+    text = sep if isinstance(sep, str) else convert_to_tensor(sep).numpy().decode()
+    found = sparse.cross(_inputs(indices, values, shapes, dense_inputs), separator=text)
+    return SparseOutput(*_parts(found))
+
+
+def _set_operation(operation: Any, a: Any, b: Any) -> SetResult:
+    name = operation.decode() if isinstance(operation, bytes) else operation
+    function: dict[str, Callable[..., Any]] = {
+        "a-b": sets.difference,
+        "b-a": lambda a, b: sets.difference(a, b, aminusb=False),
+        "intersection": sets.intersection,
+        "union": sets.union,
+    }
+    return SetResult(*_parts(function[name](a, b)))
+
+
+def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -> Any:
+    """Counts of 0 to size - 1 in a vector, or in each row of a matrix."""
+    x, weights, length = convert_to_tensor(input), convert_to_tensor(weights), int(size)
+    rows = x.shape[0] if x.shape.rank == 2 else 1
+    numbers = primitives.Reshape(cast(x, "int64"), [-1])
+    per_row = primitives.Reshape(constants.range(rows, dtype="int64"), [-1, 1])
+    row = primitives.Reshape(primitives.BroadcastTo(per_row, [rows, x.shape.num_elements() // max(rows, 1)]), [-1])
+    given = primitives.Reshape(weights, [-1]) if weights.shape.num_elements() else None
+    found = segments.count_bins(numbers, row, rows, given, length, binary_output, weights.dtype)
+    return primitives.Reshape(found, [rows, length] if x.shape.rank == 2 else [length])
+
+
+def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int) -> SparseCount:
+    weights = convert_to_tensor(weights)
+    found = sparse.bincount(
+        x,
+        weights if weights.shape.num_elements() else None,
+        axis=-1,
+        minlength=None if minlength < 0 else minlength,
+        maxlength=None if maxlength < 0 else maxlength,
+        binary_output=binary_output,
+    )
+    dtype = weights.dtype if weights.shape.num_elements() else "int64"
+    return SparseCount(found.indices, cast(found.values, dtype), found.dense_shape)
+
+
+def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedParts:
+    found = ragged_tensor.range_(starts, limits, deltas, row_splits_dtype=Tsplits)
+    return RaggedParts(found.row_splits, found.values)
+
+
+def _ragged_to_sparse(nested_splits: Any, values: Any) -> RaggedSparse:
+    return RaggedSparse(*_parts(_ragged(nested_splits, values).to_sparse()))
+
+
+def _ragged_gather(nested_splits: Any, values: Any, indices: Any, rank: int) -> RaggedGathered:
+    found = ragged_tensor.gather(_ragged(nested_splits, values), indices)
+    return RaggedGathered(list(found.nested_row_splits), found.flat_values)
+
+
+ROWS: list[tuple[str, str, Any]] = [
+    ("DenseBincount", "input, size, weights, binary_output=False", _dense_bin_count),
+    ("DenseCountSparseOutput", "values, weights, binary_output, minlength=-1, maxlength=-1", _counted),
+    (
+        "DenseToDenseSetOperation",
+        "set1, set2, set_operation, validate_indices=True",
+        lambda a, b, operation, _: _set_operation(operation, a, b),
+    ),
+    (
+        "DenseToSparseSetOperation",
+        "set1, set2_indices, set2_values, set2_shape, set_operation, validate_indices=True",
+        lambda a, i, v, s, operation, _: _set_operation(operation, a, _sparse(i, v, s)),
+    ),
+    (
+        "RaggedCountSparseOutput",
+        "splits, values, weights, binary_output, minlength=-1, maxlength=-1",
+        lambda splits, values, *rest: _counted(_ragged([splits], values), *rest),
+    ),
+    ("RaggedFillEmptyRows", "value_rowids, values, nrows, default_value", "ragged_fill_empty_rows"),
+    ("RaggedFillEmptyRowsGrad", "reverse_index_map, grad_values", "ragged_fill_empty_rows_grad"),
+    ("RaggedGather", "params_nested_splits, params_dense_values, indices, OUTPUT_RAGGED_RANK", _ragged_gather),
+    ("RaggedRange", "starts, limits, deltas, Tsplits='int64'", _ragged_range),
+    ("RaggedTensorToSparse", "rt_nested_splits, rt_dense_values", _ragged_to_sparse),
+    (
+        "SetSize",
+        "set_indices, set_values, set_shape, validate_indices=True",
+        lambda i, v, s, _: sets.size(_sparse(i, v, s)),
+    ),
+    (
+        "SparseAdd",
+        "a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh",
+        lambda *p: SparseAdd(*_parts(sparse.add(_sparse(*p[:3]), _sparse(*p[3:6]), p[6]))),
+    ),
+    ("SparseConcat", "indices, values, shapes, concat_dim", _concatenated),
+    (
+        "SparseCountSparseOutput",
+        "indices, values, dense_shape, weights, binary_output, minlength=-1, maxlength=-1",
+        lambda i, v, s, *rest: _counted(_sparse(i, v, s), *rest),
+    ),
+    ("SparseCrossV2", "indices, values, shapes, dense_inputs, sep", _crossed),
+    ("SparseFillEmptyRows", "indices, values, dense_shape, default_value", _filled),
+    ("SparseFillEmptyRowsGrad", "reverse_index_map, grad_values", "ragged_fill_empty_rows_grad"),
+    (
+        "SparseReduceMax",
+        "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
+        _reduce(sparse.reduce_max, False),
+    ),
+    (
+        "SparseReduceMaxSparse",
+        "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
+        _reduce(sparse.reduce_max, True),
+    ),
+    (
+        "SparseReduceSum",
+        "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
+        _reduce(sparse.reduce_sum, False),
+    ),
+    (
+        "SparseReduceSumSparse",
+        "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
+        _reduce(sparse.reduce_sum, True),
+    ),
+    ("SparseReorder", "input_indices, input_values, input_shape", _reordered),
+    ("SparseReshape", "input_indices, input_shape, new_shape", _reshaped),
+    (
+        "SparseSlice",
+        "indices, values, shape, start, size",
+        lambda i, v, s, start, size: SparseOutput(*_parts(sparse.slice_(_sparse(i, v, s), start, size))),
+    ),
+    ("SparseSoftmax", "sp_indices, sp_values, sp_shape", lambda i, v, s: sparse.softmax(_sparse(i, v, s)).values),
+    ("SparseSparseMaximum", "a_indices, a_values, a_shape, b_indices, b_values, b_shape", _combined(sparse.maximum)),
+    ("SparseSparseMinimum", "a_indices, a_values, a_shape, b_indices, b_values, b_shape", _combined(sparse.minimum)),
+    ("SparseSplit", "split_dim, indices, values, shape, num_split", _split),
+    ("SparseTensorDenseAdd", "a_indices, a_values, a_shape, b", lambda i, v, s, b: sparse.add(_sparse(i, v, s), b)),
+    (
+        "SparseToSparseSetOperation",
+        "set1_indices, set1_values, set1_shape, set2_indices, set2_values, set2_shape, set_operation, "
+        "validate_indices=True",
+        lambda *p: _set_operation(p[6], _sparse(*p[:3]), _sparse(*p[3:6])),
+    ),
+]

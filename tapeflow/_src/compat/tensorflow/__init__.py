@@ -1,0 +1,1 @@
+"""The alias `import tensorflow`, Keras, and TensorFlow's inner modules."""

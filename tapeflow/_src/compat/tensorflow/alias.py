@@ -1,0 +1,140 @@
+"""Lets `import tensorflow` mean Tapeflow in this process, once a program asks for it; it changes no installed file."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from tapeflow._src.compat.tensorflow.class_names import leave_places, take_places
+from tapeflow._src.namespace import installed_namespaces, load_below, public
+
+_PACKAGE = __name__.partition(".")[0]
+_ALIAS = "tensorflow"
+_NEWER = "compat.v2"  # another name of the whole
+_OLDER = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
+_INNER = ("python", "compiler", "core")  # TensorFlow's own files
+
+
+class _AliasLoader:
+    """Hands out a module that exists; it must not run again, and must keep the spec that it was loaded by."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._own_spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own_spec
+
+
+class _AliasFinder:
+    """Answers `tensorflow` and everything below it, so that no other finder looks for `tensorflow.x` in our folder."""
+
+    older = False  # whether it answers with the names of TensorFlow 1
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != _ALIAS and not fullname.startswith(f"{_ALIAS}."):
+            return None
+        module = _find_module(fullname)
+        if module is None:
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: 'tensorflow' means Tapeflow in this program, which has no public "
+                f"module of that name. (Of TensorFlow's inner modules, below tensorflow.python, those are offered that "
+                f"libraries are known to import.)",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+
+
+_finder = _AliasFinder()
+_inner_modules: list[str] = []
+
+
+def offer_inner_modules(module: str) -> None:
+    """Says which module finds inner modules of TensorFlow by path; it is imported when one is asked for."""
+    _inner_modules.append(module)
+
+
+def _root() -> ModuleType:
+    return installed_namespaces()[_OLDER] if _finder.older else sys.modules[_PACKAGE]
+
+
+def _find_module(fullname: str) -> ModuleType | None:
+    """The module of Tapeflow that answers to TensorFlow's name, or None."""
+    path = fullname[len(_ALIAS) + 1 :]
+    if path == _NEWER or path.startswith(f"{_NEWER}."):
+        path = path[len(_NEWER) + 1 :]
+    if not path:
+        return _root()
+    load_below(_OLDER if _finder.older else path)
+    namespaces = installed_namespaces()
+    namespace = namespaces.get(f"{_OLDER}.{path}") if _finder.older else None
+    namespace = namespaces.get(path) if namespace is None else namespace
+    if namespace is not None:
+        return namespace
+    if path.partition(".")[0] in _INNER:
+        return _find_inner_module(path)
+    above, _, name = path.rpartition(".")
+    parent = _find_module(f"{_ALIAS}.{above}" if above else _ALIAS)
+    if parent is None:
+        return None
+    module = getattr(parent, name, None)
+    if module is None and not _is_ours(parent):  # `tensorflow.keras.layers` below a package of others
+        module = import_module(f"{parent.__name__}.{name}")
+    return module if isinstance(module, ModuleType) and not _is_ours(module) else None
+
+
+def _find_inner_module(path: str) -> ModuleType | None:
+    found = (import_module(module).find(path) for module in _inner_modules)
+    return next((module for module in found if module is not None), None)
+
+
+def _is_ours(module: ModuleType) -> bool:
+    """Whether a module is part of this package; of those, only the installed namespaces are public."""
+    return module.__name__.partition(".")[0] == _PACKAGE
+
+
+@public("install_as_tensorflow")
+def install_as_tensorflow(older: bool = False) -> None:
+    """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
+
+    From then on `type(x).__module__` of tensors, variables and datasets begins with `tensorflow`: libraries that serve
+    several frameworks choose theirs by it.
+
+    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError. With `older`
+    it has the names of TensorFlow 1, `tf.placeholder` and `tf.Session`, which are those of `tf.compat.v1`.
+
+    >>> tf.install_as_tensorflow()
+    >>> import tensorflow
+    >>> tensorflow is tf
+    True
+    """
+    present = sys.modules.get(_ALIAS)
+    if present is None:
+        _finder.older = older
+    elif present is not _root():
+        place = getattr(present, "__file__", None) or "an unknown place"
+        raise ImportError(
+            f"install_as_tensorflow: TensorFlow itself is imported already, from {place}, and parts of the program may "
+            f"hold it. Call tapeflow.install_as_tensorflow() before the first `import tensorflow`, or start the "
+            f"program with `tapeflow run`.",
+            name=_ALIAS,
+        )
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+        take_places()
+
+
+def withdraw() -> None:
+    """Takes the alias back: later imports of `tensorflow` find TensorFlow again, if it is there."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+        leave_places()
+    if sys.modules.get(_ALIAS) is _root():
+        for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
+            del sys.modules[name]

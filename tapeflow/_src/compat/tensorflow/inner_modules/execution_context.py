@@ -1,0 +1,105 @@
+"""How operations run: at once, so that there is nothing to wait for and no cache of kernels to clear, or in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.function.trace import running_at_once
+
+_names_used: list[int] = [0]
+
+
+class Context:
+    """The state of eager execution."""
+
+    device_name = ""
+    execution_mode = 0
+
+    def executing_eagerly(self) -> bool:
+        """Whether operations run as they are called."""
+        return not _core.is_tracing()
+
+    def clear_kernel_cache(self) -> None:
+        """Forgets kernels that were chosen for operations: none are kept."""
+
+    def ensure_initialized(self) -> None:
+        """Makes the context ready: it is."""
+
+    def num_gpus(self) -> int:
+        """How many graphics processors there are."""
+        return 0
+
+    def devices(self) -> list[str]:
+        """The names of the devices."""
+        return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+
+_context = Context()
+
+
+def context() -> Context:
+    """The state of eager execution."""
+    return _context
+
+
+def async_wait() -> None:
+    """Waits for operations that are still running: none are."""
+
+
+def ensure_initialized() -> None:
+    """Makes the context ready: it is."""
+
+
+def num_gpus() -> int:
+    """How many graphics processors there are."""
+    return 0
+
+
+def in_eager_mode() -> bool:
+    """Whether operations run as they are called."""
+    return not _core.is_tracing()
+
+
+@contextmanager
+def graph_mode() -> Iterator[None]:
+    """Operations inside become part of the default graph."""
+    with get_default_graph().as_default():
+        yield
+
+
+@contextmanager
+def eager_mode() -> Iterator[None]:
+    """Operations inside run as they are called."""
+    with running_at_once():
+        yield
+
+
+@contextmanager
+def placed_anywhere(*_: Any, **__: Any) -> Iterator[None]:
+    """Where operations run, and whether at once: there is one place, and one way."""
+    yield
+
+
+def uid() -> int:
+    """A number that was not given before."""
+    _names_used[0] += 1
+    return _names_used[0]
+
+
+def graph_or_parents_in_xla_context(graph: Any) -> bool:
+    """Whether a graph is built for another compiler: none is."""
+    return False
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Whether an object is a variable: all are kept by a handle."""
+    return isinstance(var, _core.Variable)
+
+
+def enabled() -> bool:
+    """Whether the names without a version are those of TensorFlow 2."""
+    return True

@@ -1,0 +1,64 @@
+"""Linear operators: classes of others that consist of tensors, and sums in which operators of one kind are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tapeflow._src.ops.linalg.operators.operator import (
+    LinearOperator,
+    LinearOperatorFullMatrix,
+    LinearOperatorLowerTriangular,
+)
+from tapeflow._src.ops.linalg.operators.simple import (
+    LinearOperatorDiag,
+    LinearOperatorIdentity,
+    LinearOperatorScaledIdentity,
+)
+
+
+def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
+    """The class itself: all linear operators consist of tensors."""
+    if not issubclass(cls, LinearOperator):
+        raise TypeError(f"make_composite_tensor: a class of linear operators is needed; got {cls}")
+    return cls
+
+
+def _rank(operator: LinearOperator) -> int:
+    """How general the matrices of an operator are: the sum of two is as general as the more general one."""
+    if isinstance(operator, LinearOperatorIdentity | LinearOperatorScaledIdentity | LinearOperatorDiag):
+        return 0
+    return 1 if isinstance(operator, LinearOperatorLowerTriangular) else 2
+
+
+def add_operators(
+    operators: Sequence[LinearOperator],
+    operator_name: str | None = None,
+    addition_tiers: Any = None,
+    name: str | None = None,
+) -> list[LinearOperator]:
+    """The sum of operators, as a list of one operator of the narrowest kind among diagonal, triangular and full."""
+    if addition_tiers is not None:
+        raise NotImplementedError("add_operators: addition_tiers are not supported; leave the argument out.")
+    operators = list(operators)
+    if not operators:
+        raise ValueError("add_operators: Argument `operators` must not be empty.")
+    rank = max(map(_rank, operators))
+    hints = {
+        "is_self_adjoint": True if all(operator.is_self_adjoint for operator in operators) else None,
+        "is_positive_definite": True if all(operator.is_positive_definite for operator in operators) else None,
+        "name": operator_name or "add_operators",
+    }
+    if rank == 0:
+        return [LinearOperatorDiag(sum_of([operator.diag_part() for operator in operators]), **hints)]
+    total = sum_of([operator.to_dense() for operator in operators])
+    kind = LinearOperatorLowerTriangular if rank == 1 else LinearOperatorFullMatrix
+    return [kind(total, **hints)]
+
+
+def sum_of(tensors: list[Any]) -> Any:
+    """The sum of tensors whose shapes broadcast."""
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total

@@ -1,0 +1,374 @@
+"""Which inner modules there are, and the names in each."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import unittest
+import unittest.mock
+from types import ModuleType
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.compat.tensorflow import execution_modes
+from tapeflow._src.compat.tensorflow.class_names import place_by_class, take_places
+from tapeflow._src.compat.tensorflow.inner_modules import (
+    containers,
+    decorators,
+    deprecation,
+    execution_context,
+    gradient_functions,
+    graph_elements,
+    identity,
+    inspection,
+    sparse_products,
+    type_names,
+)
+from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
+from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
+from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolution
+from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
+from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module
+from tapeflow._src.compat.tensorflow.inner_modules.module_names import remove_undocumented
+from tapeflow._src.compat.tensorflow.inner_modules.operators import add_operators, make_composite_tensor
+from tapeflow._src.compat.tensorflow.inner_modules.random_values import parameterized_truncated_normal
+from tapeflow._src.compat.tensorflow.inner_modules.recording import should_record_backprop
+from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
+from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
+from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
+from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_update_slice
+from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
+from tapeflow._src.compat.v1.graph import graph_def
+from tapeflow._src.config import disable_op_determinism, is_op_determinism_enabled
+from tapeflow._src.control_flow.vectorized_map import vectorized_map
+from tapeflow._src.function.escape import InaccessibleTensorError
+from tapeflow._src.io.protos import tensor_protos
+from tapeflow._src.io.records import tf_record_iterator
+from tapeflow._src.io.tensorboard import event_files
+from tapeflow._src.namespace import find_public
+from tapeflow._src.types import nest, tensor_shape, tensor_spec
+from tapeflow._src.types.tensor import Reference
+
+_NEST = [
+    "assert_same_structure",
+    "assert_shallow_structure",
+    "flatten",
+    "flatten_up_to",
+    "flatten_with_joined_string_paths",
+    "flatten_with_tuple_paths",
+    "flatten_with_tuple_paths_up_to",
+    "get_traverse_shallow_structure",
+    "is_attrs",
+    "is_mapping",
+    "is_namedtuple",
+    "is_nested",
+    "is_nested_or_composite",
+    "list_to_tuple",
+    "map_structure",
+    "map_structure_up_to",
+    "map_structure_with_paths",
+    "map_structure_with_tuple_paths",
+    "map_structure_with_tuple_paths_up_to",
+    "pack_sequence_as",
+    "same_namedtuples",
+    "sequence_like",
+    "yield_flat_paths",
+]
+
+_LAYERS = {
+    "base": "Layer",
+    "convolutional": "Conv1D Conv2D Conv2DTranspose Conv3D SeparableConv2D "
+    "conv1d conv2d conv2d_transpose conv3d separable_conv2d",
+    "core": "Dense Dropout Flatten dense dropout flatten",
+    "normalization": "BatchNormalization batch_normalization",
+    "pooling": "AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D "
+    "average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d",
+}
+
+_NAMES_BY_PATH: dict[str, dict[str, Any]] = {
+    "compiler.tf2xla.python.xla": {"dynamic_update_slice": dynamic_update_slice},
+    "core.example.example_pb2": {name: find_public(f"train.{name}") for name in ("Example", "SequenceExample")},
+    "core.example.feature_pb2": {
+        name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")
+    },
+    "core.framework.attr_value_pb2": {"AttrValue": graph_def.AttrValue},
+    "core.framework.graph_pb2": {"GraphDef": graph_def.GraphDef},
+    "core.framework.node_def_pb2": {"NodeDef": graph_def.NodeDef},
+    "core.framework.summary_pb2": {
+        "HistogramProto": find_public("compat.v1.HistogramProto"),
+        "Summary": find_public("compat.v1.Summary"),
+        "SummaryMetadata": event_files.SummaryMetadata,
+    },
+    "core.framework.tensor_pb2": {"TensorProto": tensor_protos.TensorProto},
+    "core.framework.tensor_shape_pb2": {"TensorShapeProto": tensor_protos.ShapeProto},
+    "core.framework.types_pb2": {
+        f"DT_{name.upper()}": find_public(name).as_datatype_enum
+        for name in ["float16", "bfloat16", "bool", "complex64", "complex128", "int8", "int16", "int32", "int64"]
+        + ["uint8", "uint16", "uint32", "uint64", "string", "resource", "variant"]
+    }
+    | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
+    "core.framework.versions_pb2": {"VersionDef": graph_def.VersionDef},
+    "core.protobuf.config_pb2": {
+        name: find_public(f"compat.v1.{name}") for name in ["ConfigProto", "GPUOptions", "RunMetadata", "RunOptions"]
+    },
+    "core.util.event_pb2": {"Event": event_files.Event},
+    "python.autograph.pyct.transformer": {"Base": Transformer},
+    "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
+    "python.data.ops.iterator_ops": {"OwnedIterator": find_public("data.Iterator")},
+    "python.eager.backprop": {
+        "gradients_function": gradient_functions.gradients_function,
+        "implicit_grad": gradient_functions.implicit_grad,
+        "implicit_val_and_grad": gradient_functions.implicit_val_and_grad,
+        "make_vjp": gradient_functions.make_vjp,
+        "val_and_grad_function": gradient_functions.val_and_grad_function,
+    },
+    "python.eager.tape": {"should_record_backprop": should_record_backprop},
+    "python.eager.record": {"should_record_backprop": should_record_backprop},
+    "python.eager.context": {
+        "ASYNC": 1,
+        "EAGER_MODE": 1,
+        "GRAPH_MODE": 0,
+        "SYNC": 0,
+        "async_wait": execution_context.async_wait,
+        "context": execution_context.context,
+        "device": execution_context.placed_anywhere,
+        "eager_mode": execution_context.eager_mode,
+        "ensure_initialized": execution_context.ensure_initialized,
+        "execution_mode": execution_context.placed_anywhere,
+        "graph_mode": execution_context.graph_mode,
+        "in_eager_mode": execution_context.in_eager_mode,
+        "num_gpus": execution_context.num_gpus,
+    },
+    "python.eager.function": {"defun": find_public("function")},
+    "python.eager.test": {"main": find_public("test.main")},
+    "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
+    "python.framework.config": {
+        "disable_op_determinism": disable_op_determinism,
+        "enable_op_determinism": find_public("config.experimental.enable_op_determinism"),
+        "is_op_determinism_enabled": is_op_determinism_enabled,
+    },
+    "python.framework.function": {"Defun": defun},
+    "python.framework.memory_checker": {"MemoryChecker": execution_modes.MemoryChecker},
+    "python.framework.errors": {"InaccessibleTensorError": InaccessibleTensorError},
+    "python.framework.errors_impl": {"InaccessibleTensorError": InaccessibleTensorError},
+    "python.framework.constant_op": {"is_constant": graph_elements.is_constant},
+    "python.framework.ops": {
+        "Tensor": _core.Tensor,
+        "_get_graph_from_inputs": find_public("compat.v1.get_default_graph"),
+        "add_exit_callback_to_default_func_graph": graph_elements.add_exit_callback_to_default_func_graph,
+        "colocate_with": find_public("compat.v1.colocate_with"),
+        "convert_n_to_tensor": graph_elements.convert_n_to_tensor,
+        "convert_to_tensor": graph_elements.convert_to_tensor,
+        "convert_to_tensor_v2": find_public("convert_to_tensor"),
+        "get_all_collection_keys": graph_elements.get_all_collection_keys,
+        "has_default_graph": graph_elements.has_default_graph,
+        "internal_convert_to_tensor": graph_elements.convert_to_tensor,
+        "name_from_scope_name": graph_elements.name_from_scope_name,
+        "name_scope": find_public("compat.v1.name_scope"),
+        "prepend_name_scope": graph_elements.prepend_name_scope,
+        "register_tensor_conversion_function": find_public("register_tensor_conversion_function"),
+        "strip_name_scope": graph_elements.strip_name_scope,
+        "tensor_id": graph_elements.tensor_id,
+        "uid": execution_context.uid,
+    },
+    "python.framework.smart_cond": {"smart_cond": find_public("__internal__.smart_cond.smart_cond")},
+    "python.framework.tensor_shape": {
+        "TensorShape": tensor_shape.TensorShape,
+        "as_shape": tensor_shape.as_shape,
+        "dimension_value": find_public("compat.v1.dimension_value"),
+    },
+    "python.framework.test_util": execution_modes.names,
+    "python.framework.tensor_spec": {"DenseSpec": tensor_spec.DenseSpec, "TensorSpec": tensor_spec.TensorSpec},
+    "python.framework.tensor_util": {
+        "constant_value": find_public("get_static_value"),
+        "constant_value_as_shape": constant_value_as_shape,
+        "is_tf_type": find_public("is_tensor"),
+        "try_evaluate_constant": try_evaluate_constant,
+    },
+    "python.framework.type_spec": {
+        "BatchableTypeSpec": tensor_spec.BatchableTypeSpec,
+        "TypeSpec": tensor_spec.TypeSpec,
+        "type_spec_from_value": tensor_spec.type_spec_from_value,
+    },
+    "python.framework.type_spec_registry": {
+        "_NAME_TO_TYPE_SPEC": type_names.class_by_name,
+        "_TYPE_SPEC_TO_NAME": type_names.name_by_class,
+        "get_name": type_names.get_name,
+        "lookup": type_names.lookup,
+        "register": type_names.register,
+    },
+    **{
+        f"python.layers.{module}": {name: find_public(f"compat.v1.layers.{name}") for name in names.split()}
+        for module, names in _LAYERS.items()
+    },
+    "python.lib.io.tf_record": {
+        "TFRecordWriter": find_public("io.TFRecordWriter"),
+        "tf_record_iterator": tf_record_iterator,
+    },
+    "python.ops.array_ops": {
+        "prevent_gradient": find_object("raw_ops.PreventGradient"),
+        "stack": find_public("stack"),
+        "unstack": find_public("unstack"),
+    },
+    "python.ops.control_flow_case": {"_case_helper": case_helper},
+    "python.ops.control_flow_ops": {
+        "Assert": find_public("debugging.Assert"),
+        "case": find_public("compat.v1.case"),
+        "case_v2": find_public("case"),
+        "cond": find_public("compat.v1.cond"),
+        "cond_for_tf_v2": find_public("cond"),
+        "switch_case": find_public("switch_case"),
+        "while_loop": find_public("compat.v1.while_loop"),
+        "while_loop_v2": find_public("while_loop"),
+        "with_dependencies": graph_elements.with_dependencies,
+    },
+    "python.ops.control_flow_util_v2": {"in_defun": graph_elements.is_in_function},
+    "python.ops.gradient_checker_v2": {"max_error": graph_elements.max_error},
+    "python.ops.control_flow_util": {
+        "ENABLE_CONTROL_FLOW_V2": True,
+        "GraphOrParentsInXlaContext": execution_context.graph_or_parents_in_xla_context,
+    },
+    "python.ops.linalg.linear_operator": {
+        "LinearOperator": find_public("linalg.LinearOperator"),
+        "make_composite_tensor": make_composite_tensor,
+    },
+    "python.ops.linalg.linear_operator_addition": {"add_operators": add_operators},
+    "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
+        "csr_sparse_matrix_to_sparse_tensor": sparse_products.csr_sparse_matrix_to_sparse_tensor,
+        "sparse_matrix_sparse_mat_mul": sparse_products.sparse_matrix_sparse_mat_mul,
+        "sparse_tensor_to_csr_sparse_matrix": sparse_products.sparse_tensor_to_csr_sparse_matrix,
+    },
+    "python.ops.math_ops": {"is_nan": find_public("math.is_nan")},
+    "python.ops.nn_ops": {"Convolution": Convolution},
+    "python.ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor, "vectorized_map": vectorized_map},
+    "python.ops.random_ops": {"parameterized_truncated_normal": parameterized_truncated_normal},
+    "python.ops.resource_variable_ops": {
+        "BaseResourceVariable": find_public("Variable"),
+        "VariableSpec": tensor_spec.VariableSpec,
+        "is_resource_variable": execution_context.is_resource_variable,
+    },
+    "python.ops.variables": {"Variable": find_public("Variable")},
+    "python.platform.googletest": {
+        "GetTempDir": find_public("compat.v1.test.get_temp_dir"),
+        "TestCase": unittest.TestCase,
+        "main": find_public("test.main"),
+    },
+    "python.platform.test": {"mock": unittest.mock},
+    "python.tf2": {"enabled": execution_context.enabled},
+    "python.trackable.base": {"Trackable": find_public("__internal__.tracking.Trackable")},
+    "python.trackable.data_structures": {
+        "ListWrapper": containers.ListWrapper,
+        "_DictWrapper": containers._DictWrapper,
+        "sticky_attribute_assignment": containers.sticky_attribute_assignment,
+    },
+    "python.types.core": {
+        "Tensor": find_public("__internal__.types.Tensor"),
+        "TensorLike": find_public("types.experimental.TensorLike"),
+    },
+    "python.util.all_util": {"remove_undocumented": remove_undocumented},
+    "python.util.deprecation": {
+        name: getattr(deprecation, name)
+        for name in [
+            "deprecated",
+            "deprecated_alias",
+            "deprecated_arg_values",
+            "deprecated_args",
+            "deprecated_argument_lookup",
+            "silence",
+        ]
+    },
+    "python.util.compat": {"path_to_bytes": os.fsencode},
+    "python.util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
+    "python.util.tf_decorator": {
+        "TFDecorator": decorators.TFDecorator,
+        "make_decorator": decorators.make_decorator,
+        "unwrap": decorators.unwrap,
+    },
+    "python.util.nest": {
+        **{name: getattr(nest, name) for name in _NEST},
+        "_is_namedtuple": nest.is_namedtuple,
+        "_sequence_like": nest.sequence_like,
+        "_yield_sorted_items": nest.yield_items,
+        "_yield_value": nest.yield_values,
+    },
+    "python.util.object_identity": {
+        "ObjectIdentityDictionary": identity.ObjectIdentityDictionary,
+        "ObjectIdentitySet": identity.ObjectIdentitySet,
+        "Reference": Reference,
+    },
+    "python.util.tf_inspect": {
+        **inspection.inspection,
+        "_inspect": inspect,
+        "getcallargs": inspection.getcallargs,
+        "getfullargspec": inspection.getfullargspec,
+    },
+    "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
+}
+
+# Imported beside modules that programs use; whoever asks for a name of theirs hears that it is absent.
+_WITHOUT_NAMES = [
+    "core.example.example_pb2",
+    "core.example.feature_pb2",
+    "core.framework.function_pb2",
+    "core.framework.graph_debug_info_pb2",
+    "core.framework.op_def_pb2",
+    "core.framework.step_stats_pb2",
+    "core.framework.variable_pb2",
+    "core.function.capture.capture_container",
+    "core.function.polymorphism.function_type",
+    "core.function.trace_type",
+    "core.protobuf.cluster_pb2",
+    "core.protobuf.meta_graph_pb2",
+    "core.protobuf.rewriter_config_pb2",
+    "core.protobuf.saver_pb2",
+    "core.protobuf.struct_pb2",
+    "core.protobuf.tensorflow_server_pb2",
+    "python.framework.test_ops",
+    "python.pywrap_tfe",
+]
+
+_module_by_path: dict[str, ModuleType] = {}
+
+
+def _open(path: str) -> ModuleType:
+    """The module at a path, made at the first call together with those above it."""
+    module = _module_by_path.get(path)
+    if module is None:
+        module = _module_by_path[path] = ModuleType(f"tensorflow.{path}", "Inner names that libraries import.")
+        module.__path__ = []
+        module.__getattr__ = functools.partial(_look_up, module, paths_by_module().get(path, {}))
+        vars(module).update(_NAMES_BY_PATH.get(path, {}))
+        above, _, name = path.rpartition(".")
+        if above:
+            setattr(_open(above), name, module)
+    return module
+
+
+def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any:
+    """A public object by its name in a file of TensorFlow; it is kept there from then on."""
+    path = path_by_name.get(name)
+    if path is None:
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
+    found = find_object(path)
+    setattr(module, name, found)
+    return found
+
+
+for _kind, (_path, _name) in place_by_class().items():
+    setattr(_open(_path), _name, _kind)
+take_places()
+
+
+@functools.cache
+def _known_paths() -> frozenset[str]:
+    """The paths of all modules, and of those above them."""
+    whole = {*_NAMES_BY_PATH, *paths_by_module(), *_WITHOUT_NAMES}
+    parts = [path.split(".") for path in whole]
+    return frozenset(".".join(names[:count]) for names in parts for count in range(1, len(names) + 1))
+
+
+def find(path: str) -> ModuleType | None:
+    """The module that answers to `tensorflow.path`, or None."""
+    return _open(path) if path in _known_paths() else None

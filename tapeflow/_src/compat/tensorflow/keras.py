@@ -1,0 +1,51 @@
+"""Importing Keras for `tf.keras`: its backend is "tensorflow", and `import tensorflow` in it means Tapeflow."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from types import ModuleType
+
+from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
+
+_BACKEND = "KERAS_BACKEND"
+_TENSORFLOW_FACE = "keras._tf_keras.keras"  # Keras with the older names that belong to `tf.keras` alone
+
+
+def is_installed() -> bool:
+    """Whether there is a Keras to load."""
+    return importlib.util.find_spec("keras") is not None
+
+
+def load(path: str) -> ModuleType:
+    """The module that is `tf.keras`, or a part of it that stands directly under `tf`, such as `tf.losses`."""
+    if not is_installed():
+        raise ModuleNotFoundError(
+            f"tf.{path}: Keras is not installed. Install it with `pip install tapeflow[keras]`.", name="keras"
+        )
+    install_as_tensorflow()
+    if "keras" not in sys.modules:
+        _import_with_our_backend()
+    backend = sys.modules["keras"].config.backend()
+    if backend != "tensorflow":
+        raise ImportError(
+            f"tf.{path}: Keras is imported already, with its {backend!r} backend. Ask for tf.keras before the first "
+            '`import keras`, or set KERAS_BACKEND to "tensorflow".',
+            name="keras",
+        )
+    return importlib.import_module(_TENSORFLOW_FACE if path == "keras" else f"{_TENSORFLOW_FACE}.{path}")
+
+
+def _import_with_our_backend() -> None:
+    """Imports Keras, which reads the name of its backend from the environment once."""
+    before = os.environ.get(_BACKEND)
+    os.environ[_BACKEND] = "tensorflow"
+    try:
+        importlib.import_module("keras")
+    finally:
+        if before is None:
+            del os.environ[_BACKEND]
+        else:
+            os.environ[_BACKEND] = before

@@ -1,0 +1,1 @@
+"""Graphs of TensorFlow 1, their elements, and their messages."""

@@ -1,0 +1,87 @@
+"""`tf.graph_util`: the part of a graph that some nodes need, and graphs whose variables have become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tapeflow._src.compat.v1.graph.graph_def import AttrValue, GraphDef, NodeDef
+from tapeflow._src.io.protos.tensor_protos import make_tensor_proto
+from tapeflow._src.namespace import public
+
+_READING = "ReadVariableOp"
+
+
+def _base(name: str) -> str:
+    """The node that an input, "y:1" or "^y", comes from."""
+    return name.lstrip("^").partition(":")[0]
+
+
+def _with_nodes(definition: GraphDef, nodes: Iterable[NodeDef]) -> GraphDef:
+    part = GraphDef(node=list(nodes), versions=definition.versions)
+    part.__dict__["_source"] = definition.__dict__.get("_source")
+    return part
+
+
+@public("compat.v1.graph_util.extract_sub_graph")
+def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> GraphDef:
+    """The nodes of a message that the named ones need, in their order.
+
+    >>> with tf.Graph().as_default() as graph:
+    ...     y = tf.negative(tf.constant(1., name="x"), name="y")
+    ...     z = tf.constant(2., name="z")
+    >>> part = tf.compat.v1.graph_util.extract_sub_graph(graph.as_graph_def(), ["y"])
+    >>> [node.name for node in part.node]
+    ['x', 'y']
+    """
+    if not isinstance(graph_def, GraphDef):
+        raise TypeError(f"graph_def must be a graph_pb2.GraphDef proto, but got type {type(graph_def)}.")
+    if isinstance(dest_nodes, str):
+        raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
+    node_by_name = {node.name: node for node in graph_def.node}
+    needed: set[str] = set()
+    waiting = list(dest_nodes)
+    for name in waiting:
+        if name not in node_by_name:
+            raise AssertionError(f"{name} is not in graph")
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [_base(x) for x in node_by_name[name].input]
+    return _with_nodes(graph_def, (node for node in graph_def.node if node.name in needed))
+
+
+@public("compat.v1.graph_util.convert_variables_to_constants")
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: Any,
+    output_node_names: Any,
+    variable_names_whitelist: Any = None,
+    variable_names_blacklist: Any = None,
+) -> GraphDef:
+    """The nodes that the named ones need, with the session's values in place of the readings of variables.
+
+    >>> with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+    ...     y = tf.multiply(tf.compat.v1.get_variable("w", initializer=3.), 2., name="y")
+    ...     session.run(tf.compat.v1.global_variables_initializer())
+    ...     frozen = tf.compat.v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["y"])
+    >>> [node.op for node in frozen.node]
+    ['Const', 'Const', 'Mul']
+    """
+    readings = {node.name for node in input_graph_def.node if node.op == _READING}
+    cut = [
+        NodeDef(name=node.name, op=node.op, attr=node.attr) if node.name in readings else node
+        for node in input_graph_def.node
+    ]
+    part = extract_sub_graph(_with_nodes(input_graph_def, cut), output_node_names)
+    names = [node.name for node in part.node if node.name in readings]
+    values = dict(zip(names, sess.run([f"{name}:0" for name in names])))
+    return _with_nodes(
+        part, (_constant(node.name, values[node.name]) if node.name in values else node for node in part.node)
+    )
+
+
+def _constant(name: str, value: Any) -> NodeDef:
+    proto = make_tensor_proto(value)
+    return NodeDef(name=name, op="Const", attr={"value": AttrValue(tensor=proto), "dtype": AttrValue(type=proto.dtype)})

@@ -1,0 +1,168 @@
+"""`tf.Operation`: one node of a graph, and what tensors and variables tell about theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public, with_later_attributes
+from tapeflow._src.types.tensor import Tensor
+
+_TYPE_BY_NAME = {"GetItem": "StridedSlice"}
+
+
+@public("Operation", "compat.v1.Operation")
+@with_later_attributes("compat.v1", "node_def")
+class Operation:
+    """One node of a graph: its name, its type, the tensors it takes and those it gives.
+
+    >>> with tf.Graph().as_default():
+    ...     y = tf.constant(1.) + 2.
+    ...     y.op.name, y.op.type
+    ('add', 'AddV2')
+    """
+
+    def __init__(self, graph: Any, number: int) -> None:
+        self._graph, self._number = graph, number
+
+    def _node(self) -> tuple[Any, ...]:
+        return self._graph.node(self._number)
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the graph."""
+        return self._node()[1] or f"{self._node()[0]}_{self._number}"
+
+    @property
+    def type(self) -> str:
+        """What it computes: "MatMul"."""
+        kind = self._node()[0]
+        return _TYPE_BY_NAME.get(kind, kind)
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The tensors that it takes."""
+        return tuple(self._node()[2])
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The tensors that it gives."""
+        return list(self._node()[3])
+
+    def values(self) -> tuple[Any, ...]:
+        """The tensors that it gives."""
+        return tuple(self.outputs)
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it is part of."""
+        return self._graph
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that run before it though it does not take their outputs."""
+        return [operation_of(self._graph, i) for i in self._graph.controls(self._number)]
+
+    @property
+    def device(self) -> str:
+        """Where it runs: not decided."""
+        return ""
+
+    def get_attr(self, name: str) -> Any:
+        """The attribute "T", the dtype of the first tensor; others are not kept by name."""
+        tensors = [*self.inputs, *self.outputs]
+        if name in ("T", "dtype") and tensors:
+            return tensors[0].dtype
+        raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs it in the session, or in the default one."""
+        session = session or self._graph.default_session()
+        if session is None:
+            raise ValueError(
+                "Cannot execute operation using `run()`: No default session is registered. Use "
+                "`with sess.as_default():` or pass an explicit session to `run(session=sess)`"
+            )
+        session.run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        lines = [f'name: "{self.name}"', f'op: "{self.type}"']
+        lines += [f'input: "{x.name.removesuffix(":0")}"' for x in self.inputs if _core.is_symbolic(x)]
+        lines += [f'input: "^{operation.name}"' for operation in self.control_inputs]
+        return "\n".join(lines) + "\n"
+
+
+class VariableOperation(Operation):
+    """The operation that stands for a variable as a whole."""
+
+    def __init__(self, graph: Any, name: str) -> None:
+        super().__init__(graph, -1)
+        self._name = name
+
+    def _node(self) -> tuple[Any, ...]:
+        return "VarHandleOp", self._name, [], []
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """None: a variable is there from the beginning."""
+        return []
+
+
+def operation_of(graph: Any, number: int) -> Operation:
+    """The operation of a node; the same object each time."""
+    known = graph.__dict__.setdefault("_operation_by_number", {})
+    if number not in known:
+        known[number] = Operation(graph, number)
+    return known[number]
+
+
+def _place(tensor: Any, attribute: str) -> tuple[Any, int, int]:
+    place = _core.place_of(tensor)
+    if place is None:
+        raise AttributeError(f"Tensor.{attribute} is undefined when eager execution is enabled.")
+    return place
+
+
+def _op(self: Any) -> Operation:
+    """The operation that gives this tensor, in its graph."""
+    graph, _, node = _place(self, "op")
+    if node >= 0:
+        return operation_of(graph, node)
+    return VariableOperation(graph, self.name.rpartition(":")[0])
+
+
+def _consumers(self: Any) -> list[Operation]:
+    """The operations that take this tensor."""
+    graph, _, node = _place(self, "consumers")
+    found = []
+    for i in range(max(node, 0), graph.node_count):
+        facts = graph.node(i)
+        if facts is not None and any(x is self for x in facts[2]):
+            found.append(operation_of(graph, i))
+    return found
+
+
+def _eval(self: Any, feed_dict: Any = None, session: Any = None) -> Any:
+    """The value, computed in the session or in the default one."""
+    graph = _place(self, "eval")[0]
+    session = session or (graph.default_session() if hasattr(graph, "default_session") else None)
+    if session is None:
+        raise ValueError(
+            "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
+            "pass an explicit session to `eval(session=sess)`"
+        )
+    if getattr(session, "graph", graph) is not graph:
+        raise ValueError(
+            "Cannot use the given session to evaluate tensor: the tensor's graph is different from the session's graph."
+        )
+    return session.run(self, feed_dict)
+
+
+Tensor.op = property(_op)
+Tensor.graph = property(lambda self: _place(self, "graph")[0])
+Tensor.value_index = property(lambda self: int(self.name.rpartition(":")[2]))
+Tensor.consumers = _consumers
+Tensor.eval = _eval

@@ -1,0 +1,1 @@
+"""Queues and the input pipelines that are made of them."""

@@ -1,0 +1,1 @@
+"""Sessions, monitored sessions and their hooks."""

@@ -1,0 +1,280 @@
+"""`tf.compat.v1.Session`: runs parts of a graph. A session owns the values of the graph's variables."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.compat.v1.graph.contexts import lasting_context
+from tapeflow._src.compat.v1.graph.graph import Graph, defaults, get_default_graph
+from tapeflow._src.compat.v1.queues.queue_contents import deadline
+from tapeflow._src.compat.v1.sessions.fetches import Fetches, feeds_of
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.namespace import public
+from tapeflow._src.types.errors import OpError
+
+
+@public("compat.v1.get_default_session")
+def get_default_session() -> Any:
+    """The session that `eval` and `run` use, or None.
+
+    >>> tf.compat.v1.get_default_session()
+    """
+    return defaults.sessions[-1] if defaults.sessions else None
+
+
+@public("compat.v1.Session")
+class Session:
+    """Computes values of a graph; `with` makes it the default session and closes it at the end.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     x = tf.compat.v1.placeholder(tf.float32, [2])
+    ...     session.run(2. * x, {x: [1., 3.]})
+    array([2., 6.], dtype=float32)
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
+        self._graph = graph if graph is not None else get_default_graph()
+        self._target, self._config = target, config
+        self._closed = False
+        self._plan_by_key: dict[Any, Any] = {}
+        self._value_by_variable: dict[int, Any] = {}  # while another session's values are in the variables
+        self._entered: list[Any] = []
+
+    graph = property(lambda self: self._graph, doc="The graph that it runs.")
+    sess_str = property(lambda self: self._target)
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a message."""
+        return self._graph.as_graph_def()
+
+    def list_devices(self) -> list[Any]:
+        """The devices of the session: the processor."""
+        return [_Message(name="/job:localhost/replica:0/task:0/device:CPU:0", device_type="CPU")]
+
+    # ---- running
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
+        self._check_usable()
+        wanted = Fetches(self._graph, fetches)
+        feeds = feeds_of(self._graph, feed_dict)
+        before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
+        try:
+            return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+        except OpError as error:
+            self._name_operation(error)
+            raise
+        finally:
+            deadline.moment = before
+
+    def _name_operation(self, error: OpError) -> None:
+        """Lets an error tell of the operation that its text names."""
+        named = re.search(r"\{\{node (.+?)\}\}", error.message)
+        if error.op is None and named is not None:
+            with contextlib.suppress(KeyError):
+                error._op = self._graph.get_operation_by_name(named[1])
+                error._node_def = error._op.node_def
+
+    def _moment_to_give_up(self, options: Any) -> float | None:
+        for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
+            if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
+                return time.monotonic() + getattr(settings, name) / 1000.0
+        return None
+
+    def _compute(self, wanted: Fetches, fed: list[Any], values: list[Any]) -> list[Any]:
+        self.take_over()
+        key = (_numbers(wanted.tensors), tuple(wanted.operations), _numbers(fed))
+        with running_at_once():
+            plan = self._plan_by_key.get(key)
+            if plan is None:
+                plan = self._graph.excerpt(wanted.tensors, fed, wanted.operations)
+                if None not in key:
+                    self._plan_by_key[key] = plan
+            results = [tensor.numpy() for tensor in plan.call(values)]
+            for index, variable in wanted.variable_by_index.items():
+                if not any(tensor is wanted.tensors[index] for tensor in fed):
+                    results[index] = variable.numpy()
+            return results
+
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
+        """A function of the values for `feed_list` that gives the values of `fetches`."""
+        self._check_usable()
+        wanted = Fetches(self._graph, fetches)
+        keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
+
+        def run_prepared(*values: Any) -> Any:
+            if len(values) != len(keys):
+                raise ValueError(f"Expected {len(keys)} values to feed; got {len(values)}")
+            self._check_usable()
+            feeds = feeds_of(self._graph, dict(zip(keys, values)))
+            return wanted.rebuilt(self._compute(wanted, keys, [value for _, value in feeds]))
+
+        return run_prepared
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if self._graph.node_count == 0:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+
+    # ---- the values of variables
+
+    def take_over(self) -> None:
+        """Puts the values of this session into the variables of the graph; another session keeps its own aside."""
+        graph = self._graph
+        if graph.held_by is self:
+            return
+        if graph.held_by is not None:
+            graph.held_by.let_go()
+        for variable in graph.created_variables:
+            variable._exchange(self._value_by_variable.get(id(variable)))
+        for stream, first in graph.first_value_by_stream:
+            stream._exchange(self._value_by_variable.get(id(stream), first))
+        self._value_by_variable = {}
+        graph.held_by = self
+
+    def let_go(self) -> None:
+        """Takes the values of this session out of the variables."""
+        graph = self._graph
+        cells = [*graph.created_variables, *(stream for stream, _ in graph.first_value_by_stream)]
+        self._value_by_variable = {id(cell): cell._exchange(None) for cell in cells}
+        graph.held_by = None
+
+    def set_variable(self, variable: Any, value: Any) -> None:
+        """Gives a variable a value in this session."""
+        self.take_over()
+        with running_at_once():
+            variable._exchange(_core.convert_to_tensor(value, variable.dtype, None, "load"))
+
+    def get_variable(self, variable: Any) -> Any:
+        """The value of a variable in this session, as an array."""
+        return self.run(variable)
+
+    # ---- its life
+
+    def as_default(self) -> Any:
+        """A context in which `eval` and `run` use this session, and operations go to its graph."""
+        return self._as_default()
+
+    @lasting_context
+    def _as_default(self) -> Iterator[Session]:
+        defaults.sessions.append(self)
+        try:
+            if _core.current_graph() is self._graph:
+                yield self
+            else:
+                with self._graph.as_default():
+                    yield self
+        finally:
+            defaults.sessions.remove(self)
+
+    def close(self) -> None:
+        """Ends the session: its values are gone."""
+        if self._graph.held_by is self:
+            self.let_go()
+        for thing in self._graph.per_session:
+            thing.leave(self)
+        self._closed = True
+        self._plan_by_key = {}
+        self._value_by_variable = {}
+
+    def __enter__(self) -> Session:
+        context = self._as_default()
+        context.__enter__()
+        self._entered.append(context)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._entered.pop().__exit__(*exception)
+        if not self._entered:
+            self.close()
+
+
+def _numbers(tensors: list[Any]) -> tuple[int, ...] | None:
+    """The numbers of the tensors in the graph; None if one is an ordinary tensor, which has none that lasts."""
+    places = [_core.place_of(tensor) for tensor in tensors]
+    return None if None in places else tuple(place[1] for place in places)
+
+
+@public("compat.v1.InteractiveSession")
+class InteractiveSession(Session):
+    """A session that is the default one from the beginning until it is closed.
+
+    >>> with tf.Graph().as_default():
+    ...     session = tf.compat.v1.InteractiveSession()
+    ...     (tf.constant(2.) * 3.).eval()
+    6.0
+    >>> session.close()
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._context: Any = self._as_default()
+        self._context.__enter__()
+
+    def close(self) -> None:
+        """Ends the session; the one before is the default again."""
+        super().close()
+        if self._context is not None:
+            self._context.__exit__(None, None, None)
+            self._context = None
+
+
+class _Message:
+    """Settings that are accepted and kept, under any name; nothing depends on them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.__dict__.update(kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self.__dict__[name] = _Message()
+        return value
+
+    def HasField(self, name: str) -> bool:  # noqa: N802  the name of protocol buffers
+        """Whether it was set."""
+        return name in self.__dict__
+
+
+@public("compat.v1.ConfigProto")
+class ConfigProto(_Message):
+    """Settings of a session: accepted, and without effect.
+
+    >>> config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+    >>> config.gpu_options.allow_growth = True
+    """
+
+
+@public("compat.v1.GPUOptions")
+class GPUOptions(_Message):
+    """Settings of graphics processors: accepted, and without effect.
+
+    >>> options = tf.compat.v1.GPUOptions(allow_growth=True)
+    """
+
+
+@public("compat.v1.RunOptions")
+class RunOptions(_Message):
+    """Settings of one run: accepted, and without effect.
+
+    >>> options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
+    """
+
+    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
+
+
+@public("compat.v1.RunMetadata")
+class RunMetadata(_Message):
+    """What a run could tell: nothing.
+
+    >>> metadata = tf.compat.v1.RunMetadata()
+    """

@@ -1,0 +1,267 @@
+"""More hooks of monitored sessions: what they log, feed, write down and compute at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.sessions.monitored_session import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from tapeflow._src.compat.v1.summaries import FileWriterCache, merge_all
+from tapeflow._src.compat.v1.train.training_step import get_global_step
+from tapeflow._src.io.tensorboard.event_files import Summary
+from tapeflow._src.namespace import public
+from tapeflow._src.types.logging import get_logger
+
+
+@public("compat.v1.train.SecondOrStepTimer")
+class SecondOrStepTimer:
+    """Tells at which steps something is due that happens every so many steps or seconds.
+
+    >>> timer = tf.compat.v1.train.SecondOrStepTimer(every_steps=10)
+    >>> timer.should_trigger_for_step(0)
+    True
+    """
+
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
+        if every_secs is None and every_steps is None:
+            raise ValueError("Either every_secs or every_steps should be provided.")
+        if every_secs is not None and every_steps is not None:
+            raise ValueError("Can not provide both every_secs and every_steps.")
+        self._seconds, self._steps = every_secs, every_steps
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets when it was due."""
+        self._last_step: int | None = None
+        self._last_time = 0.0
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Whether it is due."""
+        if self._last_step is None:
+            return True
+        if self._last_step == step:
+            return False
+        if self._seconds is not None:
+            return time.monotonic() >= self._last_time + self._seconds
+        return step >= self._last_step + self._steps
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """It happens now; the seconds and steps since the last time."""
+        now, first = time.monotonic(), self._last_step is None
+        passed = (None, None) if first else (now - self._last_time, step - self._last_step)
+        self._last_step, self._last_time = step, now
+        return passed
+
+    def last_triggered_step(self) -> int | None:
+        """When it was due last."""
+        return self._last_step
+
+
+@public("compat.v1.train.LoggingTensorHook")
+class LoggingTensorHook(SessionRunHook):
+    """Logs the values of tensors every so many runs or seconds, or at the end.
+
+    >>> hook = tf.compat.v1.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=10)
+    """
+
+    def __init__(
+        self,
+        tensors: Any,
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
+        formatter: Callable[[dict[str, Any]], str] | None = None,
+    ) -> None:
+        only_at_end = at_end and every_n_iter is None and every_n_secs is None
+        if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
+            raise ValueError("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.")
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise ValueError(f"invalid every_n_iter={every_n_iter}.")
+        self._tensors = dict(tensors) if isinstance(tensors, dict) else {getattr(t, "name", t): t for t in tensors}
+        self._timer = None if only_at_end else SecondOrStepTimer(every_n_secs, every_n_iter)
+        self._at_end, self._formatter, self._runs, self._due = at_end, formatter, 0, False
+
+    def begin(self) -> None:
+        """Finds the tensors."""
+        graph = get_default_graph()
+        self._tensors = {tag: graph.as_graph_element(t) for tag, t in self._tensors.items()}
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Asks for the tensors if they are to be logged."""
+        self._due = self._timer is not None and self._timer.should_trigger_for_step(self._runs)
+        return SessionRunArgs(self._tensors) if self._due else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Logs them."""
+        if self._due:
+            self._log(run_values.results)
+        self._runs += 1
+
+    def end(self, session: Any) -> None:
+        """Logs them, if that was wanted."""
+        if self._at_end:
+            self._log(session.run(self._tensors))
+
+    def _log(self, values: dict[str, Any]) -> None:
+        seconds = self._timer.update_last_triggered_step(self._runs)[0] if self._timer is not None else None
+        text = ", ".join(f"{tag} = {np.array2string(np.asarray(v))}" for tag, v in values.items())
+        if self._formatter is not None:
+            text = self._formatter(values)
+        elif seconds is not None:
+            text += f" ({seconds:.3f} sec)"
+        get_logger().info(text)
+
+
+@public("compat.v1.train.FeedFnHook")
+class FeedFnHook(SessionRunHook):
+    """Feeds what a function gives, in each run.
+
+    >>> hook = tf.compat.v1.train.FeedFnHook(lambda: {"x:0": 1.})
+    """
+
+    def __init__(self, feed_fn: Callable[[], dict[Any, Any]]) -> None:
+        self.feed_fn = feed_fn
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Feeds the values."""
+        return SessionRunArgs([], feed_dict=self.feed_fn())
+
+
+@public("compat.v1.train.FinalOpsHook")
+class FinalOpsHook(SessionRunHook):
+    """Computes tensors at the end; `final_ops_values` has their values.
+
+    >>> tf.compat.v1.train.FinalOpsHook("loss:0").final_ops_values
+    """
+
+    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
+        self._fetches, self._feeds, self._values = final_ops, final_ops_feed_dict, None
+
+    final_ops_values = property(lambda self: self._values)
+
+    def end(self, session: Any) -> None:
+        """Computes them."""
+        if self._fetches is not None:
+            self._values = session.run(self._fetches, feed_dict=self._feeds)
+
+
+@public("compat.v1.train.SummarySaverHook")
+class SummarySaverHook(SessionRunHook):
+    """Writes summaries every so many steps or seconds.
+
+    >>> hook = tf.compat.v1.train.SummarySaverHook(save_steps=10, output_dir="logs", summary_op="Merge:0")
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: Any = None,
+        summary_writer: Any = None,
+        scaffold: Any = None,
+        summary_op: Any = None,
+    ) -> None:
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._folder, self._writer, self._fetch, self._due = output_dir, summary_writer, summary_op, False
+        self._scaffold, self._next = scaffold, 0
+
+    def begin(self) -> None:
+        """Finds the global step and opens the file."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use SummarySaverHook.")
+        if self._fetch is None and self._scaffold is None:
+            self._fetch = merge_all()
+        if self._writer is None and self._folder is not None:
+            self._writer = FileWriterCache.get(self._folder)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Asks for the summaries if they are due."""
+        if self._fetch is None and self._scaffold is not None:
+            self._fetch = self._scaffold.summary_op
+        self._due = self._fetch is not None and self._timer.should_trigger_for_step(self._next)
+        return SessionRunArgs(self._fetch) if self._due else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Writes them."""
+        step = int(run_context.session.run(self._step))
+        if self._due and self._writer is not None:
+            self._timer.update_last_triggered_step(step)
+            self._writer.add_summary(run_values.results, step)
+        self._next = step + 1
+
+    def end(self, session: Any) -> None:
+        """Writes what waits to be written."""
+        if self._writer is not None:
+            self._writer.flush()
+
+
+@public("compat.v1.train.StepCounterHook")
+class StepCounterHook(SessionRunHook):
+    """Logs and writes down how many steps there are in a second.
+
+    >>> hook = tf.compat.v1.train.StepCounterHook(every_n_steps=100)
+    """
+
+    def __init__(
+        self, every_n_steps: int | None = 100, every_n_secs: float | None = None, output_dir: Any = None,
+        summary_writer: Any = None,
+    ) -> None:  # fmt: skip
+        if (every_n_steps is None) == (every_n_secs is None):
+            raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
+        self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
+        self._folder, self._writer = output_dir, summary_writer
+
+    def begin(self) -> None:
+        """Finds the global step and opens the file."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use StepCounterHook.")
+        if self._writer is None and self._folder is not None:
+            self._writer = FileWriterCache.get(self._folder)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Tells the number if it is time."""
+        step = int(run_context.session.run(self._step))
+        if not self._timer.should_trigger_for_step(step):
+            return
+        seconds, steps = self._timer.update_last_triggered_step(step)
+        if seconds is None:
+            return
+        speed = steps / max(seconds, 1e-9)
+        get_logger().info(f"{self._step.op.name}/sec: {speed:g}")
+        if self._writer is not None:
+            value = Summary.Value(tag=f"{self._step.op.name}/sec", simple_value=speed)
+            self._writer.add_summary(Summary(value=[value]), step)
+
+
+@public("compat.v1.train.GlobalStepWaiterHook")
+class GlobalStepWaiterHook(SessionRunHook):
+    """Lets the first run wait until another process has come to a step.
+
+    >>> hook = tf.compat.v1.train.GlobalStepWaiterHook(0)
+    """
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wanted = wait_until_step
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use _GlobalStepWaiterHook.")
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Waits, the first time."""
+        while self._wanted > 0 and int(run_context.session.run(self._step)) < self._wanted:
+            time.sleep(0.5)
+        self._wanted = 0

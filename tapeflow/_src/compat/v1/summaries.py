@@ -1,0 +1,393 @@
+"""`tf.summary` of TensorFlow 1: operations that give values as bytes, and the writer of an event file."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.io.codecs.png import write_png
+from tapeflow._src.io.protos.tensor_protos import proto_of
+from tapeflow._src.io.records import read_records
+from tapeflow._src.io.tensorboard.event_files import (
+    Event,
+    HistogramProto,
+    PluginData,
+    Summary,
+    SummaryMetadata,
+    SummaryWriter,
+)
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.types.dtypes import string
+from tapeflow._src.types.file_errors import file_name
+from tapeflow._src.variables import session_graph
+
+
+def _bytes_tensor(serialized: bytes) -> Any:
+    return convert_to_tensor(serialized, string)
+
+
+def _summary(
+    name: str, family: str | None, collections: Any, tensor: Any, values: Callable[[str, Any], list[Summary.Value]]
+) -> Any:
+    """The tensor of bytes for the values that a tensor has when the graph runs, under a name that is unique."""
+    graph = session_graph()
+    base = re.sub(r"[^-/\w.]", "_", name).lstrip("/")
+    base = f"{family}/{base}" if family else base
+    with nullcontext(f"{base}/") if graph is None else graph.name_scope(base) as scope:
+        tag = scope.rstrip("/")
+    shown = f"{family}/{tag}" if family else tag
+
+    def run(value: Any) -> list[Any]:
+        return [_bytes_tensor(Summary(value=values(shown, value)).SerializeToString())]
+
+    found = _named(host_call(run, [convert_to_tensor(tensor)], [(string, [])], reads=True)[0], tag)
+    keys = [GraphKeys.SUMMARIES] if collections is None else collections
+    if graph is not None:
+        graph.add_to_collections(keys, found)
+    return found
+
+
+def _named(tensor: Any, name: str) -> Any:
+    place = _core.place_of(tensor) if _core.is_symbolic(tensor) else None
+    if place is not None and place[0].takes_everything:
+        place[0].set_node_name(place[2], name)
+    return tensor
+
+
+@public("compat.v1.summary.scalar")
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Any:
+    """A number, as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.scalar("loss", 0.5))
+    >>> tf.compat.v1.Summary.FromString(text).value[0].simple_value
+    0.5
+    """
+
+    def values(tag: str, value: Any) -> list[Summary.Value]:
+        if value.shape.num_elements() != 1:
+            raise ValueError(f"tags and values are not the same shape: [] != {value.shape} (tag '{tag}')")
+        return [Summary.Value(tag=tag, simple_value=float(value.numpy().reshape(())))]
+
+    return _summary(name, family, collections, tensor, values)
+
+
+def _limits() -> np.ndarray:
+    positive = [1e-12]
+    while positive[-1] < 1e20:
+        positive.append(positive[-1] * 1.1)
+    most = np.finfo(np.float64).max
+    return np.array([-most, *(-x for x in reversed(positive)), 0.0, *positive, most])
+
+
+_LIMITS = _limits()
+
+
+def _histogram_of(array: np.ndarray) -> HistogramProto:
+    """Buckets whose ends grow by a tenth; those next to each other that are empty are one."""
+    numbers = np.asarray(array, np.float64).reshape(-1)
+    if not np.isfinite(numbers).all():
+        raise ValueError("Nan in summary histogram" if np.isnan(numbers).any() else "Infinity in summary histogram")
+    counts = np.bincount(np.searchsorted(_LIMITS, numbers, side="right"), minlength=len(_LIMITS))
+    ends, sizes = [], []
+    for end, count in zip(_LIMITS, counts):
+        if count == 0 and sizes and sizes[-1] == 0:
+            ends[-1] = end
+        else:
+            ends.append(end)
+            sizes.append(float(count))
+    low, high = (numbers.min(), numbers.max()) if numbers.size else (_LIMITS[-1], _LIMITS[0])
+    return HistogramProto(
+        min=float(low), max=float(high), num=float(numbers.size), sum=float(numbers.sum()),
+        sum_squares=float((numbers * numbers).sum()), bucket_limit=ends, bucket=sizes,
+    )  # fmt: skip
+
+
+@public("compat.v1.summary.histogram")
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Any:
+    """How values are spread, as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.histogram("weights", [1., 2., 3.]))
+    >>> tf.compat.v1.Summary.FromString(text).value[0].histo.sum
+    6.0
+    """
+    return _summary(
+        name, family, collections, values,
+        lambda tag, value: [Summary.Value(tag=tag, histo=_histogram_of(value.numpy()))],
+    )  # fmt: skip
+
+
+def _as_bytes(pictures: np.ndarray) -> np.ndarray:
+    """Floats scaled to whole numbers from 0 to 255: as they are from 0 on, else around 127."""
+    if pictures.dtype == np.uint8:
+        return pictures
+    result = np.zeros(pictures.shape, np.uint8)
+    for place, picture in enumerate(np.asarray(pictures, np.float64)):
+        known = picture[np.isfinite(picture)]
+        low, high = (known.min(), known.max()) if known.size else (0.0, 0.0)
+        if low < 0:
+            largest = max(abs(low), abs(high))
+            scaled = picture * (127.0 / largest if largest > 1e-6 else 0.0) + 128.0
+        else:
+            scaled = picture * (255.0 / high if high > 1e-6 else 0.0)
+        result[place] = np.nan_to_num(scaled).astype(np.uint8)
+    return result
+
+
+@public("compat.v1.summary.image")
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Any:
+    """The first images of a batch (k, H, W, channels), as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.image("picture", tf.zeros([1, 2, 4, 3])))
+    >>> tf.compat.v1.Summary.FromString(text).value[0].image.width
+    4
+    """
+
+    def values(tag: str, value: Any) -> list[Summary.Value]:
+        pictures = _as_bytes(value.numpy()[:max_outputs])
+        found = []
+        for place, picture in enumerate(pictures):
+            own = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{place}"
+            file = Summary.Image(
+                height=picture.shape[0], width=picture.shape[1], colorspace=picture.shape[2],
+                encoded_image_string=write_png(picture, -1),
+            )  # fmt: skip
+            found.append(Summary.Value(tag=own, image=file))
+        return found
+
+    return _summary(name, family, collections, tensor, values)
+
+
+@public("compat.v1.summary.text")
+def text(name: str, tensor: Any, collections: Any = None) -> Any:
+    """Strings, as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.text("note", tf.constant("hello")))
+    >>> tf.compat.v1.Summary.FromString(text).value[0].tag
+    'note'
+    """
+    if convert_to_tensor(tensor).dtype != string:
+        raise ValueError(f"Expected tensor {tensor} to have dtype string, got {convert_to_tensor(tensor).dtype}")
+    return tensor_summary(name, tensor, None, collections, SummaryMetadata(plugin_data=PluginData(plugin_name="text")))
+
+
+@public("compat.v1.summary.tensor_summary")
+def tensor_summary(
+    name: str,
+    tensor: Any,
+    summary_description: str | None = None,
+    collections: Any = None,
+    summary_metadata: Any = None,
+    family: str | None = None,
+    display_name: str | None = None,
+) -> Any:
+    """A tensor, as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.tensor_summary("weights", [1., 2.]))
+    >>> tf.make_ndarray(tf.compat.v1.Summary.FromString(text).value[0].tensor)
+    array([1., 2.], dtype=float32)
+    """
+    metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
+    if summary_description:
+        metadata.summary_description = summary_description
+    if display_name:
+        metadata.display_name = display_name
+
+    def values(tag: str, value: Any) -> list[Summary.Value]:
+        return [Summary.Value(tag=tag, tensor=proto_of(value), metadata=metadata)]
+
+    return _summary(name, family, collections, tensor, values)
+
+
+@public("compat.v1.summary.merge")
+def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
+    """Several summaries as one.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     parts = [tf.compat.v1.summary.scalar("a", 1.), tf.compat.v1.summary.scalar("b", 2.)]
+    ...     text = session.run(tf.compat.v1.summary.merge(parts))
+    >>> len(tf.compat.v1.Summary.FromString(text).value)
+    2
+    """
+    if _core.current_graph() is None:
+        raise RuntimeError(
+            "Merging tf.summary.* ops is not compatible with eager execution. Use tf.contrib.summary instead."
+        )
+
+    def run(*parts: Any) -> list[Any]:
+        return [_bytes_tensor(b"".join(part.numpy() for part in parts))]
+
+    found = host_call(run, [convert_to_tensor(x) for x in inputs], [(string, [])], reads=True)[0]
+    graph = get_default_graph()
+    _named(found, f"{graph.unique_name(name or 'Merge')}/MergeSummary")
+    graph.add_to_collections(collections or [], found)
+    return found
+
+
+@public("compat.v1.summary.merge_all")
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Any:
+    """All summaries of the graph as one; None if there are none.
+
+    >>> with tf.Graph().as_default():
+    ...     tf.compat.v1.summary.merge_all()
+    """
+    if _core.current_graph() is None:
+        raise RuntimeError(
+            "Merging tf.summary.* ops is not compatible with eager execution. Use tf.contrib.summary instead."
+        )
+    found = get_default_graph().get_collection(key, scope)
+    return merge(found, name=name) if found else None
+
+
+@public("compat.v1.summary.get_summary_description")
+def get_summary_description(node_def: Any) -> str:
+    """The description of a summary: none is kept in a graph.
+
+    >>> tf.compat.v1.summary.get_summary_description(None)
+    ''
+    """
+    return ""
+
+
+@public("compat.v1.summary.FileWriter")
+class FileWriter:
+    """Writes summaries to an event file in a folder.
+
+    >>> with tf.compat.v1.summary.FileWriter("logs") as writer:
+    ...     writer.add_summary(tf.compat.v1.Summary(), global_step=1)
+    """
+
+    def __init__(
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        self._folder = file_name(logdir)
+        self._suffix, self._most_waiting = filename_suffix or "", max_queue
+        self._closed = False
+        self._begin()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+
+    def _begin(self) -> None:
+        self._writer = SummaryWriter(self._folder, self._suffix, self._most_waiting)
+        self._writer.init()
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self._folder
+
+    def add_event(self, event: Event) -> None:
+        """Writes an event."""
+        if not self._closed:
+            self._writer.write(event)
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Writes a summary, or the bytes of one."""
+        found = Summary.FromString(summary) if isinstance(summary, bytes) else summary
+        event = Event(wall_time=time.time(), summary=found)
+        if global_step is not None:
+            event.step = int(global_step)
+        self.add_event(event)
+
+    def add_graph(self, graph: Any = None, global_step: Any = None, graph_def: Any = None) -> None:
+        """Writes the nodes of a graph."""
+        if graph is not None and not hasattr(graph, "as_graph_def"):
+            raise ValueError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
+        definition = graph_def if graph is None else graph.as_graph_def()
+        event = Event(wall_time=time.time(), graph_def=definition.SerializeToString())
+        if global_step is not None:
+            event.step = int(global_step)
+        self.add_event(event)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Accepted; only graphs are written."""
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Accepted; only values and graphs are written."""
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Accepted; only values and graphs are written."""
+
+    def flush(self) -> None:
+        """Writes what waits to be written."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Ends the file."""
+        if not self._closed:
+            self._writer.close()
+        self._closed = True
+
+    def reopen(self) -> None:
+        """After `close`: begins another file."""
+        if self._closed:
+            self._begin()
+        self._closed = False
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+
+@public("compat.v1.summary.FileWriterCache")
+class FileWriterCache:
+    """One writer per folder.
+
+    >>> cache = tf.compat.v1.summary.FileWriterCache
+    >>> cache.get("logs") is cache.get("logs")
+    True
+    >>> cache.clear()
+    """
+
+    _writer_by_folder: dict[str, FileWriter] = {}  # noqa: RUF012
+
+    @staticmethod
+    def get(logdir: Any) -> FileWriter:
+        """The writer of a folder."""
+        folder = file_name(logdir)
+        writers = FileWriterCache._writer_by_folder
+        if folder not in writers:
+            writers[folder] = FileWriter(folder)
+        return writers[folder]
+
+    @staticmethod
+    def clear() -> None:
+        """Closes all writers, and forgets them."""
+        for writer in FileWriterCache._writer_by_folder.values():
+            writer.close()
+        FileWriterCache._writer_by_folder.clear()
+
+
+@public("compat.v1.train.summary_iterator")
+def summary_iterator(path: Any) -> Iterator[Event]:
+    """The events of a file, one after the other.
+
+    >>> with tf.compat.v1.summary.FileWriter("logs") as writer:
+    ...     path = tf.io.gfile.glob("logs/*")[0]
+    >>> [event.file_version for event in tf.compat.v1.train.summary_iterator(path)]
+    ['brain.Event:2']
+    """
+    for record in read_records(path):
+        yield Event.FromString(record)

@@ -1,0 +1,1 @@
+"""Optimizers, losses, learning rates and savers of TensorFlow 1."""

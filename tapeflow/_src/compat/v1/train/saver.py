@@ -1,0 +1,201 @@
+"""`tf.compat.v1.train.Saver`: the values of variables in checkpoint files, by name."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.namespace import public
+from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
+from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, delete_bundle, write_bundle
+from tapeflow._src.types.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tapeflow._src.variables import session_graph
+
+
+@public("compat.v1.train.Saver")
+class Saver:
+    """Saves and restores variables of a graph.
+
+    >>> import tempfile
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     v = tf.compat.v1.Variable([1., 2.])
+    ...     session.run(v.initializer)
+    ...     saver = tf.compat.v1.train.Saver()
+    ...     path = saver.save(session, tempfile.mkdtemp() + "/model", global_step=7)
+    ...     v.load([0., 0.], session)
+    ...     saver.restore(session, path)
+    ...     session.run(v)
+    array([1., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = 2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        self._given, self._reshape, self._pad = var_list, reshape, pad_step_number
+        self._max_to_keep, self._keep_seconds = max_to_keep or 0, keep_checkpoint_every_n_hours * 3600.0
+        self._next_to_keep = time.time() + self._keep_seconds
+        self._last_checkpoints: list[str] = []
+        self._allow_empty, self._one_writer = allow_empty, threading.Lock()
+        self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
+
+    def build(self) -> None:
+        """Decides which variables are saved, if that was deferred."""
+        self._variable_by_name = self._build()
+
+    def __repr__(self) -> str:
+        return f"<tf.train.Saver of {', '.join(self._variable_by_name) or 'nothing'}>"
+
+    def _build(self) -> dict[str, Any]:
+        given = self._given
+        if given is None:
+            graph = get_default_graph()
+            given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) + graph.get_collection("saveable_objects")
+        if not isinstance(given, dict):
+            names = [v.name.rpartition(":")[0] for v in given]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"At least two variables have the same name: {twice[0]}")
+            given = dict(zip(names, given))
+        if not given and not self._allow_empty:
+            raise ValueError("No variables to save")
+        return dict(given)
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str:
+        """Writes the values to a file; gives its path (without the ending), with the step in it."""
+        if sess is None and session_graph() is not None:
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        with self._one_writer:
+            return self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+
+    def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
+        path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
+        folder = os.path.dirname(path) or "."
+        try:
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+        except OSError as error:
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
+        names = list(self._variable_by_name)
+        values = self._values(sess, names)
+        write_bundle(path, dict(zip(names, values)))
+        if write_state:
+            self._note(path, latest_filename)
+        return path
+
+    def _values(self, sess: Any, names: list[str]) -> list[Any]:
+        variables = [self._variable_by_name[name] for name in names]
+        if sess is None:
+            return [variable.numpy() for variable in variables]
+        return sess.run(variables)
+
+    def _step_text(self, sess: Any, global_step: Any) -> str:
+        step = global_step if isinstance(global_step, int | np.integer) else None
+        if step is None:
+            step = int(global_step.numpy()) if sess is None else int(sess.run(global_step))
+        return f"{int(step):08d}" if self._pad else str(int(step))
+
+    def _note(self, path: str, latest_filename: str | None) -> None:
+        if path in self._last_checkpoints:
+            self._last_checkpoints.remove(path)
+        self._last_checkpoints.append(path)
+        if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
+            oldest = self._last_checkpoints.pop(0)
+            if time.time() > self._next_to_keep:
+                self._next_to_keep += self._keep_seconds
+            else:
+                delete_bundle(oldest)
+        write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self._last_checkpoints), latest_filename)
+
+    # ---- the checkpoints that are kept
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, oldest first."""
+        return list(self._last_checkpoints)
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """The checkpoints of an earlier run, which count among those that are kept."""
+        if not isinstance(last_checkpoints, list):
+            raise TypeError(f"last_checkpoints must be a list; got {type(last_checkpoints).__name__}")
+        self._last_checkpoints = list(last_checkpoints)
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """The same, with the time of each."""
+        self.set_last_checkpoints([path for path, _ in last_checkpoints_with_time])
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """The same, for those of the checkpoints whose files are there."""
+        self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Puts the values of a file into the variables, which need not be initialised before."""
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        save_path = os.fspath(save_path)
+        if not checkpoint_exists(save_path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
+        try:
+            bundle = Bundle(save_path)
+        except DataLossError as error:
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
+        try:
+            value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+        except NotFoundError as error:
+            raise NotFoundError(
+                None, None,
+                "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
+                "is missing from the checkpoint. Please ensure that you have not altered the graph expected based on "
+                f"the checkpoint. Original error:\n\n{error.message}",
+            ) from None  # fmt: skip
+        for name, variable in self._variable_by_name.items():
+            value = np.asarray(value_by_name[name])
+            if self._reshape and variable.shape.is_fully_defined():
+                value = value.reshape(variable.shape.as_list())
+            if not variable.shape.is_compatible_with(value.shape):
+                raise InvalidArgumentError(
+                    None, None,
+                    "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
+                    "and the graph from the checkpoint. Please ensure that you have not altered the graph expected "
+                    f"based on the checkpoint. Original error:\n\nAssign requires shapes of both tensors to match. lhs "
+                    f"shape= {variable.shape.as_list()} rhs shape= {list(value.shape)}, for variable {name}",
+                )  # fmt: skip
+        for name, variable in self._variable_by_name.items():
+            value = value_by_name[name]
+            if self._reshape and variable.shape.is_fully_defined():
+                value = np.reshape(value, variable.shape.as_list())
+            if sess is None:
+                variable.assign(value)
+            else:
+                sess.set_variable(variable, value)

@@ -1,0 +1,1 @@
+"""Variables of TensorFlow 1: scopes, initializers, partitions, moving averages."""

@@ -1,0 +1,181 @@
+"""Variables in parts: partitioners say in how many one is kept, and `PartitionedVariable` is the whole of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tapeflow._src.namespace import find_public, public
+from tapeflow._src.types.dtypes import as_dtype, float32
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+
+Partitioner = Callable[..., list[int]]
+
+
+def _number_of_parts(shape: TensorShape, axis: int, count: int) -> list[int]:
+    return [count if place == axis % len(shape) else 1 for place in range(len(shape))]
+
+
+def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
+    return bytes_per_string_element if as_dtype(dtype).name == "string" else as_dtype(dtype).size
+
+
+@public("compat.v1.fixed_size_partitioner")
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
+    """Keeps variables in a number of parts along an axis, or in as many as it is long.
+
+    >>> tf.compat.v1.fixed_size_partitioner(2)(shape=tf.TensorShape([4, 3]))
+    [2, 1]
+    """
+
+    def partition(shape: Any, **_: Any) -> list[int]:
+        shape = as_shape(shape)
+        return _number_of_parts(shape, axis, min(num_shards, shape[axis]))
+
+    return partition
+
+
+@public("compat.v1.variable_axis_size_partitioner")
+def variable_axis_size_partitioner(
+    max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
+) -> Partitioner:
+    """Keeps variables in parts along an axis, none of which has more than a number of bytes.
+
+    >>> tf.compat.v1.variable_axis_size_partitioner(24)(tf.TensorShape([4, 3]), tf.float32)
+    [2, 1]
+    """
+    if max_shard_bytes < 1 or bytes_per_string_element < 1:
+        name = "max_shard_bytes" if max_shard_bytes < 1 else "bytes_per_string_element"
+        raise ValueError(
+            f"Argument `{name}` must be positive. Received: {min(max_shard_bytes, bytes_per_string_element)}"
+        )
+    if max_shards is not None and max_shards < 1:
+        raise ValueError(f"Argument `max_shards` must be positive. Received: {max_shards}")
+
+    def partition(shape: Any, dtype: Any) -> list[int]:
+        shape = as_shape(shape)
+        if not shape.is_fully_defined():
+            raise ValueError(f"Shape should be a fully defined `TensorShape`. Received: {shape}")
+        row_bytes = shape.num_elements() / shape[axis] * _element_bytes(dtype, bytes_per_string_element)
+        rows = max(1, max_shard_bytes // row_bytes)
+        count = math.ceil(shape[axis] / rows)
+        return _number_of_parts(shape, axis, int(min(count, max_shards or count)))
+
+    return partition
+
+
+@public("compat.v1.min_max_variable_partitioner")
+def min_max_variable_partitioner(
+    max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
+) -> Partitioner:
+    """Keeps variables in parts of at least a number of bytes, but in no more than a number of parts.
+
+    >>> tf.compat.v1.min_max_variable_partitioner(3, min_slice_size=24)(tf.TensorShape([4, 3]), tf.float32)
+    [2, 1]
+    """
+
+    def partition(shape: Any, dtype: Any) -> list[int]:
+        shape = as_shape(shape)
+        if axis >= len(shape):
+            raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
+        whole = shape.num_elements() * _element_bytes(dtype, bytes_per_string_element)
+        count = max(1, min(max_partitions, shape[axis], math.ceil(whole / min_slice_size)))
+        return _number_of_parts(shape, axis, count)
+
+    return partition
+
+
+def partition_sizes(shape: TensorShape, counts: Sequence[int]) -> tuple[int, list[int]]:
+    """The axis that is divided, and the sizes of the parts along it; the first ones are the longer ones."""
+    if len(counts) != len(shape):
+        raise ValueError(
+            f"Partitioner returned a partition list that does not match the Variable's rank: {list(counts)} vs. {shape}"
+        )
+    divided = [axis for axis, count in enumerate(counts) if count > 1]
+    if len(divided) > 1:
+        raise ValueError(f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {list(counts)}")
+    axis = divided[0] if divided else 0
+    length, extra = divmod(shape[axis], counts[axis])
+    if length == 0:
+        raise ValueError(f"Cannot divide {shape[axis]} rows of {shape} into {counts[axis]} parts")
+    return axis, [length + (part < extra) for part in range(counts[axis])]
+
+
+class PartitionedVariable:
+    """A variable that is kept in parts along an axis; an operation sees the whole."""
+
+    def __init__(
+        self, name: str, shape: Any, dtype: Any, variable_list: Sequence[Any], partitions: Sequence[int]
+    ) -> None:
+        self._name, self._shape, self._dtype = name, as_shape(shape), as_dtype(dtype)
+        self._variable_list, self._partitions = list(variable_list), list(partitions)
+        self._axis = next((axis for axis, count in enumerate(partitions) if count > 1), 0)
+
+    name = property(lambda self: self._name)
+    dtype = property(lambda self: self._dtype)
+    shape = property(lambda self: self._shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._shape
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._variable_list)
+
+    def __len__(self) -> int:
+        return len(self._variable_list)
+
+    def as_tensor(self) -> Any:
+        """The whole, as one tensor."""
+        if len(self._variable_list) == 1:
+            return find_public("identity")(self._variable_list[0], name=f"{self._name.rpartition('/')[2]}")
+        return find_public("concat")(self._variable_list, self._axis)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Assigns a tensor of the whole shape, or one for each part; gives the assignments."""
+        values = value
+        if not isinstance(value, list | tuple):
+            values = find_public("split")(value, [v.shape[self._axis] for v in self], self._axis)
+        done = [variable.assign(part) for variable, part in zip(self, values)]
+        return done if read_value else [part.op for part in done]
+
+    def _get_partitions(self) -> list[int]:
+        return self._partitions
+
+    def __repr__(self) -> str:
+        return f"<PartitionedVariable '{self._name}' shape={self._shape} dtype={self._dtype.name} in {len(self)} parts>"
+
+
+find_public("register_tensor_conversion_function")(
+    PartitionedVariable,
+    lambda value, dtype=None, name=None, as_ref=False: (
+        value.as_tensor() if dtype in (None, value.dtype) else NotImplemented
+    ),
+)
+
+
+@public("compat.v1.create_partitioned_variables")
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a new variable, as `slicing` divides it.
+
+    >>> with tf.Graph().as_default():
+    ...     parts = tf.compat.v1.create_partitioned_variables([4, 2], [2, 1], tf.compat.v1.ones_initializer())
+    ...     [part.name for part in parts]
+    ['PartitionedVariable/part_0:0', 'PartitionedVariable/part_1:0']
+    """
+    with find_public("compat.v1.variable_scope")(name, "PartitionedVariable", reuse=reuse):
+        whole = find_public("compat.v1.get_variable")(
+            "", shape, dtype, initializer, trainable=trainable, collections=collections,
+            partitioner=lambda **_: list(slicing),
+        )  # fmt: skip
+    return list(whole)

@@ -1,0 +1,236 @@
+"""Choosing one of several functions: `tf.cond`, `tf.case`, `tf.switch_case`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, share_captures
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import zeros_like
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import InvalidArgumentError
+
+_EXCLUSIVE = (
+    "case: Input error: exclusive=True: more than 1 conditions evaluated as True. "
+    "(More than one condition evaluated as True but exclusive=True.)"
+)
+_NONE_HOLDS = "case: Input error: None of conditions evaluated as True."
+
+
+def _require_callable(function: Any, what: str) -> None:
+    if not callable(function):
+        raise TypeError(f"'{what}' must be callable.")
+
+
+def _is_staged(value: Any) -> bool:
+    return _core.is_symbolic(value) or (_core.is_tracing() and isinstance(value, _core.Variable))
+
+
+# ---- in a graph
+
+
+def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: Callable[[Any, Any], None]) -> Any:
+    """The result of the function with this number, all of them traced; the last one if there is none."""
+    outer = _core.current_graph()
+    traced = [_trace_branch(function, outer) for function in functions]
+    graphs = [graph for graph, _, _ in traced]
+    _, first, leaves = traced[0]
+    for graph, result, other_leaves in traced[1:]:
+        if len(graph.outputs) != len(graphs[0].outputs) or other_leaves != leaves:
+            check(first, result)
+            raise ValueError(
+                "Lengths of branch outputs of cond must match.\n"
+                f"len(graphs[0].outputs): {len(graphs[0].outputs)}\nlen(graphs[1].outputs): {len(graph.outputs)}"
+            )
+        check(first, result)
+    captures = share_captures(outer, graphs)
+    found = iter(_core.add_case(index, graphs, captures))
+    return nest.pack_sequence_as(first, [next(found) if leaf else None for leaf in leaves], expand_composites=True)
+
+
+def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, list[bool]]:
+    """The graph of a branch, what the function returned with tensors for its leaves, and which leaves are not None."""
+    graph = FuncGraph(outer)
+    with building_inside(graph):
+        result = function()
+        leaves = nest.flatten(result, expand_composites=True)
+        tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
+        result = nest.pack_sequence_as(result, tensors, expand_composites=True)
+    graph.set_outputs([t for t in tensors if t is not None])
+    return graph, result, [t is not None for t in tensors]
+
+
+def _check_pair(first: Any, second: Any) -> None:
+    """Raises TensorFlow's error if two branches give different kinds of results."""
+    problem = ""
+    try:
+        nest.assert_same_structure(first, second, expand_composites=True)
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+    for one, two in zip(nest.flatten(first, True), nest.flatten(second, True)):
+        if not problem and one is not None and two is not None and one.dtype != two.dtype:
+            problem = f"{one} and {two} have different types"
+    if problem:
+        raise TypeError(
+            "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
+            f"return values.\n\ntrue_fn output:  {first}\nfalse_fn output: {second}\n\nError details:\n{problem}"
+        )
+
+
+# ---- the public functions
+
+
+@public("cond")
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The result of `true_fn()` if the predicate holds, else of `false_fn()`.
+
+    >>> tf.cond(tf.constant(1.) > 0., lambda: 10, lambda: 20)
+    10
+    """
+    for function, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+        if function is None:
+            raise TypeError(f"cond(): '{what}' argument required")
+        _require_callable(function, what)
+    if isinstance(pred, bool) and _core.is_tracing():
+        raise TypeError("pred must not be a Python bool", pred)
+    if _is_staged(pred):
+        is_false = primitives.LogicalNot(_as_condition(pred))
+        return _staged_branches(is_false, [true_fn, false_fn], _check_pair)
+    return true_fn() if bool(pred) else false_fn()
+
+
+def _as_condition(pred: Any) -> Any:
+    tensor = convert_to_tensor(pred)
+    if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
+        raise InvalidArgumentError(None, None, f"cond: pred must be a scalar, but it has shape {tensor.shape}")
+    return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, zeros_like(tensor))
+
+
+@public("case")
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """The result of the first function whose predicate holds, else of `default`.
+
+    >>> tf.case([(tf.constant(False), lambda: 1)], default=lambda: 2)
+    2
+    """
+    if not isinstance(pred_fn_pairs, Mapping | Sequence):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+    pairs = [(p.deref() if hasattr(p, "deref") else p, function) for p, function in pairs]
+    for pred, _ in pairs:
+        if not _core.is_tensor(pred):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype.name != "bool":
+            raise TypeError(f"case: pred must be Tensor of type bool; got dtype {pred.dtype.name}")
+    for _, function in pairs:
+        _require_callable(function, "pred_fn_pairs")
+    if default is not None:
+        _require_callable(default, "default")
+    if any(_is_staged(p) for p, _ in pairs):
+        return _staged_case(pairs, default, exclusive)
+    truths = [bool(p) for p, _ in pairs]
+    if exclusive and sum(truths) > 1:
+        raise InvalidArgumentError(
+            None, None, "case: Input error: exclusive=True: more than 1 conditions evaluated as True."
+        )
+    for holds, (_, function) in zip(truths, pairs):
+        if holds:
+            return function()
+    if default is None:
+        raise InvalidArgumentError(None, None, _NONE_HOLDS)
+    return default()
+
+
+def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive: bool) -> Any:
+    truths = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
+    if exclusive:
+        count = primitives.Sum(primitives.Cast(truths, "int32"))
+        truths = _core.required(truths, primitives.LessEqual(count, 1), _EXCLUSIVE)
+    functions = [function for _, function in pairs]
+    if default is None:
+        truths = _core.required(truths, primitives.Any(truths), _NONE_HOLDS)
+        default = functions[-1]
+    number = primitives.ArgMax(primitives.Cast(truths, "int32"), 0)
+    number = primitives.SelectV2(primitives.Any(truths), number, primitives.Cast(len(functions), "int64"))
+    return _staged_branches(number, [*functions, default], _check_pair)
+
+
+@public("switch_case")
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """The result of the function with number `branch_index`; of `default`, or the last function, if there is none.
+
+    >>> tf.switch_case(tf.constant(1), [lambda: 10, lambda: 20])
+    20
+    """
+    if not _core.is_tensor(branch_index):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype}")
+    if branch_index.shape.rank not in (0, None):
+        text = f"switch_case: branch_index must be a scalar, but it has shape {branch_index.shape}"
+        raise InvalidArgumentError(None, None, text)
+    if not isinstance(branch_fns, Mapping | Sequence):
+        raise TypeError(f"'branch_fns' must be a list, tuple, or dict; got {type(branch_fns)}")
+    if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple)):
+        pairs = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
+    else:
+        pairs = list(enumerate(branch_fns))
+    if not pairs:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    for key, _ in pairs:
+        if not isinstance(key, int):
+            raise TypeError(f"switch_case: key must be a Python `int`, got {type(key)}")
+    if sorted(key for key, _ in pairs) != list(range(len(pairs))):
+        found = ",".join(str(key) for key, _ in pairs)
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{found}}}"
+        )
+    function_by_index = dict(pairs)
+    for function in function_by_index.values():
+        _require_callable(function, "branch_fns")
+    last = function_by_index[max(function_by_index)]
+    if _is_staged(branch_index):
+        places = range(max(function_by_index) + 1)
+        functions = [function_by_index.get(place, default or last) for place in places]
+        return _staged_branches(convert_to_tensor(branch_index), [*functions, default or last], _check_pair)
+    return function_by_index.get(int(branch_index), default or last)()
+
+
+@public("control_dependencies")
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """Operations inside run after `control_inputs`, as they do anyway when run one by one.
+
+    >>> with tf.control_dependencies([tf.constant(1)]):
+    ...     x = tf.constant(2)
+    >>> x
+    2
+    """
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        with graph.control_dependencies(control_inputs):
+            yield
+        return
+    if callable(control_inputs):
+        control_inputs()
+    yield

@@ -1,0 +1,183 @@
+"""`tf.map_fn` over ragged and sparse tensors, or with ragged results; eagerly also with sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.control_flow.loops import while_loop
+from tapeflow._src.control_flow.tensor_array import TensorArray
+from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, scratch_graph
+from tapeflow._src.ops.arrays.constants import zeros
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.ragged import ragged_tensor
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import as_dtype, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
+from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import TypeSpec
+
+
+def applies(elems: Any, signature: Any) -> bool:
+    """Whether some of the elements or results are not tensors."""
+    return any(isinstance(x, RaggedTensor | SparseTensor) for x in nest.flatten(elems)) or any(
+        isinstance(kind, RaggedTensorSpec | SparseTensorSpec) for kind in nest.flatten(signature)
+    )
+
+
+def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+    """`fn` applied to each slice; results that the signature calls ragged become the rows of a ragged tensor."""
+    kinds = nest.map_structure(_row_kind, elems) if signature is None else signature
+    parts = [x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(elems)]
+
+    def apply(position: Any) -> list[Any]:
+        result = fn(nest.pack_sequence_as(elems, [_slice(x, position) for x in parts]))
+        nest.assert_same_structure(kinds, result, check_types=False)
+        leaves = [
+            x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(result)
+        ]
+        for leaf, kind in zip(leaves, nest.flatten(kinds)):
+            _check_dtype(leaf, kind)
+        return leaves
+
+    flat_kinds = nest.flatten(kinds)
+    if _core.is_tracing():
+        if any(isinstance(kind, SparseTensorSpec) for kind in flat_kinds):
+            raise NotImplementedError("map_fn: sparse results are had eagerly; in a graph let fn give dense ones")
+        results = _in_loop(apply, _row_count(parts[0]), flat_kinds)
+    else:
+        rows = [apply(i) for i in range(int(_row_count(parts[0])))]
+        results = [_stacked([row[k] for row in rows], kind) for k, kind in enumerate(flat_kinds)]
+    return nest.pack_sequence_as(kinds, results)
+
+
+def map_as_found(fn: Callable[[Any], Any], elems: Any) -> Any:
+    """The same; what `fn` gives for the first slice tells which results are ragged."""
+
+    def kind(leaf: Any) -> Any:
+        return leaf._type_spec if isinstance(leaf, RaggedTensor) else convert_to_tensor(leaf).dtype
+
+    parts = [x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(elems)]
+    with building_inside(FuncGraph(_core.current_graph())):
+        kinds = nest.map_structure(kind, fn(nest.pack_sequence_as(elems, [_slice(x, 0) for x in parts])))
+    return composite_map(fn, elems, kinds)
+
+
+def _row_kind(x: Any) -> Any:
+    """What a slice of the elements is, if the signature does not say what `fn` returns."""
+    if not isinstance(x, RaggedTensor):
+        return convert_to_tensor(x).dtype
+    return RaggedTensorSpec(x.shape[1:], x.dtype, x.ragged_rank - 1, x.row_splits.dtype)
+
+
+def _check_dtype(leaf: Any, kind: Any) -> None:
+    wanted = kind.dtype if isinstance(kind, TypeSpec) else as_dtype(kind)
+    if leaf.dtype != wanted:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {leaf.dtype.name}. "
+            "Say what fn returns with fn_output_signature.",
+        )
+
+
+def _row_count(x: Any) -> Any:
+    if isinstance(x, RaggedTensor):
+        return primitives.Cast(x.nrows(), int32)
+    if isinstance(x, SparseTensor):
+        return primitives.Cast(x.dense_shape[0], int32)
+    return primitives.Shape(x, int32)[0]
+
+
+def _slice(x: Any, position: Any) -> Any:
+    if isinstance(x, RaggedTensor):
+        if x.ragged_rank > 1:
+            return x[position]
+        return x.values[x.row_splits[position] : x.row_splits[position + 1]]
+    if not isinstance(x, SparseTensor):
+        return x[position]
+    inside = primitives.Where(primitives.Equal(x.indices[:, 0], primitives.Cast(position, int64)))[:, 0]
+    places = primitives.GatherV2(x.indices, inside, 0, 0)[:, 1:]
+    return SparseTensor(places, primitives.GatherV2(x.values, inside, 0, 0), x.dense_shape[1:])
+
+
+def _stacked_sparse(rows: list[Any], kind: Any) -> SparseTensor:
+    """Sparse tensors side by side, in a shape that holds them all."""
+    if not rows:
+        rank = kind.shape.rank or 0
+        return SparseTensor(zeros([0, rank + 1], int64), zeros([0], kind.dtype), zeros([rank + 1], int64))
+    places = []
+    for number, row in enumerate(rows):
+        count = primitives.Shape(row.indices, int64)[:1]
+        own = primitives.BroadcastTo(convert_to_tensor([[number]], int64), primitives.ConcatV2([count, [1]], 0))
+        places.append(primitives.ConcatV2([own, row.indices], 1))
+    sizes = primitives.Max(primitives.Pack([row.dense_shape for row in rows], 0), 0, False)
+    sizes = primitives.ConcatV2([convert_to_tensor([len(rows)], int64), sizes], 0)
+    return SparseTensor(primitives.ConcatV2(places, 0), primitives.ConcatV2([row.values for row in rows], 0), sizes)
+
+
+def _stacked(rows: list[Any], kind: Any) -> Any:
+    if isinstance(kind, SparseTensorSpec):
+        return _stacked_sparse(rows, kind)
+    if not isinstance(kind, RaggedTensorSpec):
+        return primitives.Pack(rows, 0) if rows else zeros([0], kind.dtype if isinstance(kind, TypeSpec) else kind)
+    if rows:
+        return ragged_tensor.stack(rows)
+    return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
+
+
+# ---- in a graph: the rows of a ragged result are joined, and their lengths noted
+
+
+def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) -> list[Any]:
+    with scratch_graph():
+        samples = [_parts(sample) for sample in apply(convert_to_tensor(0))]
+    arrays, joined = [], []  # the rows of dense results or the number of rows of ragged ones; what these consist of
+    for parts, kind in zip(samples, kinds):
+        if not isinstance(kind, RaggedTensorSpec):
+            arrays.append(TensorArray(parts[0].dtype, count, element_shape=parts[0].shape))
+            continue
+        arrays.append(TensorArray(int64, count, element_shape=[]))
+        joined.append([_nothing_like(part) for part in parts])
+
+    def step(position: Any, arrays: list[Any], joined: list[Any]) -> Any:
+        arrays, joined, place = list(arrays), list(joined), 0
+        for k, (found, kind) in enumerate(zip(apply(position), kinds)):
+            if isinstance(kind, RaggedTensorSpec):
+                pairs = zip(joined[place], _parts(found))
+                joined[place] = [primitives.ConcatV2([before, part], 0) for before, part in pairs]
+                place += 1
+                ragged_rows = isinstance(found, RaggedTensor)
+                found = primitives.Cast(found.nrows(), int64) if ragged_rows else primitives.Shape(found, int64)[0]
+            arrays[k] = arrays[k].write(position, found)
+        return position + 1, arrays, joined
+
+    start = (convert_to_tensor(0), arrays, joined)
+    open_rows = [[TensorShape([None, *part.shape[1:]]) for part in parts] for parts in joined]
+    invariants = (TensorShape([]), [TensorShape(None) for _ in arrays], open_rows)
+    _, arrays, joined = while_loop(lambda position, *_: position < count, step, start, invariants)
+    rest = iter(joined)
+    results = []
+    for array, kind in zip(arrays, kinds):
+        result = array.stack()
+        if isinstance(kind, RaggedTensorSpec):
+            flat, *lengths = next(rest)
+            result = RaggedTensor.from_nested_row_lengths(flat, [result, *lengths], validate=False)
+        results.append(result)
+    return results
+
+
+def _parts(row: Any) -> list[Any]:
+    """The values of one row of a ragged result, and how long the rows in it are."""
+    if not isinstance(row, RaggedTensor):
+        return [row]
+    return [row.flat_values, *(primitives.Cast(lengths, int64) for lengths in row.nested_row_lengths())]
+
+
+def _nothing_like(part: Any) -> Any:
+    if part.shape.rank is None or not part.shape[1:].is_fully_defined():
+        raise ValueError(f"map_fn: the rows of a ragged result must have a known inner shape; got {part.shape}")
+    return zeros([0, *part.shape[1:]], part.dtype)

@@ -1,0 +1,71 @@
+"""`tf.CriticalSection`, and contexts about how work is spread over threads, of which there is nothing to set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tapeflow._src.namespace import public
+
+
+@public("CriticalSection", "compat.v1.CriticalSection")
+class CriticalSection:
+    """Runs functions one at a time, whatever thread they are called from.
+
+    >>> section, v = tf.CriticalSection(), tf.Variable(0)
+    >>> section.execute(lambda: v.assign_add(1))
+    1
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        shared_name: str | None = None,
+        critical_section_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        self._name, self._lock = name or shared_name or "critical_section", threading.RLock()
+
+    @property
+    def name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
+        """What `fn()` returns; in a graph its operations run in the order of the program, one run at a time."""
+        with self._lock:
+            return fn()
+
+
+@public("experimental.async_scope")
+@contextmanager
+def async_scope() -> Iterator[None]:
+    """A context in which operations may be done later than their call returns; here they are done then.
+
+    >>> with tf.experimental.async_scope():
+    ...     tf.add(1, 2)
+    3
+    """
+    yield
+
+
+@public("experimental.async_clear_error")
+def async_clear_error() -> None:
+    """Forgets an error of an operation that was done later; there is none.
+
+    >>> tf.experimental.async_clear_error()
+    """
+
+
+@public("experimental.function_executor_type")
+@contextmanager
+def function_executor_type(executor_type: str | None) -> Iterator[None]:
+    """A context with another way to run graphs; there is one way.
+
+    >>> with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+    ...     tf.function(lambda: tf.constant(1))()
+    1
+    """
+    yield

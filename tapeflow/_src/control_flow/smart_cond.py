@@ -1,0 +1,66 @@
+"""Choosing between two functions at once where the condition is known, in the graph where it is not."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.control_flow.branches import cond
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import get_static_value
+
+
+@public("__internal__.smart_cond.smart_cond")
+def smart_cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Calls one of two functions if `pred` is known, and is `tf.cond` if it is not.
+
+    >>> tf.__internal__.smart_cond.smart_cond(True, lambda: "yes", lambda: "no")
+    'yes'
+    """
+    for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"Argument `{what}` must be callable. Received {function}")
+    known = _known(pred)
+    if known is None:
+        return cond(pred, true_fn, false_fn, name)
+    return true_fn() if known else false_fn()
+
+
+_COMPARISONS = {
+    "Equal": operator.eq,
+    "Greater": operator.gt,
+    "GreaterEqual": operator.ge,
+    "Less": operator.lt,
+    "LessEqual": operator.le,
+    "NotEqual": operator.ne,
+}
+
+
+def _known_comparison(pred: Any) -> bool | None:
+    """What a comparison gives whose numbers are known while tracing, as sizes of a shape are."""
+    compare = _COMPARISONS.get(pred.op.type)
+    if compare is None or pred.shape.rank != 0:
+        return None
+    numbers = [get_static_value(tensor) for tensor in pred.op.inputs]
+    return None if any(number is None for number in numbers) else bool(compare(*numbers))
+
+
+def _known(pred: Any) -> bool | None:
+    if isinstance(pred, _core.Variable):
+        return None
+    if isinstance(pred, _core.Tensor):
+        value = get_static_value(pred)
+        return _known_comparison(pred) if value is None else bool(value)
+    if isinstance(pred, bool) or (isinstance(pred, int) and pred in (0, 1)):
+        return bool(pred)
+    raise TypeError(
+        f"Argument `pred` must be a Tensor, or a Python bool, or 1 or 0. Received: pred={pred} of type "
+        f"{type(pred).__name__}"
+    )

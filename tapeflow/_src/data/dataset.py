@@ -1,0 +1,696 @@
+"""`tf.data.Dataset`: the public face of pipes. What each stage does is in the file of its kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.data.files import matching_files, saved_elements, write_elements
+from tapeflow._src.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
+from tapeflow._src.data.options import AUTOTUNE, Options
+from tapeflow._src.data.pipes import batching, choosing, mapping, ordering, sources, windows
+from tapeflow._src.data.pipes.buckets import Bucketed
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, count_in, counting
+from tapeflow._src.data.pipes.sampling import RandomChoices, Resampled
+from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
+from tapeflow._src.data.pipes.traced import Bound
+from tapeflow._src.function.autograph.operators import Rows
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.assertions import Assert
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.logging import get_logger
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
+
+_recent = Recent(512)
+
+public("data.INFINITE_CARDINALITY", "data.experimental.INFINITE_CARDINALITY")(INFINITE)
+public("data.UNKNOWN_CARDINALITY", "data.experimental.UNKNOWN_CARDINALITY")(UNKNOWN)
+
+
+@public("data.DatasetSpec", "compat.v1.data.DatasetSpec")
+class DatasetSpec(NumberedSpec):
+    """The specification of a dataset: that of its elements.
+
+    >>> tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)).is_compatible_with(tf.data.Dataset.range(3))
+    True
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        super().__init__(element_spec)
+        self._dataset_shape = as_shape(dataset_shape)
+
+    value_type = property(lambda self: Dataset)
+    element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._element_spec, self._dataset_shape
+
+    def _named(self, number: Any) -> Any:
+        return Dataset(_Named(number, self._element_spec))
+
+    @staticmethod
+    def from_value(value: Any) -> DatasetSpec:
+        """The specification of a dataset."""
+        return DatasetSpec(value.element_spec)
+
+
+class _Named(Pipe):
+    """The pipe of a dataset that a graph knows by number."""
+
+    def __init__(self, number: Any, spec: Any) -> None:
+        super().__init__(spec, symbols=[number])
+        self._number = number
+
+    def begin(self, run: Run) -> Any:
+        dataset = by_number(run.value(self._number))
+        run.held.append(dataset)
+        return dataset._pipe.begin(run)
+
+    def count(self) -> int:
+        run = counting()
+        return UNKNOWN if run is None else by_number(run.value(self._number))._pipe.count()
+
+
+def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Run], list[Any]]) -> list[Any]:
+    """The tensors that `compute` gives for a run: now, or in the graph that is built."""
+    if not _core.is_tracing():
+        return compute(Run())
+
+    def run(values: list[Any]) -> list[Any]:
+        return compute(Run({id(symbol): value for symbol, value in zip(symbols, values)}))
+
+    return _core.call_python(run, symbols, *tensor_specs(specs), None, True)
+
+
+@public("data.Dataset")
+class Dataset(CompositeTensor):
+    """A sequence of elements, made anew each time it is iterated; an element is a tensor or a structure of tensors.
+
+    >>> dataset = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5])
+    >>> dataset = dataset.map(lambda x: x * x).batch(2)
+    >>> [batch.numpy().tolist() for batch in dataset]
+    [[1, 4], [9, 16], [25]]
+    """
+
+    def __init__(self, pipe: Pipe, options: Options | None = None) -> None:
+        self._pipe, self._options = pipe, options
+        self._number: Any = None
+
+    def _then(self, pipe: Pipe) -> Any:
+        return type(self)(pipe, self._options)
+
+    # ---- what it is
+
+    is_tensor_like = False
+    element_spec = property(lambda self: self._pipe.spec, doc="The specification of the elements.")
+    _type_spec = property(lambda self: DatasetSpec(self._pipe.spec))
+    _trace_key = property(lambda self: repr(self._pipe.spec))
+
+    def cardinality(self) -> Any:
+        """The number of elements, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
+
+        >>> tf.data.Dataset.range(42).batch(10).cardinality()
+        5
+        """
+        symbols = self._pipe.all_symbols() if _core.is_tracing() else []
+        if not symbols:
+            return convert_to_tensor(self._pipe.count(), int64)
+        spec = TensorSpec([], int64)
+        return _compute(symbols, [spec], lambda run: [convert_to_tensor(count_in(self._pipe, run), int64)])[0]
+
+    def __len__(self) -> int:
+        count = self._pipe.count()
+        if count == INFINITE:
+            raise TypeError("The dataset is infinite.")
+        if count == UNKNOWN:
+            raise TypeError("The dataset length is unknown.")
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{self._pipe.name} element_spec={self._pipe.spec}>"
+
+    def options(self) -> Options:
+        """The settings of the dataset."""
+        return self._options or Options()
+
+    def with_options(self, options: Options, name: str | None = None) -> Any:
+        """The dataset with settings; nothing depends on them."""
+        merged = options if self._options is None else self._options.merge(options)
+        return type(self)(ordering.Passing(self._pipe), merged)
+
+    # ---- iterating
+
+    def __iter__(self) -> Iterator:
+        graph = _core.current_graph()
+        if graph is None:
+            return Iterator(Cursor(self._pipe, Run()), self._pipe.spec)
+        if graph.takes_everything:
+            raise RuntimeError(
+                "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function."
+            )
+        return Iterator(None, self._pipe.spec, begin_in_graph(self._pipe))
+
+    def as_numpy_iterator(self) -> Any:
+        """The elements as NumPy arrays.
+
+        >>> list(tf.data.Dataset.range(3).as_numpy_iterator())
+        [0, 1, 2]
+        """
+        if _core.is_tracing():
+            raise RuntimeError("`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode.")
+        return NumpyIterator(self)
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The one element of a dataset that has one."""
+
+        def compute(run: Run) -> list[Any]:
+            elements = iter(self._pipe.begin(run))
+            first = next(elements, None)
+            if first is None:
+                raise InvalidArgumentError(None, None, "Dataset was empty.")
+            if next(elements, None) is not None:
+                raise InvalidArgumentError(None, None, "Dataset had more than one element.")
+            return tensors_of(first)
+
+        found = _compute(self._pipe.all_symbols(), self._pipe.specs, compute)
+        return nest.pack_sequence_as(self._pipe.spec, found, expand_composites=True)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """`state = reduce_func(state, element)` for each element; gives the last state.
+
+        >>> tf.data.Dataset.range(5).reduce(tf.constant(0, tf.int64), lambda total, x: total + x)
+        10
+        """
+        state = as_element(initial_state)
+        function, _ = mapping.trace_with_state(reduce_func, state, self._pipe.spec, "reduce", lambda spec: spec)
+
+        def compute(run: Run) -> list[Any]:
+            leaves = tuple([run.leaf(leaf) for leaf in nest.flatten(state)])
+            for element in self._pipe.begin(run):
+                leaves = function(run, (*leaves, *element))
+            return tensors_of(leaves)
+
+        held = [t for t in nest.flatten(state, expand_composites=True) if _core.is_symbolic(t)]
+        found = _compute([*self._pipe.all_symbols(), *function.symbols, *held], function.specs, compute)
+        return nest.pack_sequence_as(function.spec, found, expand_composites=True)
+
+    # ---- in graphs
+
+    def _number_tensor(self) -> Any:
+        """The number of the dataset; if it holds symbolic tensors, a node that makes one with their values."""
+        symbols = self._pipe.all_symbols()
+        graph = _core.current_graph() if symbols else None
+        if graph is None and self._number is None:
+            self._number = number_of(self)
+        if graph is None:
+            return self._number
+
+        def bind(values: list[Any]) -> list[Any]:
+            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
+            return [_recent.hold(Dataset(Bound(self._pipe, run)))._number_tensor()]
+
+        return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
+
+    def __autograph_rows__(self) -> Rows:
+        """The elements as the rows of a loop in a graph."""
+        return rows_of_cursor(iter(self), ends=True)
+
+    def __autograph_call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A builtin function of Python on datasets in a graph; NotImplemented for those that need nothing special."""
+        if function is enumerate:
+            return self.enumerate(*args[1:], **kwargs)
+        if function is zip and all(isinstance(arg, Dataset) for arg in args):
+            return Dataset.zip(args)
+        if function is map and len(args) > 1 and all(isinstance(arg, Dataset) for arg in args[1:]):
+            return args[1].map(args[0]) if len(args) == 2 else Dataset.zip(args[1:]).map(args[0])
+        if function is filter and isinstance(args[1], Dataset):
+            return args[1].filter(args[0])
+        if function is len and self._pipe.all_symbols():
+            count = self.cardinality()
+            Assert(count >= 0, ["The dataset is infinite, or its length is unknown."])
+            return count
+        if function is any:
+            return self.reduce(False, primitives.LogicalOr)
+        if function is all:
+            return self.reduce(True, primitives.LogicalAnd)
+        return NotImplemented
+
+    # ---- sources
+
+    @classmethod
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
+        """One element.
+
+        >>> list(tf.data.Dataset.from_tensors([1, 2]).as_numpy_iterator())
+        [array([1, 2], dtype=int32)]
+        """
+        return cls(sources.Tensors(tensors))
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
+        """The rows of tensors, which all have the same number of rows.
+
+        >>> list(tf.data.Dataset.from_tensor_slices(([1, 2], ["a", "b"])).as_numpy_iterator())
+        [(1, b'a'), (2, b'b')]
+        """
+        return cls(sources.Slices(tensors))
+
+    @classmethod
+    def from_generator(
+        cls,
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """What `generator(*args)` yields, which must be as `output_signature` says.
+
+        >>> def powers():
+        ...     yield 1
+        ...     yield 2
+        >>> dataset = tf.data.Dataset.from_generator(powers, output_signature=tf.TensorSpec([], tf.int32))
+        >>> list(dataset.as_numpy_iterator())
+        [1, 2]
+        """
+        signature = sources.generator_signature(output_types, output_shapes, output_signature)
+        return cls(sources.Generated(generator, signature, args))
+
+    @classmethod
+    def range(cls, *args: Any, **kwargs: Any) -> Any:
+        """The numbers of a range: `stop`, or `start, stop`, or `start, stop, step`, and `output_type`.
+
+        >>> list(tf.data.Dataset.range(1, 6, 2).as_numpy_iterator())
+        [1, 3, 5]
+        """
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}.")
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        return cls(sources.Numbers(start, stop, step, kwargs.get("output_type", int64)))
+
+    @classmethod
+    def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Any:
+        """The numbers `start`, `start + step`, ... without end."""
+        return cls(sources.Numbers(start, None, step, dtype))
+
+    @classmethod
+    def random(cls, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None) -> Any:
+        """Random integers without end."""
+        return cls(sources.RandomNumbers(seed, rerandomize_each_iteration))
+
+    @classmethod
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Any:
+        """The names of the files that match patterns, shuffled unless `shuffle` is False."""
+        names = matching_files(file_pattern)
+        dataset = cls.from_tensor_slices(convert_to_tensor(names, "string"))
+        return dataset if shuffle is False else dataset.shuffle(max(len(names), 1), seed=seed)
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+        """Elements of several datasets side by side.
+
+        >>> a, b = tf.data.Dataset.range(3), tf.data.Dataset.range(10, 13)
+        >>> list(tf.data.Dataset.zip(a, b).as_numpy_iterator())
+        [(0, 10), (1, 11), (2, 12)]
+        """
+        if not args and datasets is None:
+            raise TypeError("Must pass at least one dataset to `zip`.")
+        if args and datasets is not None:
+            raise TypeError("Both `*args` and `datasets` cannot be set.")
+        given = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        for part in nest.flatten(given):
+            if not isinstance(part, Dataset):
+                raise TypeError(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` "
+                    f"objects but encountered object of type {type(part)}."
+                )
+        if isinstance(given, list):
+            raise TypeError(
+                "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` objects. "
+                "Python `list` is not supported and you should use `tuple` instead."
+            )
+        return cls(ordering.Zipped(nest.map_structure(lambda dataset: dataset._pipe, given)))
+
+    @classmethod
+    def choose_from_datasets(cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True) -> Any:
+        """Elements of the datasets that `choice_dataset`, int64 numbers, names one after the other.
+
+        >>> zeros, ones = tf.data.Dataset.from_tensors(0).repeat(), tf.data.Dataset.from_tensors(1).repeat()
+        >>> choices = tf.data.Dataset.from_tensor_slices(tf.constant([0, 1, 1], tf.int64))
+        >>> list(tf.data.Dataset.choose_from_datasets([zeros, ones], choices).as_numpy_iterator())
+        [0, 1, 1]
+        """
+        if not datasets:
+            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        spec = choice_dataset.element_spec
+        if not isinstance(spec, TensorSpec) or spec.dtype is not int64 or spec.shape.rank != 0:
+            raise TypeError(
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are "
+                f"{spec}."
+            )
+        pipes = [dataset._pipe for dataset in datasets]
+        return cls(choosing.Directed(choice_dataset._pipe, pipes, stop_on_empty_dataset))
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Any,
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:
+        """Elements of datasets that are chosen at random, with probabilities like `weights`."""
+        if not datasets:
+            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        choices = RandomChoices(len(datasets), weights, seed, rerandomize_each_iteration)
+        return cls(choosing.Directed(choices, [dataset._pipe for dataset in datasets], stop_on_empty_dataset))
+
+    # ---- order
+
+    def shuffle(
+        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = True, name: str | None = None
+    ) -> Any:
+        """Elements in random order: each comes from a buffer of `buffer_size`, in TensorFlow's order for a seed.
+
+        >>> tf.random.set_seed(1)
+        >>> list(tf.data.Dataset.range(4).shuffle(4, seed=1).as_numpy_iterator())
+        [2, 3, 0, 1]
+        """
+        changes = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
+        return self._then(ordering.Shuffled(self._pipe, buffer_size, seed, changes))
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Any:
+        """All elements `count` times, or without end.
+
+        >>> list(tf.data.Dataset.range(2).repeat(2).as_numpy_iterator())
+        [0, 1, 0, 1]
+        """
+        return self._then(ordering.Repeated(self._pipe, count))
+
+    def take(self, count: Any, name: str | None = None) -> Any:
+        """At most the first `count` elements; -1 means all."""
+        return self._then(ordering.Taken(self._pipe, count))
+
+    def skip(self, count: Any, name: str | None = None) -> Any:
+        """The elements after the first `count`; -1 skips all."""
+        return self._then(ordering.Skipped(self._pipe, count))
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
+        """The elements number `index`, `index + num_shards`, ..."""
+        return self._then(ordering.Sharded(self._pipe, num_shards, index))
+
+    def concatenate(self, dataset: Any, name: str | None = None) -> Any:
+        """The elements of this dataset, then those of another one."""
+        return self._then(ordering.Joined(self._pipe, dataset._pipe))
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
+        """Elements with their numbers.
+
+        >>> list(tf.data.Dataset.range(5, 7).enumerate().as_numpy_iterator())
+        [(0, 5), (1, 6)]
+        """
+        return self._then(ordering.Numbered(self._pipe, sources.Numbers(start, None, 1)))
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Any:
+        """Elements that are computed once: kept in memory, or in the folder `filename`."""
+        filename = os.fsdecode(filename.numpy() if _core.is_tensor(filename) else filename)
+        return self._then(ordering.Cached(self._pipe, filename))
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+        """The dataset; elements are computed when they are asked for."""
+        as_count(buffer_size, "buffer_size")
+        return self._then(ordering.Passing(self._pipe, "_PrefetchDataset"))
+
+    # ---- batches
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """`batch_size` elements as the rows of one; the last may be shorter, unless `drop_remainder`.
+
+        >>> list(tf.data.Dataset.range(3).batch(2).as_numpy_iterator())
+        [array([0, 1]), array([2])]
+        """
+        return self._then(batching.Batched(self._pipe, batch_size, drop_remainder))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: Any = False,
+        name: str | None = None,
+    ) -> Any:
+        """Batches of elements that are padded to the longest, or to `padded_shapes`.
+
+        >>> dataset = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n)).padded_batch(3)
+        >>> dataset.get_single_element()
+        [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
+        """
+        pipe = batching.PaddedBatched(self._pipe, batch_size, padded_shapes, padding_values, drop_remainder)
+        return self._then(pipe)
+
+    def ragged_batch(
+        self, batch_size: Any, drop_remainder: Any = False, row_splits_dtype: Any = int64, name: str | None = None
+    ) -> Any:
+        """Batches in which dimensions of unknown size are ragged."""
+        return self._then(batching.RaggedBatched(self._pipe, batch_size, drop_remainder, row_splits_dtype))
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Batches as sparse tensors, of which the rows are the elements."""
+        return self._then(batching.SparseBatched(self._pipe, batch_size, row_shape))
+
+    def unbatch(self, name: str | None = None) -> Any:
+        """The rows of each element.
+
+        >>> list(tf.data.Dataset.from_tensors([1, 2]).unbatch().as_numpy_iterator())
+        [1, 2]
+        """
+        return self._then(batching.Unbatched(self._pipe))
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Any:
+        """Batches of another size, of elements that are batches."""
+        return self._then(batching.Rebatched(self._pipe, batch_size, drop_remainder))
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
+    ) -> Any:
+        """Windows of `size` elements, each a dataset.
+
+        >>> windows = tf.data.Dataset.range(4).window(3, shift=1, drop_remainder=True)
+        >>> [list(window.as_numpy_iterator()) for window in windows]
+        [[0, 1, 2], [1, 2, 3]]
+        """
+        return self._then(windows.Windows(self._pipe, size, shift, stride, drop_remainder, Dataset))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Padded batches of elements of similar length."""
+        pipe = Bucketed(
+            self._pipe, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+            pad_to_bucket_boundary, no_padding, drop_remainder,
+        )  # fmt: skip
+        return self._then(pipe)
+
+    # ---- functions
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """`map_func` of each element; it is traced once. A tuple is passed as several arguments.
+
+        >>> list(tf.data.Dataset.range(3).map(lambda x: x + 1).as_numpy_iterator())
+        [1, 2, 3]
+        """
+        return self._then(mapping.Mapped(self._pipe, map_func, num_parallel_calls is not None))
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+        """The elements for which `predicate` holds.
+
+        >>> list(tf.data.Dataset.range(5).filter(lambda x: x % 2 == 0).as_numpy_iterator())
+        [0, 2, 4]
+        """
+        return self._then(mapping.Filtered(self._pipe, predicate))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+        """The elements before the first for which `predicate` does not hold."""
+        return self._then(mapping.TakenWhile(self._pipe, predicate))
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
+        """The elements of the datasets that `map_func` makes of elements.
+
+        >>> list(tf.data.Dataset.range(3).flat_map(tf.data.Dataset.range).as_numpy_iterator())
+        [0, 0, 1]
+        """
+        return self._then(mapping.FlatMapped(self._pipe, map_func))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Elements of `cycle_length` datasets, which `map_func` makes of elements, in turn."""
+        if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
+            cycle_length = os.cpu_count() or 1
+        parallel = num_parallel_calls is not None
+        return self._then(mapping.Interleaved(self._pipe, map_func, cycle_length, block_length or 1, parallel))
+
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Any:
+        """`state, output = scan_func(state, element)` for each element; gives the outputs.
+
+        >>> sums = tf.data.Dataset.range(4).scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total + x))
+        >>> list(sums.as_numpy_iterator())
+        [0, 1, 3, 6]
+        """
+        return self._then(mapping.Scanned(self._pipe, initial_state, scan_func))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """`reduce_func(key, dataset)` of up to `window_size` elements with equal keys."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                "Either the `window_size` argument or the `window_size_func` argument must be specified."
+                if window_size is None
+                else "The `window_size` argument and the `window_size_func` argument can not both be specified."
+            )
+        size = window_size_func or (lambda key: convert_to_tensor(window_size, int64))
+        pipe = mapping.GroupedByWindow(self._pipe, key_func, reduce_func, size, Dataset, windows.Window)
+        return self._then(pipe)
+
+    def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
+        """`transformation_func` of the dataset."""
+        result = transformation_func(self)
+        if not isinstance(result, Dataset):
+            raise TypeError(f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(result)}.")
+        return result
+
+    def unique(self, name: str | None = None) -> Any:
+        """Each element once."""
+        return self._then(choosing.Unique(self._pipe))
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+        """The elements that can be computed without an error."""
+        return self._then(mapping.WithoutErrors(self._pipe, get_logger().warning if log_warning else None))
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Pairs of class and element; some are left out, so that classes come as often as `target_dist` says."""
+        return self._then(Resampled(self._pipe, class_func, target_dist, initial_dist, seed))
+
+    # ---- files
+
+    def save(
+        self,
+        path: str,
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Writes all elements into a folder, from which `load` makes the dataset again."""
+        write_elements(path, self._pipe.spec, self._pipe.begin(Run()))
+
+    @classmethod
+    def load(
+        cls,
+        path: str,
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[..., Any] | None = None,
+        wait: bool = False,
+    ) -> Any:
+        """The dataset that `save` wrote."""
+        spec, elements = saved_elements(path)
+        if element_spec is not None:
+            common_spec(element_spec, spec, "load")
+        return cls(windows.Window(spec, elements))
+
+    def snapshot(
+        self,
+        path: str,
+        compression: str = "AUTO",
+        reader_func: Callable[..., Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Elements that are computed once and kept in files of a folder."""
+        return self.cache(os.path.join(path, "snapshot"))
+
+
+@public("data.NumpyIterator")
+class NumpyIterator:
+    """The elements of a dataset as NumPy arrays.
+
+    >>> next(tf.data.Dataset.range(3).as_numpy_iterator())
+    0
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._cursor = Cursor(dataset._pipe, Run())
+        self._pack = packer(dataset.element_spec)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._pack(tuple(map(_as_numpy, self._cursor.next())))
+
+
+def _as_numpy(leaf: Any) -> Any:
+    if leaf is None:
+        return None
+    if isinstance(leaf, Dataset):
+        raise TypeError(
+            f"`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type {Dataset}"
+        )
+    return leaf._numpy() if hasattr(leaf, "_numpy") and not isinstance(leaf, _core.Tensor) else leaf.numpy()

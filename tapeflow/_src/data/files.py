@@ -1,0 +1,184 @@
+"""Files that datasets read and write: lines, records, and the elements of a dataset that is saved."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.data.pipes.pipe import Pipe, Run, as_count
+from tapeflow._src.data.pipes.structure import Leaves, as_leaf
+from tapeflow._src.io.records import records_in
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import string
+from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError
+from tapeflow._src.types.tensor_spec import TensorSpec
+
+_ELEMENTS = "elements.npz"
+
+
+def texts(value: Any) -> list[str]:
+    """Names given as one text, several, or a tensor of them."""
+    if _core.is_tensor(value):
+        value = value.numpy()
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1).tolist()
+    many = value if isinstance(value, list | tuple) else [value]
+    return [os.fsdecode(one.numpy() if _core.is_tensor(one) else one) for one in many]
+
+
+def matching_files(pattern: Any) -> list[str]:
+    """The names of the files that match a pattern or one of several, in order."""
+    patterns = texts(pattern)
+    found = sorted({name for one in patterns for name in glob.glob(one)})
+    if not found:
+        raise InvalidArgumentError(None, None, f"No files matched pattern: {', '.join(patterns)}")
+    return found
+
+
+def opened_file(name: str, compression: str | None) -> BinaryIO:
+    """The file, unpacked if it is packed."""
+    try:
+        if compression == "GZIP":
+            return gzip.open(name, "rb")  # type: ignore[return-value]
+        if compression == "ZLIB":
+            with open(name, "rb") as packed:
+                return io.BytesIO(zlib.decompress(packed.read()))
+        return open(name, "rb")
+    except FileNotFoundError:
+        raise NotFoundError(None, None, f"{name}; No such file or directory") from None
+
+
+@contextmanager
+def packed_file(name: Any, compression: str | None) -> Iterator[Any]:
+    """A file to be written, packed at its end if asked for."""
+    content = io.BytesIO()
+    yield content
+    data = content.getvalue()
+    packed = gzip.compress(data) if compression == "GZIP" else zlib.compress(data) if compression == "ZLIB" else data
+    with open(texts(name)[0], "wb") as file:
+        file.write(packed)
+
+
+class FromFiles(Pipe):
+    """Byte strings that `read` finds in files, one file after the other."""
+
+    def __init__(
+        self, filenames: Any, compression: Any, read: Callable[[BinaryIO, Run], Iterator[bytes]], name: str
+    ) -> None:
+        super().__init__(TensorSpec([], string))
+        self.name = name
+        self._files = getattr(filenames, "_pipe", None)
+        if isinstance(self._files, Pipe):
+            self.inputs = (self._files,)
+        else:
+            self._names = as_leaf(os.fspath(filenames) if isinstance(filenames, os.PathLike) else filenames)
+            if self._names.dtype.name != "string":
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements. Got "
+                    f"`tf.{self._names.dtype.name}` elements."
+                )
+            self.symbols = [self._names] if _core.is_symbolic(self._names) else []
+        self._compression, self._read = compression or "", read
+        if self._compression not in ("", "GZIP", "ZLIB"):
+            raise InvalidArgumentError(None, None, f"Unsupported compression_type: {compression}")
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        if isinstance(self._files, Pipe):
+            names = (name for (one,) in self._files.begin(run) for name in texts(one))
+        else:
+            names = iter(texts(run.value(self._names)))
+        for name in names:
+            with opened_file(name, self._compression) as file:
+                for record in self._read(file, run):
+                    yield (convert_to_tensor(record, string),)
+
+
+def text_lines(filenames: Any, compression: Any) -> Pipe:
+    """The lines of text files."""
+
+    def read(file: BinaryIO, run: Run) -> Iterator[bytes]:
+        for line in file:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+    return FromFiles(filenames, compression, read, "TextLineDatasetV2")
+
+
+def records(filenames: Any, compression: Any) -> Pipe:
+    """The records of TFRecord files."""
+    return FromFiles(filenames, compression, lambda file, run: records_in(file.read), "TFRecordDatasetV2")
+
+
+def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compression: Any) -> Pipe:
+    """The records of files in which all have one length."""
+    sizes = [as_count(x or 0, "record_bytes") for x in (length, header, footer)]
+
+    def read(file: BinaryIO, run: Run) -> Iterator[bytes]:
+        size, before, after = (run.number(x) for x in sizes)
+        data = file.read()
+        body = len(data) - before - after
+        if body < 0 or body % size:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Excess bytes: the file has {len(data)} bytes, a header of {before}, a footer of {after}, and records "
+                f"of {size} bytes.",
+            )
+        for start in range(before, before + body, size):
+            yield data[start : start + size]
+
+    return FromFiles(filenames, compression, read, "FixedLengthRecordDatasetV2")
+
+
+# ---- elements
+
+
+def has_elements(path: str) -> bool:
+    """Whether elements were written into this folder."""
+    return os.path.exists(os.path.join(path, _ELEMENTS))
+
+
+def write_elements(path: str, spec: Any, elements: Iterable[Leaves]) -> None:
+    """Writes elements, and their specification, into a folder."""
+    folder = os.fspath(path)
+    os.makedirs(folder, exist_ok=True)
+    arrays: dict[str, Any] = {}
+    count = 0
+    for count, element in enumerate(elements, 1):
+        for number, part in enumerate(nest.flatten(list(element), expand_composites=True)):
+            arrays[f"{count - 1}.{number}"] = part.numpy()
+    arrays["count"] = np.array(count)
+    arrays["spec"] = np.frombuffer(pickle.dumps(spec), np.uint8)
+    beside = os.path.join(folder, f"{_ELEMENTS}.tmp{os.getpid()}.npz")
+    np.savez(beside, **arrays)
+    os.replace(beside, os.path.join(folder, _ELEMENTS))
+
+
+def saved_elements(path: str) -> tuple[Any, list[Leaves]]:
+    """The specification and the elements that `write_elements` wrote."""
+    file = os.path.join(os.fspath(path), _ELEMENTS)
+    if not has_elements(path):
+        raise NotFoundError(None, None, f"{path}: no dataset was saved here")
+    with np.load(file, allow_pickle=True) as arrays:
+        spec = pickle.loads(arrays["spec"].tobytes())
+        specs = nest.flatten(spec)
+        parts = len(nest.flatten(specs, expand_composites=True))
+        elements = []
+        for count in range(int(arrays["count"])):
+            tensors = [_tensor(arrays[f"{count}.{number}"]) for number in range(parts)]
+            elements.append(tuple(nest.pack_sequence_as(specs, tensors, expand_composites=True)))
+    return spec, elements
+
+
+def _tensor(array: Any) -> Any:
+    return convert_to_tensor(array.item() if array.dtype == object and array.ndim == 0 else array)

@@ -1,0 +1,83 @@
+"""Python objects in graphs: a dataset or an iterator is a number there, a scalar tensor, by which nodes find it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tapeflow._src import _core
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec
+
+_numbers = itertools.count(1)
+_object_by_number: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+class Recent:
+    """Holds the last objects that a graph made: nobody else does."""
+
+    def __init__(self, size: int) -> None:
+        self._objects: deque[Any] = deque(maxlen=size)
+
+    def hold(self, thing: Any) -> Any:
+        """The object, held until `size` others have come."""
+        self._objects.append(thing)
+        return thing
+
+
+def number_of(thing: Any) -> Any:
+    """A tensor by which graphs find the object as long as it lives."""
+    number = next(_numbers)
+    _object_by_number[number] = thing
+    with running_at_once():
+        return convert_to_tensor(number, int64)
+
+
+def by_number(tensor: Any) -> Any:
+    """The object that a tensor names."""
+    found = _object_by_number.get(int(tensor))
+    if found is None:
+        raise InvalidArgumentError(None, None, "the dataset or iterator that a tensor names does not exist any more")
+    return found
+
+
+class NumberedSpec(TypeSpec):
+    """The specification of something that is a number in graphs: that of its elements."""
+
+    _component_specs = TensorSpec([], int64)
+    _trace_key = property(lambda self: repr(self._element_spec))
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec,)
+
+    def _to_components(self, value: Any) -> Any:
+        return value._number_tensor()
+
+    def _from_components(self, components: Any) -> Any:
+        if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
+            return by_number(components)
+        return self._named(components)
+
+    def _named(self, number: Any) -> Any:
+        """The object that a graph knows by this number."""
+        return self.value_type(None, self._element_spec, number)
+
+
+def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:
+    """The dtypes and shapes of the tensors of which elements consist, as nodes of a graph declare them."""
+    flat = nest.flatten(specs, expand_composites=True)
+    return [spec.dtype for spec in flat], [spec.shape for spec in flat]
+
+
+def tensors_of(leaves: Any) -> list[Any]:
+    """The tensors of which an element consists."""
+    return [tensor for tensor in nest.flatten(list(leaves), expand_composites=True) if tensor is not None]

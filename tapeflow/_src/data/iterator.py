@@ -1,0 +1,262 @@
+"""Iterators over datasets, eager and in graphs.
+
+In a graph an iterator is a number. So it can be an argument of a `tf.function`, and one graph serves all iterators with
+elements of one kind.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from collections.abc import Iterator as PythonIterator
+from opcode import opmap
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow._src.data.optional import Optional
+from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.structure import Leaves, packer
+from tapeflow._src.function.autograph.operators import Rows
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import bool_, int64
+from tapeflow._src.types.errors import OutOfRangeError
+from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor
+
+_END = "End of sequence"
+_FOR_ITER = opmap["FOR_ITER"]
+_MOST_ROUNDS = 10_000
+_recent = Recent(512)
+
+
+class Cursor:
+    """A place in a run over a pipe. Loops in graphs ask for elements by number: their gradient runs them again."""
+
+    def __init__(self, pipe: Pipe, run: Run) -> None:
+        self._pipe, self._run = pipe, run
+        self._elements: PythonIterator[Leaves] | None = None
+        self.drawn = 0
+        self._last: Leaves | None = None
+        self._finished = False
+        self._again: Cursor | None = None
+
+    def next(self) -> Leaves:
+        """The next element; StopIteration at the end."""
+        if self._elements is None:
+            self._elements = iter(self._pipe.begin(self._run))
+        element = next(self._elements)
+        self.drawn += 1
+        return element
+
+    def has(self, place: int) -> bool:
+        """Whether there is an element with this number: the last one, the next one, or one of a repeated run."""
+        if self._finished or place < self.drawn - 1:
+            return self._repeated(place).has(place)
+        if place < self.drawn:
+            return True
+        try:
+            self._last = self.next()
+        except StopIteration:
+            return False
+        return True
+
+    def at(self, place: int) -> Leaves:
+        """The element with this number, for which `has` was asked."""
+        if self._finished or place < self.drawn - 1:
+            return self._repeated(place).at(place)
+        assert self._last is not None
+        return self._last
+
+    def _repeated(self, place: int) -> Cursor:
+        again = self._again
+        if again is None or again.drawn - 1 > place:
+            again = self._again = Cursor(self._pipe, Run(self._run.values, self._run.drawn))
+            for _ in range(place):
+                again.next()
+        return again
+
+    def begun_anew(self, place: int) -> Cursor:
+        """A new run, after so many elements."""
+        cursor = Cursor(self._pipe, Run(self._run.values))
+        for _ in range(place):
+            cursor.next()
+        return cursor
+
+    def finish(self) -> None:
+        """Lets go of everything that is not needed to run again."""
+        self._elements, self._last, self._finished = None, None, True
+
+
+@public("data.IteratorSpec")
+class IteratorSpec(NumberedSpec):
+    """The specification of an iterator: that of its elements.
+
+    >>> iterator = iter(tf.data.Dataset.range(3))
+    >>> tf.data.IteratorSpec(tf.TensorSpec([], tf.int64)).is_compatible_with(iterator)
+    True
+    """
+
+    value_type = property(lambda self: Iterator)
+
+    @staticmethod
+    def from_value(value: Any) -> IteratorSpec:
+        """The specification of an iterator."""
+        return IteratorSpec(value.element_spec)
+
+
+@public("data.Iterator")
+class Iterator(CompositeTensor):
+    """An iterator over a dataset.
+
+    >>> iterator = iter(tf.data.Dataset.range(2))
+    >>> next(iterator)
+    0
+    >>> iterator.get_next()
+    1
+    """
+
+    def __init__(self, cursor: Cursor | None, element_spec: Any, number: Any = None) -> None:
+        self._cursor, self._element_spec, self._number = cursor, element_spec, number
+        self._pack = packer(element_spec)
+        self._rounds = 0  # of loops while a function is traced
+
+    is_tensor_like = False
+    element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
+    _type_spec = property(lambda self: IteratorSpec(self._element_spec))
+    _trace_key = property(lambda self: repr(self._element_spec))
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._cursor is None or _core.is_tracing():
+            self._check_loop(sys._getframe(1))
+            return self.get_next()
+        return self._pack(self._cursor.next())
+
+    def _check_loop(self, frame: FrameType) -> None:
+        """Stops a Python loop over what only a graph can end."""
+        self._rounds += 1
+        in_for = frame.f_code.co_code[frame.f_lasti] == _FOR_ITER
+        if self._rounds > (1 if in_for else _MOST_ROUNDS):
+            raise TypeError(
+                "Iterating over a `tf.data` iterator in a Python loop while a function is traced would never end. "
+                "Write a `for` statement over the dataset in a function that AutoGraph converts."
+            )
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element; OutOfRangeError at the end."""
+        if self._cursor is None or _core.is_tracing():
+            found = self._in_graph(*tensor_specs([self._element_spec]), _next_tensors)
+            return nest.pack_sequence_as(self._element_spec, found, expand_composites=True)
+        try:
+            return self._pack(self._cursor.next())
+        except StopIteration:
+            raise OutOfRangeError(None, None, _END) from None
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element in an optional, which is empty at the end."""
+        if self._cursor is None or _core.is_tracing():
+            (number,) = self._in_graph(
+                [int64], [TensorShape([])], lambda cursor: [Optional.held(self._optional(cursor))._number_tensor()]
+            )
+            return Optional(None, self._element_spec, number)
+        return self._optional(self._cursor)
+
+    def _optional(self, cursor: Cursor) -> Optional:
+        try:
+            return Optional(self._pack(cursor.next()), self._element_spec)
+        except StopIteration:
+            return Optional.empty(self._element_spec)
+
+    # ---- in graphs
+
+    def _number_tensor(self) -> Any:
+        if self._number is None:
+            self._number = number_of(self)
+        return self._number
+
+    def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
+        """A node that takes an element."""
+
+        def run(inputs: list[Any]) -> list[Any]:
+            return take(self._cursor or by_number(inputs[0])._cursor)
+
+        return _core.call_python(run, [self._number_tensor()], dtypes, shapes, None, True)
+
+    # ---- in checkpoints: how many elements were taken
+
+    _checkpoint_attribute = "ITERATOR_STATE"
+
+    def _checkpoint_value(self) -> np.ndarray:
+        assert self._cursor is not None
+        return np.array(self._cursor.drawn)
+
+    def _restore_checkpoint_value(self, value: np.ndarray) -> None:
+        if self._cursor is not None and value.ndim == 0:
+            self._cursor = self._cursor.begun_anew(int(value))
+
+    def __autograph_rows__(self) -> Rows:
+        """The rest of the elements as the rows of a loop in a graph."""
+        return rows_of_cursor(self, ends=False)
+
+    def __repr__(self) -> str:
+        return f"<tf.data.Iterator element_spec={self._element_spec}>"
+
+
+def _next_tensors(cursor: Cursor) -> list[Any]:
+    try:
+        return tensors_of(cursor.next())
+    except StopIteration:
+        raise OutOfRangeError(None, None, _END) from None
+
+
+def begin_in_graph(pipe: Pipe) -> Any:
+    """A node that begins a run over a pipe whenever the graph runs; gives the number of the iterator."""
+    symbols = pipe.all_symbols()
+
+    def begin(values: list[Any]) -> list[Any]:
+        run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
+        return [_recent.hold(Iterator(Cursor(pipe, run), pipe.spec))._number_tensor()]
+
+    return _core.call_python(begin, symbols, [int64], [TensorShape([])], None, True)[0]
+
+
+def rows_of_cursor(iterator: Iterator, ends: bool) -> Rows:
+    """The elements of an iterator as the rows of a loop in a graph, which may be the end of the iterator, too."""
+    number, element_spec = iterator._number_tensor(), iterator.element_spec
+    dtypes, shapes = tensor_specs([element_spec])
+
+    def cursor(tensor: Any) -> Any:
+        return iterator._cursor or by_number(tensor)._cursor
+
+    def begin(inputs: list[Any]) -> list[Any]:
+        return [convert_to_tensor(cursor(inputs[0]).drawn, int64)]
+
+    def more(inputs: list[Any]) -> list[Any]:
+        return [convert_to_tensor(cursor(inputs[0]).has(int(inputs[1])))]
+
+    def take(inputs: list[Any]) -> list[Any]:
+        return tensors_of(cursor(inputs[0]).at(int(inputs[1])))
+
+    def finish(inputs: list[Any]) -> list[Any]:
+        cursor(inputs[0]).finish()
+        return []
+
+    def row(place: Any) -> Any:
+        found = _core.call_python(take, [number, place], dtypes, shapes, None, False)
+        return nest.pack_sequence_as(element_spec, found, expand_composites=True)
+
+    return Rows(
+        None,
+        row,
+        start=_core.call_python(begin, [number], [int64], [TensorShape([])], None, True)[0],
+        more=lambda place: _core.call_python(more, [number, place], [bool_], [TensorShape([])], None, True)[0],
+        finish=(lambda: _core.call_python(finish, [number], [], [], None, True)) if ends else None,
+    )

@@ -1,0 +1,182 @@
+"""`tf.data.Options`: settings of TensorFlow's runtime. They are accepted, kept and merged; nothing depends on them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tapeflow._src.namespace import public
+
+AUTOTUNE = -1
+public("data.AUTOTUNE", "data.experimental.AUTOTUNE")(AUTOTUNE)
+
+
+@public("data.experimental.AutoShardPolicy")
+class AutoShardPolicy(enum.IntEnum):
+    """How a dataset is divided among workers.
+
+    >>> tf.data.experimental.AutoShardPolicy.DATA.value
+    2
+    """
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+@public("data.experimental.ExternalStatePolicy")
+class ExternalStatePolicy(enum.Enum):
+    """What happens to state outside of a dataset when it is saved.
+
+    >>> tf.data.experimental.ExternalStatePolicy.WARN.value
+    0
+    """
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
+
+
+@public("data.experimental.AutotuneAlgorithm")
+class AutotuneAlgorithm(enum.Enum):
+    """How TensorFlow chooses numbers of threads.
+
+    >>> tf.data.experimental.AutotuneAlgorithm.DEFAULT.value
+    0
+    """
+
+    DEFAULT = 0
+    HILL_CLIMB = 1
+    GRADIENT_DESCENT = 2
+    MAX_PARALLELISM = 3
+    STAGE_BASED = 4
+
+
+class _Settings:
+    """Settings with fixed names; each has a default, or is a group of settings."""
+
+    _names: tuple[str, ...] = ()
+    _defaults: Mapping[str, Any] = MappingProxyType({})
+    _groups: Mapping[str, type] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        self.__dict__["_set"] = {name: group() for name, group in self._groups.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names and name not in self._groups:
+            raise AttributeError(f"{type(self).__name__} has no property {name}.")
+        return self._set.get(name, self._defaults.get(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._names and name not in self._groups:
+            raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        self._set[name] = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._set == other._set
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _take(self, other: _Settings) -> None:
+        """Takes over what is set in other settings."""
+        for name, value in other._set.items():
+            if name in self._groups:
+                self._set[name]._take(value)
+            else:
+                self._set[name] = value
+
+
+@public("data.ThreadingOptions", "data.experimental.ThreadingOptions")
+class ThreadingOptions(_Settings):
+    """Settings for threads.
+
+    >>> tf.data.ThreadingOptions().private_threadpool_size
+    """
+
+    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+@public("data.experimental.AutotuneOptions")
+class AutotuneOptions(_Settings):
+    """Settings for the choice of numbers of threads.
+
+    >>> tf.data.experimental.AutotuneOptions().enabled
+    """
+
+    _names = ("autotune_algorithm", "cpu_budget", "enabled", "initial_parallelism", "min_parallelism", "ram_budget")
+
+
+@public("data.experimental.DistributeOptions")
+class DistributeOptions(_Settings):
+    """Settings for several workers.
+
+    >>> tf.data.experimental.DistributeOptions().num_devices
+    """
+
+    _names = ("auto_shard_policy", "num_devices")
+    _defaults = MappingProxyType({"auto_shard_policy": AutoShardPolicy.AUTO})
+
+
+@public("data.experimental.OptimizationOptions")
+class OptimizationOptions(_Settings):
+    """Settings for the optimisation of datasets.
+
+    >>> tf.data.experimental.OptimizationOptions().map_fusion
+    """
+
+    _names = (
+        "apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
+        "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
+        "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion", "warm_start",
+    )  # fmt: skip
+
+
+@public("data.experimental.ServiceOptions")
+class ServiceOptions(_Settings):
+    """Settings for a data service.
+
+    >>> tf.data.experimental.ServiceOptions().pinned
+    """
+
+    _names = ("pinned",)
+
+
+@public("data.Options", "compat.v1.data.Options")
+class Options(_Settings):
+    """Settings of a dataset: accepted, and without effect.
+
+    >>> options = tf.data.Options()
+    >>> options.deterministic = True
+    >>> tf.data.Dataset.range(3).with_options(options).options().deterministic
+    True
+    """
+
+    _names = (
+        "dataset_name", "deterministic", "experimental_deterministic", "experimental_external_state_policy",
+        "experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start", "framework_type",
+    )  # fmt: skip
+    _groups = MappingProxyType(
+        {
+            "autotune": AutotuneOptions,
+            "experimental_distribute": DistributeOptions,
+            "experimental_optimization": OptimizationOptions,
+            "experimental_service": ServiceOptions,
+            "threading": ThreadingOptions,
+        }
+    )
+
+    @property
+    def experimental_threading(self) -> ThreadingOptions:
+        """The older name of `threading`."""
+        return self.threading
+
+    def merge(self, options: Options) -> Options:
+        """These settings, with those that are set in `options` in place of them."""
+        merged = Options()
+        merged._take(self)
+        merged._take(options)
+        return merged

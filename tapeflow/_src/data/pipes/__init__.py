@@ -1,0 +1,1 @@
+"""The stages of a dataset, one file for each kind."""

@@ -1,0 +1,79 @@
+"""Batches of elements of similar length."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tapeflow._src.data.pipes.batching import Batched, PaddedBatched, as_shape_list
+from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.structure import Leaves, batched_spec, unbatched_spec
+from tapeflow._src.data.pipes.traced import Traced
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_shape import TensorShape
+
+
+class Bucketed(Pipe):
+    """Elements in buckets by length; a full bucket is a batch."""
+
+    name = "_GroupByWindowDataset"
+
+    def __init__(
+        self,
+        before: Pipe,
+        length: Callable[..., Any],
+        boundaries: Sequence[int],
+        sizes: Sequence[int],
+        shapes: Any,
+        values: Any,
+        to_boundary: bool,
+        no_padding: bool,
+        drops: bool,
+    ) -> None:
+        self._boundaries, self._sizes, self._drops = [int(b) for b in boundaries], [int(s) for s in sizes], drops
+        if len(self._sizes) != len(self._boundaries) + 1:
+            raise ValueError(
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(self._sizes)}` and `len(bucket_boundaries)={len(self._boundaries)}`."
+            )
+        self._length = Traced(length, before.spec, "bucket_by_sequence_length")
+        self._to_boundary = to_boundary and not no_padding
+        shapes = shapes if shapes is not None else nest.map_structure(lambda spec: spec.shape, before.spec)
+        makers: list[Pipe] = []
+        for number, size in enumerate(self._sizes):
+            if no_padding:
+                makers.append(Batched(before, size, drops))
+                continue
+            limit = self._boundaries[number] - 1 if self._to_boundary and number < len(self._boundaries) else None
+            makers.append(PaddedBatched(before, size, _bounded(before, shapes, limit), values, drops))
+        self._makers = makers
+        spec = makers[0].spec
+        for maker in makers[1:]:
+            spec = nest.map_structure(lambda a, b: a.most_specific_common_supertype([b]), spec, maker.spec)
+        spec = nest.map_structure(lambda part: batched_spec(unbatched_spec(part), None), spec)
+        super().__init__(spec, before, symbols=self._length.symbols)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        groups: list[list[Leaves]] = [[] for _ in self._sizes]
+        for element in self.inputs[0].begin(run):
+            bucket = bisect.bisect_right(self._boundaries, int(self._length(run, element)[0]))
+            if self._to_boundary and bucket == len(self._boundaries):
+                raise InvalidArgumentError(
+                    None, None, "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
+                )
+            groups[bucket].append(element)
+            if len(groups[bucket]) == self._sizes[bucket]:
+                yield self._makers[bucket].together(groups[bucket])  # type: ignore[attr-defined]
+                groups[bucket] = []
+        for maker, group in zip(self._makers, groups):
+            if group and not self._drops:
+                yield maker.together(group)  # type: ignore[attr-defined]
+
+
+def _bounded(before: Pipe, shapes: Any, limit: int | None) -> Any:
+    """The shapes with `limit` in place of what is not known."""
+    flat = nest.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
+    known = [[limit if size in (None, -1) else size for size in as_shape_list(shape)] for shape in flat]
+    return nest.pack_sequence_as(before.spec, [TensorShape(sizes) for sizes in known])

@@ -1,0 +1,400 @@
+"""Which elements come, and when: shuffled, repeated, taken, skipped, joined, kept."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tapeflow._src.data.files import has_elements, saved_elements, write_elements
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count, known
+from tapeflow._src.data.pipes.seeds import SeedSource, random_words
+from tapeflow._src.data.pipes.structure import Leaves, common_spec
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
+
+
+def shuffled(items: Iterable[Any], size: int, seeds: tuple[int, int]) -> Iterator[Any]:
+    """The items in random order, each from a buffer of `size`; the order is TensorFlow's for these seeds.
+
+    The buffer is a ring. A random item of it goes out, the oldest takes its place, and a new one that of the oldest.
+    """
+    source = iter(items)
+    ring = list(itertools.islice(source, size))
+    size = len(ring)
+    word = random_words(seeds).__next__
+    oldest = 0
+    for item in source:
+        place = (oldest + word() % size) % size
+        yield ring[place]
+        ring[place] = ring[oldest]
+        ring[oldest] = item
+        oldest += 1
+        if oldest == size:
+            oldest = 0
+    for left in range(size, 0, -1):
+        place = (oldest + word() % left) % size
+        yield ring[place]
+        ring[place] = ring[oldest]
+        oldest = (oldest + 1) % size
+
+
+class Passing(Pipe):
+    """The elements of another pipe as they are."""
+
+    name = "_OptionsDataset"
+
+    def __init__(self, before: Pipe, name: str | None = None) -> None:
+        super().__init__(before.spec, before)
+        self.name = name or self.name
+        self.idle = name is None
+        self.indexed, self.sequential = before.indexed, before.sequential
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        return self.inputs[0].begin(run)
+
+    def order(self, run: Run) -> Order:
+        return self.inputs[0].order(run)
+
+    def count(self) -> int:
+        return self.inputs[0].count()
+
+
+class Reordered(Pipe):
+    """A pipe that gives elements of another one, chosen without looking at them.
+
+    `chosen` works on elements and on their numbers alike, so that what comes later can still take rows by number.
+    """
+
+    def __init__(self, before: Pipe, *counts: Any) -> None:
+        super().__init__(before.spec, before, symbols=counts)
+        self.indexed = before.indexed
+
+    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+        """The items that come, in their order."""
+        raise NotImplementedError
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        if self.indexed:
+            return self.order(run).elements()
+        return iter(self.chosen(self.inputs[0].begin(run), run))
+
+    def order(self, run: Run) -> Order:
+        table, places = self.inputs[0].order(run)
+        return Order(table, self.chosen(places, run))
+
+
+class Shuffled(Reordered):
+    """Elements in random order."""
+
+    name = "_ShuffleDataset"
+
+    def __init__(self, before: Pipe, buffer_size: Any, seed: Any, changes: bool) -> None:
+        self._size = as_count(buffer_size, "buffer_size")
+        if known(self._size) is not None and self._size < 1 and self._size != UNKNOWN:
+            raise InvalidArgumentError(None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+        super().__init__(before, self._size)
+        self._source = SeedSource(seed, changes)
+
+    def draw_seeds(self) -> tuple[int, int]:
+        """The seeds of the next run."""
+        return self._source.draw()
+
+    def touch(self, run: Run) -> None:
+        run.seeds(self)  # what is before begins with the first element
+
+    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+        size = run.number(self._size)
+        return shuffled(items, 2**62 if size == UNKNOWN else size, run.seeds(self))
+
+    def count(self) -> int:
+        return self.inputs[0].count()
+
+
+class Taken(Reordered):
+    """The first elements."""
+
+    name = "_TakeDataset"
+
+    def __init__(self, before: Pipe, count: Any) -> None:
+        self._count = as_count(count, "count")
+        super().__init__(before, self._count)
+        self.idle = self._count == -1
+
+    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+        count = run.number(self._count)
+        if count < 0:
+            return items
+        return items[:count] if isinstance(items, range) else itertools.islice(items, count)
+
+    def count(self) -> int:
+        before, count = self.inputs[0].count(), known(self._count)
+        if count is None or before == UNKNOWN:
+            return UNKNOWN
+        if count < 0:
+            return before
+        return count if before == INFINITE else min(before, count)
+
+
+class Skipped(Reordered):
+    """The elements after the first ones."""
+
+    name = "_SkipDataset"
+
+    def __init__(self, before: Pipe, count: Any) -> None:
+        self._count = as_count(count, "count")
+        super().__init__(before, self._count)
+        self.idle = self._count == 0
+
+    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+        count = run.number(self._count)
+        if count < 0:
+            return ()
+        return items[count:] if isinstance(items, range) else itertools.islice(items, count, None)
+
+    def count(self) -> int:
+        before, count = self.inputs[0].count(), known(self._count)
+        if count is None or before == UNKNOWN:
+            return UNKNOWN
+        if count < 0:
+            return 0
+        return before if before == INFINITE else max(0, before - count)
+
+
+class Sharded(Reordered):
+    """Every `num_shards`-th element."""
+
+    name = "_ShardDataset"
+
+    def __init__(self, before: Pipe, num_shards: Any, index: Any) -> None:
+        self._shards, self._index = as_count(num_shards, "num_shards"), as_count(index, "index")
+        if isinstance(self._shards, int) and self._shards < 1:
+            raise InvalidArgumentError(
+                None, None, f"Number of shards must be greater than zero (currently num_shards = {self._shards})."
+            )
+        if isinstance(self._index, int) and isinstance(self._shards, int) and not 0 <= self._index < self._shards:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}).",
+            )
+        super().__init__(before, self._shards, self._index)
+        self.idle = self._shards == 1
+
+    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+        shards, index = run.number(self._shards), run.number(self._index)
+        return items[index::shards] if isinstance(items, range) else itertools.islice(items, index, None, shards)
+
+    def count(self) -> int:
+        before, shards, index = self.inputs[0].count(), known(self._shards), known(self._index)
+        if before < 0 or shards is None or index is None:
+            return before if before == INFINITE else UNKNOWN
+        return before // shards + (index < before % shards)
+
+
+class Repeated(Pipe):
+    """All elements, again and again.
+
+    As in TensorFlow, whoever asks for more after the last of several rounds has begun one more: seeds are drawn for it.
+    Only a shuffle directly before is spared, with which TensorFlow makes one operation; idle pipes do not count.
+    """
+
+    name = "_RepeatDataset"
+
+    def __init__(self, before: Pipe, count: Any) -> None:
+        self._count = -1 if count is None else as_count(count, "count")
+        super().__init__(before.spec, before, symbols=[self._count])
+        self.idle = self._count == 1
+        self.indexed = before.indexed
+
+    def _rounds(self, run: Run) -> Iterable[Any]:
+        count = run.number(self._count)
+        return itertools.repeat(None) if count < 0 else itertools.repeat(None, count)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        before = self.inputs[0]
+        for _ in self._rounds(run):
+            empty = True
+            for element in before.begin(run):
+                empty = False
+                yield element
+            if empty and run.number(self._count) < 0:
+                return
+        self._end(run)
+
+    def _end(self, run: Run) -> None:
+        before = self.inputs[0]
+        while before.idle:
+            before = before.inputs[0]
+        if run.number(self._count) > 1 and not isinstance(before, Shuffled):
+            before.touch(run)
+
+    def order(self, run: Run) -> Order:
+        before = self.inputs[0]
+        first = before.order(run)
+
+        def places() -> Iterator[int]:
+            rows: Iterable[int] = first.places
+            empty = True
+            for number, _ in enumerate(self._rounds(run)):
+                if number:
+                    rows = before.order(run).places
+                for place in rows:
+                    empty = False
+                    yield place
+                if empty and run.number(self._count) < 0:
+                    return
+            self._end(run)
+
+        return Order(first.table, places())
+
+    def count(self) -> int:
+        before, count = self.inputs[0].count(), known(self._count)
+        if before == 0 or count == 0:
+            return 0
+        if count is None:
+            return UNKNOWN
+        if count < 0:
+            return INFINITE
+        return before if before < 0 else before * count
+
+
+class Joined(Pipe):
+    """The elements of one pipe after those of another."""
+
+    name = "_ConcatenateDataset"
+
+    def __init__(self, first: Pipe, second: Pipe) -> None:
+        super().__init__(common_spec(first.spec, second.spec, "concatenate"), first, second)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        for pipe in self.inputs:
+            yield from pipe.begin(run)
+
+    def touch(self, run: Run) -> None:
+        self.inputs[0].touch(run)
+
+    def count(self) -> int:
+        counts = [pipe.count() for pipe in self.inputs]
+        return INFINITE if INFINITE in counts else UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+class Zipped(Pipe):
+    """Elements side by side, as long as all pipes have some."""
+
+    name = "_ZipDataset"
+
+    def __init__(self, pipes: Any) -> None:
+        flat = nest.flatten(pipes)
+        super().__init__(nest.map_structure(lambda pipe: pipe.spec, pipes), *flat)
+        self.indexed = self.sequential = bool(flat) and all(pipe.sequential for pipe in flat)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        if self.indexed:
+            return self.order(run).elements()
+        parts = zip(*[pipe.begin(run) for pipe in self.inputs])
+        return (tuple(itertools.chain.from_iterable(part)) for part in parts)
+
+    def order(self, run: Run) -> Order:
+        orders = [pipe.order(run) for pipe in self.inputs]
+        table = tuple([leaf for order in orders for leaf in order.table])
+        return Order(table, min((order.places for order in orders), key=len))  # type: ignore[arg-type]
+
+    def count(self) -> int:
+        counts = [pipe.count() for pipe in self.inputs]
+        known_counts = [count for count in counts if count >= 0]
+        if UNKNOWN in counts:
+            return UNKNOWN
+        return min(known_counts) if known_counts else INFINITE
+
+
+class Numbered(Pipe):
+    """Elements with their numbers."""
+
+    name = "_ZipDataset"
+
+    def __init__(self, before: Pipe, numbers: Pipe) -> None:
+        super().__init__((numbers.spec, before.spec), numbers, before)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        numbers, before = (pipe.begin(run) for pipe in self.inputs)
+        return ((next(numbers)[0], *element) for element in before)
+
+    def count(self) -> int:
+        return self.inputs[1].count()
+
+
+class Cached(Pipe):
+    """Elements that are kept, in memory or in a folder, when the first run has seen all of them."""
+
+    name = "_CacheDataset"
+
+    def __init__(self, before: Pipe, folder: str = "") -> None:
+        super().__init__(before.spec, before)
+        self.indexed = before.indexed and not folder
+        self._folder = folder
+        self._kept: list[Any] | None = None
+        self._table: Leaves = ()
+
+    def _keeping(self, items: Iterable[Any]) -> Iterator[Any]:
+        seen = []
+        for item in items:
+            seen.append(item)
+            yield item
+        self._kept = seen
+        if self._folder:
+            write_elements(self._folder, self.spec, seen)
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        if self.indexed:
+            return self.order(run).elements()
+        if self._kept is None and self._folder and has_elements(self._folder):
+            self._kept = saved_elements(self._folder)[1]
+        return iter(self._kept) if self._kept is not None else self._keeping(self.inputs[0].begin(run))
+
+    def order(self, run: Run) -> Order:
+        if self._kept is not None:
+            return Order(self._table, self._kept)
+        self._table, places = self.inputs[0].order(run)
+        return Order(self._table, self._keeping(places))
+
+    def touch(self, run: Run) -> None:
+        if self._kept is None:
+            super().touch(run)
+
+    def count(self) -> int:
+        return self.inputs[0].count()
+
+
+class Counted(Passing):
+    """Elements of which the number is asserted."""
+
+    name = "_AssertCardinalityDataset"
+
+    def __init__(self, before: Pipe, expected: int) -> None:
+        super().__init__(before)
+        self._expected = expected
+        self.indexed = self.sequential = False
+
+    def begin(self, run: Run) -> Iterator[Leaves]:
+        number = 0
+        for element in self.inputs[0].begin(run):
+            number += 1
+            if number > self._expected != INFINITE:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    f"Input dataset was expected to contain {self._expected} elements but contained at least {number} "
+                    "elements.",
+                )
+            yield element
+        if number != self._expected:
+            words = "an infinite number of" if self._expected == INFINITE else str(self._expected)
+            raise FailedPreconditionError(
+                None,
+                None,
+                f"Input dataset was expected to contain {words} elements but contained only {number} elements.",
+            )
+
+    def count(self) -> int:
+        return self._expected

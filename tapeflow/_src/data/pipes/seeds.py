@@ -1,0 +1,56 @@
+"""The seeds of datasets and the random numbers made of them: TensorFlow's Philox streams, number for number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import SystemRandom
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.ops.random.seeds import DEFAULT_GLOBAL_SEED, get_seed
+from tapeflow._src.ops.random.stateless import PHILOX
+
+_LIMIT = 2**31 - 1
+
+
+def random_block(seeds: tuple[int, int], start: int, count: int) -> np.ndarray:
+    """`count` 32-bit numbers of a stream, from number `start` on, which is a multiple of 4."""
+    key, counter = np.array([seeds[0]], np.uint64), np.array([start // 4, seeds[1]], np.uint64)
+    return primitives.StatelessRandomUniformFullIntV2([count], key, counter, PHILOX, "uint32").numpy()
+
+
+def random_words(seeds: tuple[int, int], block: int = 1024) -> Iterator[int]:
+    """The numbers of a stream without end."""
+    start = 0
+    while True:
+        yield from random_block(seeds, start, block).tolist()
+        start += block
+
+
+def _seeds_for(seed: int | None) -> tuple[Any, Any]:
+    """The two seeds of a dataset; in a graph of TensorFlow 1, from the seed of the graph and its own."""
+    graph = _core.current_graph()
+    if graph is None or not graph.takes_everything:
+        return get_seed(seed)
+    if graph.seed is None:
+        return (None, None) if seed is None else (DEFAULT_GLOBAL_SEED, seed)
+    return graph.seed, graph.node_count if seed is None else seed
+
+
+class SeedSource:
+    """The seeds of the runs of one dataset: the same for each run, or two numbers of a stream for each."""
+
+    def __init__(self, seed: Any, changes: bool) -> None:
+        first, second = _seeds_for(None if seed is None else int(seed))
+        if first is None:
+            first, second = SystemRandom().randrange(_LIMIT), SystemRandom().randrange(_LIMIT)
+        self._seeds = (first, second)
+        self._words = random_words(self._seeds, 64) if changes else None
+
+    def draw(self) -> tuple[int, int]:
+        """The seeds of the next run."""
+        if self._words is None:
+            return self._seeds
+        return next(self._words), next(self._words)

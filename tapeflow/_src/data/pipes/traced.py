@@ -1,0 +1,183 @@
+"""Functions of users in datasets: traced once with symbolic elements, then run as one graph for each element."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.control_flow.tracing import FuncGraph, building
+from tapeflow._src.data.handles import tensors_of
+from tapeflow._src.data.pipes.pipe import Pipe, Run, count_in
+from tapeflow._src.data.pipes.structure import Leaves, all_dense, as_leaf, map_leaves, spec_of_leaf
+from tapeflow._src.function.autograph.conversion import convert, user_traceback
+from tapeflow._src.function.escape import refused_while_tracing
+from tapeflow._src.function.function import Function
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.random.seeds import seeded_streams
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+class Traced:
+    """A traced function of elements with the given specification; a plain tuple is passed as several arguments."""
+
+    def __init__(self, function: Callable[..., Any], spec: Any, who: str) -> None:
+        self._who = who
+        self._input_specs = nest.flatten(spec)
+        self._dense_inputs = all_dense(self._input_specs)
+        self.graph = graph = FuncGraph(_core.current_graph())
+        graph.stands_alone = True
+        graph.name = f"Dataset_{who}"
+        if isinstance(function, Function):
+            converted = function
+        elif not callable(function):
+            raise ValueError(f"Argument `func` must be a callable. Received func={function} (of type {type(function)})")
+        else:
+            converted = convert(function)
+        with building(graph):
+            flat = nest.flatten(self._input_specs, expand_composites=True)
+            inputs = [graph.add_input(part.dtype, part.shape) for part in flat]
+            element = nest.pack_sequence_as(spec, inputs, expand_composites=True)
+            try:
+                result = converted(*element) if type(element) is tuple else converted(element)
+            except Exception as error:
+                told = refused_while_tracing(error)
+                raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+            self._set_result(tuple(result) if isinstance(result, list) else result)
+            self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
+        self._streams, self._lock = seeded_streams(graph), Lock()
+        self.captures = graph.captures
+        self.symbols = [tensor for tensor in self.captures if _core.is_symbolic(tensor)]
+
+    def _set_result(self, result: Any) -> None:
+        result = map_leaves(self._as_result, result)
+        self.leaves = nest.flatten(result)
+        self.spec = map_leaves(spec_of_leaf, result)
+        self.specs = nest.flatten(self.spec)
+        self._dense = all_dense(self.specs)
+        self._parts = [self._parts_of(leaf) for leaf in self.leaves]
+        self.graph.set_outputs([convert_to_tensor(part) for parts in self._parts for part in parts])
+
+    def _as_result(self, leaf: Any) -> Any:
+        try:
+            return as_leaf(leaf)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"Unsupported return value from function passed to Dataset.{self._who}(): {leaf}. Consider casting "
+                "to a tensor or a structure of tensors. The exception raised was: " + str(error)
+            ) from None
+
+    def _parts_of(self, leaf: Any) -> list[Any]:
+        """The tensors that the graph must give for a leaf: for a dataset, the symbolic ones that it uses."""
+        pipe = getattr(leaf, "_pipe", None)
+        if isinstance(pipe, Pipe):
+            return [t for t in pipe.all_symbols() if _core.place_of(t)[0] is self.graph]
+        return nest.flatten(leaf, expand_composites=True) if leaf is not None else []
+
+    # ---- running
+
+    def __call__(self, run: Run, leaves: Sequence[Any]) -> Leaves:
+        """The leaves of the result for one element."""
+        found = self._outputs(run, leaves)
+        if self._dense:
+            return tuple(found)
+        rest = iter(found)
+        return tuple(
+            [
+                self._rebuilt(run, leaf, [next(rest) for _ in parts], leaves)
+                for leaf, parts in zip(self.leaves, self._parts)
+            ]
+        )
+
+    def _outputs(self, run: Run, leaves: Sequence[Any]) -> list[Any]:
+        flat = leaves if self._dense_inputs else tensors_of(leaves)
+        captures = self.captures
+        if self.symbols:
+            captures = [run.value(tensor) for tensor in captures]
+        with _core.StopRecording(True):
+            if self._streams:
+                return self._outputs_of_run(run, [*flat, *captures])
+            return self.graph.call([*flat, *captures])
+
+    def _outputs_of_run(self, run: Run, arguments: list[Any]) -> list[Any]:
+        """The outputs of a function with seeded random operations: their streams begin anew in each run."""
+        with self._lock:
+            states = run.states.get(id(self)) or [state for _, state in self._streams]
+            for (stream, _), state in zip(self._streams, states):
+                stream.assign(state)
+            found = self.graph.call(arguments)
+            run.states[id(self)] = [stream.read_value() for stream, _ in self._streams]
+        return found
+
+    def _rebuilt(self, run: Run, leaf: Any, parts: list[Any], given: Sequence[Any]) -> Any:
+        if leaf is None or isinstance(leaf, _core.Tensor):
+            return parts[0] if parts else None
+        pipe = getattr(leaf, "_pipe", None)
+        if isinstance(pipe, Pipe):
+            return type(leaf)(Bound(pipe, run.within(self._parts_of(leaf), parts), given))
+        return nest.pack_sequence_as(leaf, parts, expand_composites=True)
+
+    def truth(self, run: Run, leaves: Sequence[Any]) -> bool:
+        """The result, one truth value, for one element."""
+        return bool(self._outputs(run, leaves)[0])
+
+    def check_truth(self) -> None:
+        """Raises unless the result is one truth value."""
+        spec = self.spec
+        scalar = not nest.is_nested(spec) and getattr(spec, "shape", None) is not None and spec.shape.rank in (0, None)
+        if not scalar or spec.dtype.name != "bool":
+            raise ValueError(
+                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return type is "
+                f"{spec}."
+            )
+
+    def inner(self) -> Pipe:
+        """The pipe of the one dataset that the function returns."""
+        pipe = getattr(self.leaves[0], "_pipe", None) if len(self.leaves) == 1 else None
+        if not isinstance(pipe, Pipe) or nest.is_nested(self.spec):
+            raise TypeError(f"The `map_func` argument must return a `Dataset` object. Got {_type_name(self.spec)!r}.")
+        return pipe
+
+    def inner_run(self, run: Run, leaves: Sequence[Any]) -> Run:
+        """A run over the dataset that the function returns for one element."""
+        return run.within(self._parts[0], self._outputs(run, leaves))
+
+
+def _type_name(spec: Any) -> str:
+    return type(spec).__name__ if nest.is_nested(spec) else getattr(spec.value_type, "__name__", str(spec))
+
+
+class Bound(Pipe):
+    """A pipe with the values of its symbolic tensors; `holds` must live as long as it."""
+
+    def __init__(self, pipe: Pipe, run: Run, holds: Any = None) -> None:
+        super().__init__(pipe.spec)
+        self.name, self.indexed, self.sequential = pipe.name, pipe.indexed, pipe.sequential
+        self._inner, self._run, self._holds = pipe, run, holds
+
+    def begin(self, run: Run) -> Any:
+        return self._inner.begin(self._run)
+
+    def order(self, run: Run) -> Any:
+        return self._inner.order(self._run)
+
+    def touch(self, run: Run) -> None:
+        self._inner.touch(self._run)
+
+    def count(self) -> int:
+        return count_in(self._inner, self._run)
+
+
+def check_integer(traced: Traced, what: str) -> None:
+    """Raises unless the function gives one int64."""
+    spec = traced.spec
+    if nest.is_nested(spec) or getattr(spec, "dtype", None) is None or spec.dtype.name != "int64" or spec.shape.rank:
+        raise ValueError(f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar tensor, but got {spec}.")
+
+
+def out_of_bounds(message: str) -> InvalidArgumentError:
+    """An error of a value that a function gave."""
+    return InvalidArgumentError(None, None, message)

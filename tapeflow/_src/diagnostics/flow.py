@@ -1,0 +1,255 @@
+"""The way of values over a tape: its records and its notes as one graph, and the likeliest way from one to another."""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any, NamedTuple
+
+from tapeflow._src.diagnostics.program import is_literal
+from tapeflow._src.diagnostics.source_line import source_line
+
+_UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
+_FLOATING = ("float", "bfloat", "complex", "half")
+
+
+class Step(NamedTuple):
+    """A record, or a note of what happened beside the records."""
+
+    event: str
+    operation: str | None
+    code: CodeType | None
+    instruction: int
+    inputs: list[int]
+    outputs: list[int]
+    moment: str
+    stops: bool
+    dtypes: list[str]
+    order: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return source_line(self.code, self.instruction)
+
+    @property
+    def short_name(self) -> str:
+        name = (self.operation or "").rpartition(".")[2]
+        if name[:1].isupper():  # an operation without a public name
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"V\d$", "", name)).lower()
+        return {"select": "where"}.get(name, name)
+
+
+class Edge(NamedTuple):
+    """From one value to another by a step. An edge that breaks the gradient says how."""
+
+    step: Step
+    value: int
+    output: int
+    breaks: str | None
+    cost: int
+
+
+# The surer it is that a value went this way, the lower the cost.
+_COST = {"numpy": 300, "number": 300, "truth": 500, "argument": 350}
+
+
+def known(index: int | None) -> int | None:
+    """An index as the graph names it: outputs of records have one name, whatever their dtype."""
+    if index is not None and index >= _UNFOLLOWED and index & _RECORD_OUTPUT:
+        return index & (_RECORD_OUTPUT - 1)
+    return index
+
+
+def is_followed(index: int | None) -> bool:
+    """Whether an index, as the tape gives it, is that of a followed value."""
+    return index is not None and index < _UNFOLLOWED
+
+
+def has_gradient(dtype: str) -> bool:
+    """Whether values of a dtype have gradients."""
+    return dtype.startswith(_FLOATING)
+
+
+def number_of(about: tuple[str, int, int, int], last: bool = False) -> float | None:
+    """The first or last element of a leaf, of the dtypes that numbers usually have."""
+    formats = {"float32": "<f", "float64": "<d", "int32": "<i", "int64": "<q"}
+    if about[0] not in formats or about[1] == 0:
+        return None
+    size = struct.calcsize(formats[about[0]])
+    held = min(8, size * about[1])
+    at = held - size if last else 0
+    return float(struct.unpack_from(formats[about[0]], about[3 if last else 2].to_bytes(8, "little"), at)[0])
+
+
+class Flow:
+    """The graph of all that a tape saw."""
+
+    def __init__(self, tape: Any) -> None:
+        self.leaves: dict[int, tuple[Any, bool]] = tape._leaves()
+        self.steps = list(_steps(tape))
+        self.edges: dict[int, list[Edge]] = defaultdict(list)
+        self.maker: dict[int, Step] = {}
+        self.first_use: dict[int, Step] = {}
+        self.dtype: dict[int, str] = {index: about[0] for index, (about, _) in self.leaves.items()}
+        for step in self.steps:
+            for value in step.inputs:
+                self.first_use.setdefault(value, step)
+            if step.event in ("record", "operation", "constant"):
+                self.maker.update(dict.fromkeys(step.outputs, step))
+                self.dtype.update(zip(step.outputs, step.dtypes))
+        self._values_read = {
+            (value, step.code, step.instruction)
+            for step in self.steps
+            if step.event in ("numpy", "number")
+            for value in step.inputs
+        }
+        self._arrivals = self._find_arrivals()
+        self._arrivals_like: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+        for place, (order, index, step) in enumerate(self._arrivals):
+            self._arrivals_like[self.leaves[index][0]].append((order, index))
+            # What Python may hold when the value arrives has a node of its own, below zero.
+            self.edges[-1 - place].append(Edge(step, -1 - place, index, None, 0))
+            if place + 1 < len(self._arrivals):
+                self.edges[-1 - place].append(Edge(step, -1 - place, -2 - place, None, 1))
+        for step in self.steps:
+            self._connect(step)
+
+    def _find_arrivals(self) -> list[tuple[int, int, Step]]:
+        """The values that were made from what Python held, in order; not those that the program has as literals."""
+        arrivals = []
+        for index, (about, fresh) in self.leaves.items():
+            step = self.maker.get(index) or (self.first_use.get(index) if fresh else None)
+            ends = number_of(about), number_of(about, last=True)
+            if step is not None and not all(is_literal(*step.place, number) for number in ends):
+                arrivals.append((step.order, index, step))
+        return sorted(arrivals, key=lambda arrival: arrival[:2])
+
+    def _connect(self, step: Step) -> None:
+        for value in step.inputs:
+            for output in step.outputs:
+                breaks = self._break(step, value, output)
+                self.edges[value].append(Edge(step, value, output, breaks, 100 if breaks else 1))
+            if step.event in ("numpy", "number", "truth", "argument", "shape"):
+                for edge in self._returns(step, value):
+                    self.edges[value].append(edge)
+
+    def _break(self, step: Step, value: int, output: int) -> str | None:
+        if step.event in ("assign", "watch"):
+            return step.event
+        if step.moment != "open":
+            return step.moment
+        if step.event != "record" or value >= _UNFOLLOWED or not has_gradient(self.dtype.get(value, "float32")):
+            return None
+        if step.stops:
+            return "operation"
+        return None if has_gradient(self.dtype.get(output, "float32")) else "dtype"
+
+    def _returns(self, step: Step, value: int) -> Iterable[Edge]:
+        """Where a value that left for Python may have come back."""
+        yield from self._returns_at_once(step, value)
+        if step.event == "shape":
+            return
+        place = bisect.bisect_left(self._arrivals, step.order, key=lambda arrival: arrival[0])
+        if place < len(self._arrivals):
+            yield Edge(step, value, -1 - place, step.event, _COST[step.event])
+        like = self._arrivals_like.get(self.leaves.get(value, (None, False))[0], [])
+        at = bisect.bisect_left(like, (step.order, -1))
+        if at < len(like) and like[at][1] != value:
+            yield Edge(step, value, like[at][1], step.event, 150)
+
+    def _returns_at_once(self, step: Step, value: int) -> Iterable[Edge]:
+        """A function of Tapeflow that reads a value, and what it makes of it: same instruction. A shape: same line."""
+        dtype = self.dtype.get(value, "float32")
+        whole = dtype.startswith(("int", "uint"))
+        if step.event == "shape" and (value, step.code, step.instruction) in self._values_read:
+            return  # not the shape alone
+        for other in self.steps[step.order + 1 :]:
+            if not other.outputs or other.event == "assign":
+                continue
+            same = other.code is step.code and other.instruction == step.instruction
+            if step.event == "shape" and not same:
+                made_of_nothing = all(self.leaves.get(i, (None, False))[1] for i in other.inputs)
+                same = made_of_nothing and other.place == step.place
+            if not same:
+                return
+            for output in other.outputs:
+                if step.event in ("argument", "shape") or whole:
+                    exact = other.instruction == step.instruction
+                    yield Edge(other, value, output, "argument", 100 if exact else 110)
+                elif other.event == "constant" and "string" in (dtype, self.dtype.get(output)):
+                    yield Edge(other, value, output, "dtype", 100)
+            if step.event != "shape":
+                return
+
+    def way(self, start: int, goal: int) -> list[Edge] | None:
+        """The likeliest way from one value to another, or None."""
+        best, back, heap = {start: 0}, {}, [(0, start)]
+        while heap:
+            cost, value = heapq.heappop(heap)
+            if value == goal:
+                break
+            if cost > best[value]:
+                continue
+            for edge in self.edges[value]:
+                total = cost + edge.cost
+                if total < best.get(edge.output, 1 << 60):
+                    best[edge.output], back[edge.output] = total, edge
+                    heapq.heappush(heap, (total, edge.output))
+        if goal not in best:
+            return None
+        way: list[Edge] = []
+        while goal != start:
+            way.append(back[goal])
+            goal = back[goal].value
+        return way[::-1]
+
+    def ancestors(self, goal: int) -> set[int]:
+        """All values that a value was computed from, itself included."""
+        parents = defaultdict(set)
+        for value, edges in self.edges.items():
+            for edge in edges:
+                if edge.breaks not in ("numpy", "number", "truth"):
+                    parents[edge.output].add(value)
+        seen, stack = {goal}, [goal]
+        while stack:
+            for parent in parents[stack.pop()] - seen:
+                seen.add(parent)
+                stack.append(parent)
+        return seen
+
+    def reached(self, start: int) -> set[int]:
+        """All values that a gradient can come back from to a value, itself included."""
+        seen, stack = {start}, [start]
+        while stack:
+            for edge in self.edges[stack.pop()]:
+                if edge.breaks is None and edge.step.event == "record" and edge.output not in seen:
+                    seen.add(edge.output)
+                    stack.append(edge.output)
+        return seen
+
+
+def _steps(tape: Any) -> Iterable[Step]:
+    records, notes = tape._records(), tape._notes()
+    order = at = 0
+    for event, operation, code, instruction, records_before, inputs, outputs, moment in [*notes, *_END]:
+        while at < min(records_before, len(records)):
+            name, where, instant, _, consumed, produced, stops, dtypes = records[at]
+            yield Step("record", name, where, instant, _known_all(consumed), produced, "open", stops, dtypes, order)
+            at, order = at + 1, order + 1
+        if event:
+            yield Step(
+                event, operation, code, instruction, _known_all(inputs), _known_all(outputs), moment, False, [], order
+            )
+            order += 1
+
+
+_END = [("", None, None, 0, 1 << 60, [], [], "open")]
+
+
+def _known_all(indices: list[int]) -> list[int]:
+    return [known(i) for i in indices]  # type: ignore[misc]

@@ -1,0 +1,177 @@
+"""What the text of the user's program says about a value: the names it has, and the lines that bind them."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import FrameType
+from typing import Any, NamedTuple
+
+from tapeflow._src.namespace import PACKAGE_FOLDER
+
+_FRAMES = 30
+
+
+class Binding(NamedTuple):
+    """One assignment: the names it binds, those it uses, and where it stands."""
+
+    names: frozenset[str]
+    uses: frozenset[str]
+    line: int
+    scope: tuple[int, int]
+    makes_variable: bool
+    augmented: bool
+
+
+class Named(NamedTuple):
+    """A name by which a value can be reached from a frame of the program."""
+
+    name: str
+    frame: FrameType
+
+    @property
+    def file(self) -> str:
+        return self.frame.f_code.co_filename
+
+
+def user_frames() -> list[FrameType]:
+    """The frames of the program, innermost first, without Tapeflow's own."""
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(frames) < _FRAMES:
+        if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+            frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
+    """Names and values within reach: locals, attributes and items of locals, and globals."""
+    for frame in frames:
+        for name, value in list(frame.f_locals.items()):
+            yield Named(name, frame), value
+            if isinstance(value, list | tuple):
+                yield from ((Named(name, frame), item) for item in value[:50])
+            elif isinstance(value, dict):
+                yield from ((Named(name, frame), item) for item in list(value.values())[:50])
+            elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
+                for attribute, item in list(vars(value).items())[:100]:
+                    yield Named(f"{name}.{attribute}", frame), item
+    for frame in frames[:3]:
+        yield from ((Named(name, frame), value) for name, value in list(frame.f_globals.items()))
+
+
+def names_of(value: Any, frames: list[FrameType]) -> list[Named]:
+    """The names of a value, nearest first."""
+    return [named for named, other in named_values(frames) if other is value]
+
+
+def _key(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _key(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    if isinstance(node, ast.Subscript | ast.Starred):
+        return _key(node.value)
+    return None
+
+
+def _keys(node: ast.AST) -> frozenset[str]:
+    keys = (_key(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+    return frozenset(k for k in keys if k)
+
+
+class _Program(NamedTuple):
+    bindings: list[Binding]
+    uses_by_function: dict[str, frozenset[str]]
+    with_end_by_line: dict[int, int]
+    literals_by_line: dict[int, list[float]]
+
+
+@lru_cache(maxsize=32)
+def _read(file: str) -> _Program:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return _Program([], {}, {}, {})
+    bindings: list[Binding] = []
+    functions: dict[str, frozenset[str]] = {}
+    ends: dict[int, int] = {}
+    literals: dict[int, list[float]] = {}
+
+    def visit(node: ast.AST, scope: tuple[int, int]) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions[node.name] = _keys(node)
+            scope = (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            literals.setdefault(node.lineno, []).append(float(node.value))
+        if isinstance(node, ast.With):
+            ends[node.lineno] = node.end_lineno or node.lineno
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+            names = frozenset(k for k in map(_key, parts) if k)
+            augmented = isinstance(node, ast.AugAssign)
+            uses = _keys(node.value) | (names if augmented else frozenset())
+            called = {_key(n.func) or "" for n in ast.walk(node.value) if isinstance(n, ast.Call)}
+            makes = any(c.rpartition(".")[2] == "Variable" for c in called)
+            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented))
+        for child in ast.iter_child_nodes(node):
+            visit(child, scope)
+
+    visit(tree, (0, 1 << 30))
+    return _Program(bindings, functions, ends, literals)
+
+
+def end_of_with(file: str, line: int) -> int:
+    """The last line of the `with` statement that starts at a line; the line itself if there is none."""
+    return _read(file).with_end_by_line.get(line, line)
+
+
+def bindings_of(named: Named) -> list[Binding]:
+    """The assignments to a name that its frame may have run, in the order of the text."""
+    first = named.frame.f_code.co_firstlineno
+    attribute = named.name.rpartition(".")[2] if "." in named.name else None
+    found = []
+    for binding in _read(named.file).bindings:
+        if attribute:
+            if any(n.rpartition(".")[2] == attribute and "." in n for n in binding.names):
+                found.append(binding)
+        elif named.name in binding.names and binding.scope[0] <= first <= binding.scope[1]:
+            found.append(binding)
+    innermost = max((b.scope for b in found), default=None)
+    return [b for b in found if attribute or b.scope == innermost]
+
+
+def uses_name(named: Named, binding: Binding, source: str, before: int, depth: int = 6) -> bool:
+    """Whether a binding uses a name, directly, through other names, or in a function that it calls."""
+    functions = _read(named.file).uses_by_function
+    uses = set(binding.uses)
+    for name in list(uses):
+        uses |= functions.get(name.rpartition(".")[2], frozenset())
+    last = source.rpartition(".")[2]
+    if source in uses or ("." in source and any(u.endswith("." + last) for u in uses)):
+        return True
+    if depth == 0:
+        return False
+    inner = (b for n in uses for b in bindings_of(Named(n, named.frame)) if b.line < before and b is not binding)
+    return any(uses_name(named, b, source, b.line, depth - 1) for b in inner)
+
+
+def uses_itself(binding: Binding, name: str) -> bool:
+    """Whether a binding of a name computes the new value from the old one."""
+    if "." not in name:
+        return name in binding.uses
+    return any(use in binding.names and use.rpartition(".")[2] == name.rpartition(".")[2] for use in binding.uses)
+
+
+def is_literal(file: str, line: int, number: float | None) -> bool:
+    """Whether a number stands as such in a line of the program."""
+    if number is None:
+        return False
+    return any(math.isclose(number, n, rel_tol=1e-6) for n in _read(file).literals_by_line.get(line, []))

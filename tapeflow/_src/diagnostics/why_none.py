@@ -1,0 +1,502 @@
+"""Why a gradient is None: reads what a tape saw and names the cause, the line, and the remedy."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError
+from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_followed, known, number_of
+from tapeflow._src.diagnostics.program import (
+    Named,
+    bindings_of,
+    end_of_with,
+    named_values,
+    names_of,
+    user_frames,
+    uses_itself,
+    uses_name,
+)
+from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.types import nest
+
+# What to do about operations through which no gradient passes.
+_REMEDY = {
+    "stop_gradient": "tf.stop_gradient is there to block the gradient: leave it out if that is not meant.",
+    "floordiv": "Divide with / instead of //, or use tf.grad_pass_through.",
+    "round": "Use tf.grad_pass_through(tf.round) for a straight-through gradient.",
+    "floor": "Use tf.grad_pass_through(tf.floor) for a straight-through gradient.",
+    "argmax": "A position has no slope: use tf.nn.softmax for a smooth choice.",
+    "argmin": "A position has no slope: use tf.nn.softmax for a smooth choice.",
+    "cast": "Whole numbers and truth values have no slope: stay with floating point.",
+}
+_COMPARISONS = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
+_INDEXING = {
+    "gather", "gather_nd", "strided_slice", "slice", "one_hot", "segment_sum", "segment_mean", "segment_max",
+    "unsorted_segment_sum", "unsorted_segment_mean", "scatter_nd", "tensor_scatter_nd_update", "tensor_scatter_nd_add",
+    "dynamic_partition", "dynamic_stitch", "embedding_lookup", "reverse_sequence",
+}  # fmt: skip
+
+
+def explain(tape: Any, target: Any, source: Any, is_none: bool = False) -> Explanation:
+    """See `GradientTape.explain`. Of several targets, the one that says most about the source.
+
+    `is_none` says that the gradient was computed and is None.
+    """
+    frames = user_frames()
+    flow = Flow(tape)
+    targets = [_behind(t) for t in nest.flatten(target) if t is not None]
+    source = _behind(source)
+    if not targets or not _core.is_tensor(source):
+        raise TypeError(
+            "GradientTape.explain: needs a target and one source, each a tensor or a variable; "
+            f"got {type(target).__name__} and {type(source).__name__}"
+        )
+    answers = [_Question(tape, flow, frames, t, source, is_none).answer() for t in targets]
+    return next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
+
+
+def _behind(value: Any) -> Any:
+    """The variable that an object, such as a Keras variable, shows as its `handle`."""
+    return value if _core.is_tensor(value) else getattr(value, "handle", value)
+
+
+def refuse_none(tape: Any, target: Any, source: Any) -> None:
+    """Raises what `explain` answers; called by a strict tape instead of giving None."""
+    raise NoGradientError(explain(tape, target, source, True))
+
+
+class _Question:
+    def __init__(self, tape: Any, flow: Flow, frames: list[FrameType], target: Any, source: Any, is_none: bool) -> None:
+        self.is_none = is_none
+        self.tape, self.flow, self.frames, self.target, self.source = tape, flow, frames, target, source
+        self.start, self.goal = tape._index_of(source), tape._index_of(target)
+        self.source_names = names_of(source, frames)
+        self.source_name = f"`{self.source_names[0].name}`" if self.source_names else "the source"
+
+    def answer(self) -> Explanation:
+        return self._about_the_tape() or self._about_dtypes() or self._about_the_way() or self._without_a_way()
+
+    # ---- what needs no way
+
+    def _about_the_tape(self) -> Explanation | None:
+        tape = self.tape
+        gone = tape._forgot(self.target) if self.goal is None else None
+        if gone == "used up":
+            return Explanation(
+                "tape used up",
+                "The tape was used up by an earlier gradient call",
+                "Ask for all gradients in one call, or make the tape with persistent=True.",
+                None,
+                *source_line(*tape._used_up_at()),
+            )
+        if gone == "reset":
+            return Explanation(
+                "tape reset",
+                "The target was computed before the tape was reset, and the tape has forgotten it",
+                "Compute the target after the reset.",
+                None,
+                *source_line(*tape._reset_at()),
+            )
+        return None
+
+    def _about_dtypes(self) -> Explanation | None:
+        if not has_gradient(self.source.dtype.name):
+            step = self.flow.first_use.get(known(self.start)) if self.start is not None else None
+            return Explanation(
+                "source dtype",
+                f"The source has dtype {self.source.dtype.name}; only floating point and complex values have gradients",
+                "Cast it to a float before the tape uses it, and watch the result.",
+                step.short_name or None if step else None,
+                *(step.place if step else self._bound(self.source_names)),
+            )
+        if not has_gradient(self.target.dtype.name):
+            step = self.flow.maker.get(known(self.goal)) if self.goal is not None else None
+            return Explanation(
+                "target dtype",
+                f"The target has dtype {self.target.dtype.name}; a gradient needs a floating point or complex target",
+                "Leave out the cast or comparison that made it.",
+                step.short_name if step else None,
+                *(step.place if step else self._bound(names_of(self.target, self.frames))),
+            )
+        return None
+
+    # ---- there is a way from the source to the target, broken or not
+
+    def _about_the_way(self) -> Explanation | None:
+        if self.start is None or self.goal is None:
+            return None
+        way = self.flow.way(known(self.start), known(self.goal))
+        late = None
+        if way is None and is_followed(self.start):
+            for step in self.flow.steps:
+                if step.event == "watch" and step.outputs == [self.start]:
+                    way = self.flow.way(step.inputs[0], known(self.goal))
+                    late = None if isinstance(self.source, _core.Variable) or way is None else way[0].step
+        if way is None:
+            return None
+        if late is not None:
+            return self._not_watched(late, "it was watched only after it had been used")
+        broken = [edge for edge in way if edge.breaks]
+        if not is_followed(self.start) and not (way and way[0].breaks and self._would_be_watched()):
+            return self._unfollowed(way)
+        if not broken:
+            silent = next((e.step for e in way if e.step.short_name == "custom_gradient"), None)
+            if silent is None and self.is_none and way:
+                silent = way[0].step
+            if silent is not None and (self.is_none or self.tape._used_up):
+                return Explanation(
+                    "operation without gradient",
+                    f"The rule of {silent.short_name} gives no gradient for this input",
+                    "Let the rule return a gradient for it.",
+                    silent.short_name,
+                    *silent.place,
+                )
+            if self.tape._used_up:
+                return Explanation(
+                    "tape used up",
+                    "The target depends on the source, but the tape was used up by an earlier gradient call",
+                    "Ask for all gradients in one call, or make the tape with persistent=True.",
+                    None,
+                    *source_line(*self.tape._used_up_at()),
+                )
+            return Explanation(
+                "connected", "The gradient is not None: the target depends on the source", "Call gradient."
+            )
+        return self._broken(way, broken[0])
+
+    def _would_be_watched(self) -> bool:
+        variable = isinstance(self.source, _core.Variable) and self.source.trainable
+        return variable and self.tape._watches_accessed_variables
+
+    def _broken(self, way: list[Edge], first: Edge) -> Explanation:
+        as_index = next((e for e in way if self._is_index(e)), None)
+        if as_index is not None and first.breaks in ("operation", "dtype", "argument"):
+            became = "" if first is as_index else f"; it became whole numbers in {first.step.short_name}"
+            return Explanation(
+                "index or shape",
+                f"{self._name()} reaches the target only as an index or a shape of "
+                f"{as_index.step.short_name or 'a value'}{became}",
+                "A position has no slope: weigh the values instead (tf.nn.softmax and a sum).",
+                as_index.step.short_name or None,
+                *as_index.step.place,
+            )
+        step, name = first.step, first.step.short_name
+        match first.breaks:
+            case "operation":
+                return _stop(step)
+            case "dtype":
+                dtype = self.flow.dtype.get(first.output, "another dtype")
+                if name == "cast":
+                    return _stop(step, f", which makes it {dtype}")
+                return Explanation(
+                    "dtype on the path",
+                    f"{name or 'The function called here'} turns the values into {dtype}, which has no gradient",
+                    "Stay with floating point values on the way to the target.",
+                    name or None,
+                    *step.place,
+                )
+            case "paused":
+                return Explanation(
+                    "stop_recording",
+                    f"{name or 'The step'} was computed inside tape.stop_recording()",
+                    "Move what must be differentiated out of that block.",
+                    name or None,
+                    *step.place,
+                )
+            case "closed":
+                return Explanation(
+                    "after the tape",
+                    f"{name or 'The step'} was computed after the tape was closed",
+                    "Move it into the `with` block.",
+                    name or None,
+                    *step.place,
+                )
+            case "assign":
+                return Explanation(
+                    "assign",
+                    "The value is assigned to a variable, and no gradient passes through the state of a variable",
+                    "Use the assigned tensor itself for the target, not the variable.",
+                    "assign",
+                    *step.place,
+                )
+        kinds = {
+            "numpy": "a NumPy array",
+            "number": "a Python number",
+            "truth": "a condition of the program",
+            "argument": "a Python number",
+        }
+        return Explanation(
+            "numpy or numbers",
+            f"{self._name()} leaves as {kinds[str(first.breaks)]}, and what Python computes is not recorded",
+            "Compute with operations of tf all the way, or wrap the function with tf.custom_gradient.",
+            {"numpy": "numpy", "number": "float", "truth": "bool"}.get(str(first.breaks)),
+            *step.place,
+        )
+
+    def _is_index(self, edge: Edge) -> bool:
+        if edge.breaks == "argument":
+            return True
+        whole = not has_gradient(self.flow.dtype.get(edge.value, "float32"))
+        return whole and edge.step.short_name in _INDEXING and edge.step.event in ("record", "operation")
+
+    def _unfollowed(self, way: list[Edge]) -> Explanation:
+        step = way[0].step if way else None
+        if isinstance(self.source, _core.Variable):
+            return self._unfollowed_variable(step)
+        return self._rebound() or self._not_watched(step, "the tape was not told to watch it")
+
+    def _unfollowed_variable(self, step: Step | None) -> Explanation:
+        source, place = self.source, step.place if step else (None, None)
+        operation = step.short_name or None if step else None
+        if not self.tape._watches_accessed_variables:
+            return Explanation(
+                "variables not watched",
+                f"The tape was made with watch_accessed_variables=False and {source.name} was not watched",
+                "Call tape.watch(variable) before it is used.",
+                operation,
+                *place,
+            )
+        if not source.trainable:
+            return Explanation(
+                "not trainable",
+                f"The variable {source.name} has trainable=False, so tapes do not watch it by themselves",
+                "Make it trainable, or call tape.watch(variable) before it is used.",
+                operation,
+                *place,
+            )
+        moment = step.moment if step else "open"
+        cause = {"paused": "stop_recording", "closed": "after the tape"}.get(moment, "not watched")
+        where = {"paused": "inside tape.stop_recording()", "closed": "after the tape was closed"}.get(
+            moment, "unwatched"
+        )
+        return Explanation(
+            cause,
+            f"The variable {source.name} was only used {where}",
+            "Use it inside the `with` block.",
+            operation,
+            *place,
+        )
+
+    def _not_watched(self, step: Step | None, why: str) -> Explanation:
+        return Explanation(
+            "not watched",
+            f"{self._name()} is a tensor, and {why}",
+            "Call tape.watch(x) before it is used, or make it a tf.Variable.",
+            step.short_name or None if step else None,
+            *(step.place if step else (None, None)),
+        )
+
+    # ---- there is no way
+
+    def _without_a_way(self) -> Explanation:
+        return (
+            self._another_tape()
+            or self._rebound()
+            or self._computed_outside()
+            or self._made_again()
+            or self._from_shape()
+            or self._no_path()
+        )
+
+    def _origins(self) -> list[int]:
+        """The values that the target was computed from and that no operation on the tape made, latest use first."""
+        if self.goal is None:
+            return []
+        flow = self.flow
+        leaves = [v for v in flow.ancestors(known(self.goal)) if v >= 0]
+        leaves = [v for v in leaves if v not in flow.maker or flow.maker[v].event == "constant"]
+        return sorted(leaves, key=lambda v: flow.first_use[v].order if v in flow.first_use else -1)
+
+    def _another_tape(self) -> Explanation | None:
+        origins = set(self._origins())
+        values = [self.target] if self.goal is None else []
+        values += [v for _, v in named_values(self.frames) if _core.is_tensor(v) and self._is_one_of(v, origins)]
+        for value in values:
+            elsewhere = None if isinstance(value, _core.Variable) else self.tape._elsewhere(value)
+            if elsewhere is not None and value is not self.source:
+                return Explanation(
+                    "another tape",
+                    "What the target is made of was recorded by another tape, not by this one",
+                    "Ask the tape that was open there, or open this one around both.",
+                    None,
+                    *source_line(*elsewhere),
+                )
+        return None
+
+    def _is_one_of(self, value: Any, indices: set[int]) -> bool:
+        index = self.tape._index_of(value)
+        return index is not None and known(index) in indices
+
+    def _rebound(self) -> Explanation | None:
+        if isinstance(self.source, _core.Variable):
+            return None
+        for named in self.source_names:
+            bindings = bindings_of(named)
+            again = [b for b in bindings if not b.makes_variable and uses_itself(b, named.name)]
+            if again and any(b.makes_variable for b in bindings):
+                return Explanation(
+                    "rebound",
+                    f"`{named.name}` was a variable, but here the name was given to a tensor computed from it",
+                    f"Change the variable in place: {named.name}.assign(...), assign_add or assign_sub.",
+                    None,
+                    named.file,
+                    again[-1].line,
+                )
+            if len(bindings) > 1 and again and is_followed(self.start):
+                return Explanation(
+                    "rebound",
+                    f"`{named.name}` is now another tensor than the one the target was computed from",
+                    "Give the new value another name.",
+                    None,
+                    named.file,
+                    again[-1].line,
+                )
+        return None
+
+    def _computed_outside(self) -> Explanation | None:
+        opened_file, opened_line = source_line(*self.tape._opened_at())
+        closed_line = end_of_with(opened_file, opened_line)
+        names = {n.name for n in self.source_names}
+        if self.goal is None:
+            values = [(n, self.target) for n in names_of(self.target, self.frames)]
+        else:
+            origins = {o for o in self._origins() if not self.flow.leaves.get(o, (None, False))[1]}
+            values = [
+                (n, v)
+                for n, v in named_values(self.frames)
+                if _core.is_tensor(v) and v is not self.source and self._is_one_of(v, origins)
+            ]
+        for named, _ in values:
+            for binding in reversed(bindings_of(named)):
+                inside = named.file == opened_file and opened_line <= binding.line <= closed_line
+                if inside or not any(uses_name(named, binding, name, binding.line) for name in names):
+                    continue
+                after = named.file == opened_file and binding.line > closed_line and self.goal is None
+                return Explanation(
+                    "after the tape" if after else "before the tape",
+                    f"`{named.name}` was computed {'after the tape was closed' if after else 'before the tape opened'}",
+                    "Move it into the `with` block.",
+                    None,
+                    named.file,
+                    binding.line,
+                )
+        if self.goal is None:
+            return Explanation(
+                "target not recorded",
+                "The target was not computed while this tape was open",
+                "Compute it inside the `with` block.",
+                None,
+                *self._bound(names_of(self.target, self.frames)),
+            )
+        return None
+
+    def _made_again(self) -> Explanation | None:
+        if isinstance(self.source, _core.Variable):
+            return None
+        likeness = self.tape._likeness(self.source)
+        for origin in reversed(self._origins()):
+            about, _ = self.flow.leaves.get(origin, (None, False))
+            if about != likeness or origin == known(self.start):
+                continue
+            step = self.flow.maker.get(origin) or self.flow.first_use.get(origin)
+            named = next(
+                (n for n, v in named_values(self.frames) if _core.is_tensor(v) and self._is_one_of(v, {origin})), None
+            )
+            made_here = origin in self.flow.maker or self.flow.leaves[origin][1]
+            place = step.place if made_here and step else self._bound([named] if named else [])
+            if place[0] is None and step:
+                place = step.place
+            return Explanation(
+                "constant made again",
+                f"The target uses another tensor with the value of {self._name(False)}, not that tensor itself",
+                "Make the constant once and use that same object.",
+                None,
+                *place,
+            )
+        return None
+
+    def _from_shape(self) -> Explanation | None:
+        """The target uses a number that is a dimension of the source, which the program read."""
+        dims = list(self.source.shape)
+        size = 1
+        for dim in dims:
+            size *= dim
+        mine = {known(self.start)} if self.start is not None else set()
+        read = [s for s in self.flow.steps if s.event == "shape" and set(s.inputs) <= mine]
+        if not read or self.goal is None:
+            return None
+        sizes = {float(d) for d in [*dims, size]}
+        for origin in self._origins():
+            about, fresh = self.flow.leaves.get(origin, (None, False))
+            made = fresh or origin in self.flow.maker
+            if about and made and about[1] == 1 and number_of(about) in sizes:
+                step = self.flow.maker.get(origin) or self.flow.first_use[origin]
+                before = [s for s in read if s.order < step.order]
+                if before:
+                    return Explanation(
+                        "index or shape",
+                        f"The target uses the shape of {self._name(False)}, not its values",
+                        "A shape has no slope: use the values themselves.",
+                        "shape",
+                        *before[-1].place,
+                    )
+        return None
+
+    def _no_path(self) -> Explanation:
+        if isinstance(self.source, _core.Variable) and not is_followed(self.start):
+            if not self.tape._watches_accessed_variables or not self.source.trainable:
+                return self._unfollowed_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
+            return Explanation(
+                "variable not used",
+                f"The variable {self.source.name} was not read while the tape was recording",
+                "Use the variable itself inside the `with` block (a value read earlier does not count).",
+                None,
+                *self._bound(names_of(self.target, self.frames)),
+            )
+        if not is_followed(self.start):
+            step = self.flow.first_use.get(known(self.start)) if self.start is not None else None
+            return self._not_watched(step, "the tape was not told to watch it, nor does the target use it")
+        nearest, place = self._nearest()
+        return Explanation(
+            "no path",
+            f"The target does not depend on {self._name(False)}: {nearest}",
+            "Check that the right value was used, or ask with unconnected_gradients='zero'.",
+            None,
+            *place,
+        )
+
+    def _nearest(self) -> tuple[str, tuple[str | None, int | None]]:
+        """The last thing that does depend on the source, and its line."""
+        reached = self.flow.reached(known(self.start))
+        made = (s for s in reversed(self.flow.steps) if s.event == "record" and not reached.isdisjoint(s.outputs))
+        last = next((s for s in made if not set(s.outputs) <= {self.start}), None)
+        if last is None:
+            return "nothing that was recorded does", self._bound(names_of(self.target, self.frames))
+        file, line = last.place
+        return f"the last value that does is the result of {last.short_name} at {file}:{line}", (file, line)
+
+    def _name(self, starts: bool = True) -> str:
+        return self.source_name[0].upper() + self.source_name[1:] if starts else self.source_name
+
+    def _bound(self, names: list[Named]) -> tuple[str | None, int | None]:
+        """Where a value got its name."""
+        for named in names:
+            if bindings := bindings_of(named):
+                return named.file, bindings[-1].line
+        return None, None
+
+
+def _stop(step: Step, effect: str = "") -> Explanation:
+    name = step.short_name
+    advice = _REMEDY.get(name, "Use an operation with a slope, or give it one with tf.custom_gradient.")
+    if name in _COMPARISONS:
+        advice = "A comparison is a step: use tf.sigmoid for a smooth one, or tf.where to choose between smooth values."
+    return Explanation(
+        "stop_gradient" if name == "stop_gradient" else "operation without gradient",
+        f"The path from the source ends at {name}{effect}, through which no gradient flows",
+        advice,
+        name,
+        *step.place,
+    )

@@ -1,0 +1,271 @@
+"""Compositions while tracing: traced like user code, or, if one has to see values, run whole when the graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.autodiff.black_box import differentiable_call
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.random.seeds import replayed, snapshot
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import OpError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.symbolic import Refusals
+from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor, type_spec_from_value
+
+
+def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
+    graph = _core.current_graph()
+    takes_everything = graph is not None and graph.takes_everything  # None: a graph that the core makes for itself
+    if takes_everything and graph.names_nodes:
+        return _stage_named(graph, function, args, kwargs)
+    refusals, count = Refusals.count, 0 if graph is None else graph.node_count
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        leaves = nest.flatten([args, kwargs], expand_composites=True)
+        symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
+        unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
+        if not unknown or not (symbolic or takes_everything):
+            raise
+        if graph is not None:
+            graph.cut_back(count)
+        try:
+            return _run_whole(function, args, kwargs, leaves)
+        except Exception:
+            if isinstance(error, ValueError | OpError):
+                raise error from None
+            raise
+
+
+# What TensorFlow calls the nodes of these functions.
+_SCOPE_BY_FUNCTION = {
+    "sigmoid_cross_entropy_with_logits": "logistic_loss",
+    "sparse_softmax_cross_entropy_with_logits": "SparseSoftmaxCrossEntropyWithLogits",
+    "normal": "random_normal",
+    "uniform": "random_uniform",
+    "constant": "Const",
+    "fill": "Fill",
+    "l2_loss": "L2Loss",
+    "conv2d": "Conv2D",
+    "conv3d": "Conv3D",
+    "max_pool": "MaxPool",
+    "avg_pool": "AvgPool",
+    "reduce_mean": "Mean",
+    "reduce_sum": "Sum",
+    "reduce_max": "Max",
+    "reduce_min": "Min",
+    "reduce_prod": "Prod",
+    "reduce_all": "All",
+    "reduce_any": "Any",
+    "softmax": "Softmax",
+    "log_softmax": "LogSoftmax",
+    "gather": "GatherV2",
+    "argmax": "ArgMax",
+    "argmin": "ArgMin",
+    "batch_normalization": "batchnorm",
+    "depthwise_conv2d": "depthwise",
+    "slice": "Slice",
+    "add_n": "AddN",
+    "top_k": "TopKV2",
+    "while_loop": "while",
+    "cast": "Cast",
+    "bias_add": "BiasAdd",
+    "shape": "Shape",
+    "size": "Size",
+    "rank": "Rank",
+}
+_UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}
+
+
+def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same in a graph of TensorFlow 1, where results are nodes whatever they come from, and nodes have names."""
+    if function.__name__ in _UNNAMED:
+        return function(*args, **kwargs)
+    first, name = graph.node_count, kwargs.get("name")
+    default = _SCOPE_BY_FUNCTION.get(function.__name__, function.__name__)
+    graph.names_nodes = False
+    try:
+        result = _stage(function, args, kwargs)
+        if isinstance(result, _core.Tensor) and not _core.is_symbolic(result):
+            result = graph.add_constant(result, default)
+    finally:
+        graph.names_nodes = True
+    graph.name_nodes(first, name, default, result)
+    return result
+
+
+class _Whole:
+    """A composition with its arguments, of which the tensors at some places are given later. It may be pickled."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any, leaves: list[Any], places: list[int]) -> None:
+        self._function, self._structure, self._leaves, self._places = function, structure, leaves, places
+
+    def arguments(self, tensors: list[Any]) -> Any:
+        """The arguments with these tensors: a list and a dictionary."""
+        given = list(self._leaves)
+        for place, tensor in zip(self._places, tensors):
+            given[place] = tensor
+        return nest.pack_sequence_as(self._structure, given, expand_composites=True)
+
+    def __call__(self, tensors: list[Any]) -> list[Any]:
+        positional, named = self.arguments(tensors)
+        return _flat(self._function(*positional, **named))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        open_places = set(self._places)
+        leaves = [None if i in open_places else leaf for i, leaf in enumerate(self._leaves)]
+        return _Whole, (self._function, nest.map_structure(_without_values, self._structure), leaves, self._places)
+
+
+def _without_values(leaf: Any) -> Any:
+    if isinstance(leaf, CompositeTensor):
+        return type_spec_from_value(leaf)
+    return None if _core.is_tensor(leaf) else leaf
+
+
+def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+    leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
+    places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
+    symbolic = [leaves[i] for i in places]
+    whole = _Whole(function, [args, kwargs], leaves, places)
+
+    def try_out(tensors: list[Any]) -> Any:
+        positional, named = nest.map_structure(_sparse_sample, [args, kwargs], whole.arguments(tensors))
+        return function(*positional, **named)
+
+    with running_at_once(), replayed(snapshot()):
+        found = _probes(try_out, symbolic)
+    first, structure = found[0]
+    specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
+    outputs = iter(differentiable_call(whole, symbolic, specs, effect=False, traceable=True))
+    results = nest.flatten(structure, expand_composites=True)
+    results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
+    return nest.pack_sequence_as(structure, results, expand_composites=True)
+
+
+def _sparse_sample(argument: Any, sample: Any) -> Any:
+    """A sparse tensor whose positions lie in its shape, in order; any other sample as it is."""
+    if not isinstance(argument, SparseTensor) or not _core.is_symbolic(argument.indices):
+        return sample
+    count, rank = sample.values.shape[0], sample.dense_shape.shape[0]
+    known = argument.shape.as_list() if argument.shape.rank is not None else [None] * rank
+    dims = [count + 1 if d is None else d for d in known]
+    flat = np.arange(count) % max(1, int(np.prod(dims)))
+    places = np.stack(np.unravel_index(flat, dims), 1) if rank else np.zeros([count, 0])
+    return SparseTensor(places.astype(np.int64), sample.values, np.array(dims, np.int64))
+
+
+def _is_value(leaf: Any) -> bool:
+    """Whether a leaf of a result becomes a tensor; others, None or a dtype, are what they are."""
+    return _core.is_tensor(leaf) or isinstance(leaf, np.ndarray | np.generic | int | float | complex | str | bytes)
+
+
+def _flat(structure: Any) -> list[Any]:
+    return [convert_to_tensor(x) for x in nest.flatten(structure, expand_composites=True) if _is_value(x)]
+
+
+def _ascending(dims: list[int], dtype: Any) -> Any:
+    return np.arange(int(np.prod(dims))).reshape(dims).astype(dtype)
+
+
+# Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
+_SIZES, _RANKS, _FILLS = (2, 11, 1, 3, 4, 8), (1, 2, 4, 3, 0, 5), (np.zeros, _ascending, np.ones)
+_PROBES = 3
+_MIXTURES = 300  # so many times dimensions get numbers by chance, if none fits all
+
+
+def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[list[Any], Any]]:
+    """The outputs of a composition for samples of its inputs. From three that differ in elements and all open sizes,
+    shapes are learnt; from others that it takes, ranks; from one alone, nothing."""
+    found: list[Any] = []
+    error: Exception | None = None
+    for size, fill, samples in _samples(symbolic):
+        if size is not None and any(size == other_size or fill is other_fill for *_, other_size, other_fill in found):
+            continue
+        try:
+            structure = run(samples)
+            found.append((_flat(structure), structure, size, fill))
+        except Exception as refused:
+            error = error or refused
+        if len(found) == _PROBES:
+            break
+    if not found:
+        structure = _try_real_values(run, symbolic, error or ValueError("there is nothing to try"))
+        found.append((_flat(structure), structure, None, None))
+    outputs = found[0][0]
+    if any(len(outputs) != len(others) for others, *_ in found):
+        raise ValueError("the number of results depends on what is not known while tracing")
+    probes = [probe[:2] for probe in found]
+    open_rank = len(found) == 1 or any(x.shape.rank is None for x in symbolic)
+    if open_rank or len(found) < _PROBES or found[-1][2] is None:
+        shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
+        probes.append(([_Opened(shape) for shape in shapes], None))
+    return probes
+
+
+def _try_real_values(run: Callable[[list[Any]], Any], symbolic: list[Any], error: Exception) -> Any:
+    """What the composition gives for the arguments of the call that is traced, if they can be known."""
+    graph = _core.place_of(symbolic[0])[0] if symbolic else None
+    arguments = getattr(graph, "first_arguments", [])
+    if not arguments:
+        raise error
+    try:
+        return run(graph.evaluate(symbolic, graph.inputs, arguments, []))
+    except Exception:
+        raise error from None
+
+
+def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Tensors like the symbolic ones: the number that stands for all unknown dimensions, or None, what they are filled
+    with, and they themselves."""
+    ranks = _RANKS if any(x.shape.rank is None for x in symbolic) else (0,)
+    open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
+    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else range(_PROBES)):
+        yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
+    # An integer vector may be the shape of what the others hold: the last one is also tried with large elements.
+    vectors = [i for i, x in enumerate(symbolic) if x.dtype.is_integer and x.shape.rank == 1]
+    for number, size in product((4, 5, 13) if vectors else (), (2, 1)):
+        samples = [_sample(x, lambda: size, 1, np.zeros) for x in symbolic]  # noqa: B023
+        samples[vectors[-1]] = convert_to_tensor(
+            np.full(samples[vectors[-1]].shape, number), symbolic[vectors[-1]].dtype
+        )
+        yield None, np.zeros, samples
+    chance = Random(0)
+    for _ in range(_MIXTURES if sum(map(len, open_dims)) > 1 else 0):
+        fill = chance.choice(_FILLS)
+        yield None, fill, [_sample(x, lambda: chance.choice(_SIZES), chance.choice(ranks), fill) for x in symbolic]
+
+
+class _Opened(NamedTuple):
+    """In place of an output of which only the rank is known."""
+
+    shape: TensorShape
+
+
+def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]) -> Any:
+    """A tensor like `x`, with a number for every dimension that is not known."""
+    dims = [size() if d is None else d for d in ([None] * rank if x.shape.rank is None else x.shape)]
+    if x.dtype.name == "string":
+        return convert_to_tensor(np.full(dims, b""))
+    return convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype)
+
+
+def _common_shape(shapes: list[TensorShape]) -> TensorShape:
+    """What all shapes agree on. That a dimension is 0 is not believed: the samples may be too small."""
+    first = shapes[0]
+    if any(shape.rank != first.rank for shape in shapes):
+        return TensorShape(None)
+    return TensorShape([dims[0] if len(set(dims)) == 1 and dims[0] != 0 else None for dims in zip(*shapes)])
+
+
+_core.register_objects({"stage_composition": _stage})

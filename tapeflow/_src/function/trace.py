@@ -1,0 +1,45 @@
+"""Leaving a trace: `tf.init_scope`. Building graphs is in control_flow/tracing.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tapeflow._src import _core
+from tapeflow._src.control_flow.tracing import FuncGraph, building
+from tapeflow._src.namespace import public
+
+__all__ = ["FuncGraph", "building", "init_scope"]
+
+
+@contextmanager
+def running_at_once() -> Iterator[None]:
+    """Operations inside run as they are called, whatever is being built, and unheard by recorders."""
+    graph = _core.swap_stage(None)
+    try:
+        with _core.StopRecording(True):
+            yield
+    finally:
+        _core.swap_stage(graph)
+
+
+@public("init_scope")
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Lifts operations out of the function that is being traced: they run at once.
+
+    >>> with tf.init_scope():
+    ...     x = tf.constant(1.) + 1.
+    >>> x
+    2.0
+    """
+    graph = _core.current_graph()
+    outermost = graph
+    while outermost is not None and not outermost.takes_everything:
+        outermost = outermost.outer
+    _core.swap_stage(outermost)
+    try:
+        with _core.StopRecording(True):
+            yield
+    finally:
+        _core.swap_stage(graph)

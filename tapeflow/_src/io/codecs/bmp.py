@@ -1,0 +1,37 @@
+"""BMP files without compression, of 8, 24 or 32 bits, as arrays."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def _bad(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"decode_bmp: {what}")
+
+
+def read_bmp(data: bytes) -> np.ndarray:
+    """The image (H, W, channels) in a file."""
+    if len(data) < 32:
+        raise _bad(f"Incomplete bmp content, requires at least 32 bytes to find the header size, got {len(data)} bytes")
+    (start,) = struct.unpack_from("<i", data, 10)
+    width, height = struct.unpack_from("<ii", data, 18)
+    (bits,) = struct.unpack_from("<H", data, 28)
+    if bits not in (8, 24, 32):
+        raise _bad(f"Bits per pixel must be 8, 24 or 32; got {bits}")
+    stored = bits // 8
+    if width <= 0 or height == 0 or start < 0:
+        raise _bad(f"`width` and `height` must not be 0; got {width} and {height}")
+    row = (stored * width + 3) // 4 * 4
+    missing = len(data) - (start + row * abs(height))
+    if missing < 0:
+        raise _bad(f"Input size should match (header_size + row_size * abs_height) but they differ by {missing}")
+    rows = np.frombuffer(data, np.uint8, row * abs(height), start).reshape(abs(height), row)
+    pixels = rows[:, : stored * width].reshape(abs(height), width, stored)
+    if height > 0:
+        pixels = pixels[::-1]
+    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[stored]
+    return pixels[..., order]

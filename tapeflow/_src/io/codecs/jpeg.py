@@ -1,0 +1,96 @@
+"""JPEG files as arrays, and back: the work is Pillow's, which is loaded when it is needed."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.types.errors import InvalidArgumentError, UnimplementedError
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise UnimplementedError(
+            None, None, "JPEG files need the package Pillow, which is not installed: pip install tapeflow[image]"
+        ) from None
+    return Image
+
+
+def _bad(who: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"{who}: jpeg::Uncompress failed. Invalid JPEG data or crop window.")
+
+
+def jpeg_size(data: bytes) -> tuple[int, int, int]:
+    """Height, width and channels, from the head of the file."""
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        mark, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if mark == 0xFF:
+            at += 1
+            continue
+        if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC) and at + 10 <= len(data):
+            height, width = int.from_bytes(data[at + 5 : at + 7], "big"), int.from_bytes(data[at + 7 : at + 9], "big")
+            return height, width, data[at + 9]
+        at += 2 + length
+    raise _bad("extract_jpeg_shape")
+
+
+def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = False) -> np.ndarray:
+    """The image (H, W, channels) in a file, each side divided by `ratio`; 0 channels: as many as there are."""
+    if channels == 4:
+        raise InvalidArgumentError(None, None, "decode_jpeg: JPEG does not support 4 channels")
+    if ratio not in (1, 2, 4, 8):
+        raise InvalidArgumentError(None, None, f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
+    Image = _pillow()
+    try:
+        picture = Image.open(io.BytesIO(data), formats=["JPEG"])
+        mode = picture.mode if picture.mode == "CMYK" else {0: picture.mode, 1: "L", 3: "RGB"}[channels]
+        picture.draft(mode, (max(1, picture.width // ratio), max(1, picture.height // ratio)))
+        try:
+            picture.load()
+        except OSError:
+            if not truncated:
+                raise
+    except (OSError, SyntaxError, ValueError):
+        raise _bad("decode_jpeg") from None
+    if picture.mode == "CMYK":
+        ink = np.asarray(picture).astype(np.int32)
+        pixels = ((255 - ink[..., :3]) * (255 - ink[..., 3:]) // 255).astype(np.uint8)
+        picture = Image.fromarray(pixels)
+    if channels and picture.mode != {1: "L", 3: "RGB"}[channels]:
+        picture = picture.convert("L" if channels == 1 else "RGB")
+    found = np.asarray(picture)
+    return found[..., None] if found.ndim == 2 else found
+
+
+def write_jpeg(
+    image: np.ndarray,
+    quality: int,
+    progressive: bool = False,
+    optimize: bool = False,
+    downsampled: bool = True,
+    density: tuple[str, int, int] = ("in", 300, 300),
+    xmp: str = "",
+) -> bytes:
+    """An image (H, W, 1 or 3) of uint8 as the bytes of a file."""
+    Image = _pillow()
+    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    unit, across, down = density
+    scale = 2.54 if unit == "cm" else 1.0
+    file = io.BytesIO()
+    options: dict[str, Any] = {"xmp": xmp.encode()} if xmp else {}
+    picture.save(
+        file,
+        "JPEG",
+        quality=max(1, quality),
+        progressive=progressive,
+        optimize=optimize,
+        subsampling="4:2:0" if downsampled else "4:4:4",
+        dpi=(across * scale, down * scale),
+        **options,
+    )
+    return file.getvalue()

@@ -1,0 +1,155 @@
+"""PNG files: images of 1 to 16 bits in 1 to 4 channels as bytes, and back; it knows arrays only."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+
+from tapeflow._src.types.errors import InvalidArgumentError
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+COLOR_BY_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
+_CHANNELS_BY_COLOR = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+# The seven passes of an interlaced image: first row and column, and the steps between.
+_PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def write_png(image: np.ndarray, compression: int) -> bytes:
+    """An image (H, W, channels) of uint8 or uint16 as the bytes of a file."""
+    height, width, channels = image.shape
+    bits = 8 * image.dtype.itemsize
+    rows = image.astype(">u2" if bits == 16 else "u1").reshape(height, -1)
+    lines = b"".join(b"\0" + row.tobytes() for row in rows)
+    head = struct.pack(">IIBBBBB", width, height, bits, COLOR_BY_CHANNELS[channels], 0, 0, 0)
+    data = _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(lines, compression)) + _chunk(b"IEND", b"")
+    return SIGNATURE + data
+
+
+def _bad(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"decode_png: Invalid PNG data: {what}")
+
+
+def _chunks(data: bytes) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    place = len(SIGNATURE)
+    while place + 8 <= len(data):
+        (length,) = struct.unpack(">I", data[place : place + 4])
+        kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
+        found[kind] = found.get(kind, b"") + body
+        place += 12 + length
+    if len(found.get(b"IHDR", b"")) != 13 or b"IDAT" not in found:
+        raise _bad("a chunk is missing")
+    return found
+
+
+def read_png(data: bytes, channels: int, wide: bool) -> np.ndarray:
+    """The image (H, W, channels) in a file, as uint8 or (`wide`) uint16; 0 channels: as many as there are."""
+    chunks = _chunks(data)
+    width, height, bits, color, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    if color not in _CHANNELS_BY_COLOR or bits not in (1, 2, 4, 8, 16):
+        raise _bad(f"color type {color} with {bits} bits does not exist")
+    stored = _CHANNELS_BY_COLOR[color]
+    try:
+        lines = zlib.decompress(chunks[b"IDAT"])
+    except zlib.error as error:
+        raise _bad(str(error)) from error
+    if interlaced:
+        pixels = _interlaced(lines, height, width, stored, bits)
+    else:
+        pixels = _unfiltered(lines, height, width, stored, bits)[0]
+    if color == 3:
+        pixels = np.frombuffer(chunks.get(b"PLTE", b""), np.uint8).reshape(-1, 3)[pixels[..., 0]]
+        bits = 8
+    elif bits < 8:
+        pixels = pixels * (255 // (2**bits - 1))
+    if bits == 16 and not wide:
+        pixels = pixels >> 8
+    if bits <= 8 and wide:
+        pixels = pixels.astype(np.uint16) * 257
+    kind = np.uint16 if wide else np.uint8
+    return with_channels(pixels, channels, np.iinfo(kind).max).astype(kind)
+
+
+def _interlaced(lines: bytes, height: int, width: int, channels: int, bits: int) -> np.ndarray:
+    image = np.zeros((height, width, channels), np.uint16 if bits == 16 else np.uint8)
+    for row, column, down, right in _PASSES:
+        part = image[row::down, column::right]
+        if part.size:
+            pixels, used = _unfiltered(lines, part.shape[0], part.shape[1], channels, bits)
+            part[...] = pixels
+            lines = lines[used:]
+    return image
+
+
+def _unfiltered(lines: bytes, height: int, width: int, channels: int, bits: int) -> tuple[np.ndarray, int]:
+    """The numbers (H, W, channels) of filtered lines, and how many bytes they took.
+
+    Each line names how it was predicted from its neighbours to the left and above.
+    """
+    step = max(1, channels * bits // 8)
+    length = (width * channels * bits + 7) // 8
+    used = height * (length + 1)
+    if len(lines) < used:
+        raise _bad("the data end too early")
+    whole = np.frombuffer(lines, np.uint8, used).reshape(height, length + 1)
+    kinds, table = whole[:, 0], whole[:, 1:].copy()
+    if kinds.size and kinds.max() > 4:
+        raise _bad(f"filter {kinds.max()} does not exist")
+    if (kinds > 2).any():
+        table = _undone_by_diagonals(table.reshape(height, -1, step), kinds).reshape(height, length)
+    else:
+        for number, kind in enumerate(kinds):
+            if kind == 1:
+                cells = table[number].reshape(-1, step)
+                np.cumsum(cells, axis=0, dtype=np.uint8, out=cells)
+            elif kind == 2 and number:
+                table[number] += table[number - 1]
+    if bits == 16:
+        return table.view(">u2").astype(np.uint16).reshape(height, width, channels), used
+    if bits == 8:
+        return table.reshape(height, width, channels), used
+    cells = np.unpackbits(table, axis=1).reshape(height, -1, bits)[:, : width * channels]
+    return (cells @ (1 << np.arange(bits)[::-1])).astype(np.uint8).reshape(height, width, channels), used
+
+
+def _undone_by_diagonals(cells: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Undoes all filters at once along diagonals: a cell needs only cells of the two diagonals before its own."""
+    height, width, step = cells.shape
+    # A border of zeros above and to the left; going down and left by one is a stride of `width`.
+    known = np.zeros((height + 1, width + 1, step), np.int32)
+    known[1:, 1:] = cells
+    flat, row_length = known.reshape(-1, step), width + 1
+    for diagonal in range(height + width - 1):
+        top = max(0, diagonal - width + 1)
+        count = min(height - 1, diagonal) - top + 1
+        first = (top + 1) * row_length + diagonal - top + 1
+        here, end = first, first + (count - 1) * width + 1
+        kind = kinds[top : top + count, None]
+        left, up = flat[here - 1 : end - 1 : width], flat[here - row_length : end - row_length : width]
+        corner = flat[here - row_length - 1 : end - row_length - 1 : width]
+        near = left + up - corner
+        to_left, to_up, to_corner = abs(near - left), abs(near - up), abs(near - corner)
+        nearest = np.where((to_left <= to_up) & (to_left <= to_corner), left, np.where(to_up <= to_corner, up, corner))
+        guess = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0, left, up, (left + up) >> 1], nearest)
+        flat[here:end:width] = (flat[here:end:width] + guess) & 255
+    return known[1:, 1:].astype(np.uint8)
+
+
+def with_channels(pixels: np.ndarray, channels: int, top: int) -> np.ndarray:
+    """An image with another number of channels: gray, color, or color and opacity."""
+    stored = pixels.shape[2]
+    if channels in (0, stored):
+        return pixels
+    color = pixels[..., : 1 if stored < 3 else 3]
+    alpha = pixels[..., stored - 1 :] if stored in (2, 4) else np.full((*pixels.shape[:2], 1), top, pixels.dtype)
+    if channels == 1:
+        weights = np.array([9797, 19234, 3737])  # in parts of 32768
+        return color if color.shape[2] == 1 else ((color.astype(np.int64) @ weights) >> 15)[..., None]
+    color = np.repeat(color, 3, 2) if color.shape[2] == 1 else color
+    return color if channels == 3 else np.concatenate([color, alpha], 2)

@@ -1,0 +1,1 @@
+"""`tf.io.parse_example` and the description of its features."""

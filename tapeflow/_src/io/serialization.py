@@ -1,0 +1,140 @@
+"""Tensors as strings: `tf.io.serialize_tensor`, `parse_tensor`, and the same for sparse tensors."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.io.protos.message import DecodeError
+from tapeflow._src.io.protos.tensor_protos import TensorProto, make_ndarray, proto_of
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.types.dtypes import as_dtype, string
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+
+def _serialize(tensor: Any) -> list[Any]:
+    return [convert_to_tensor(proto_of(tensor).SerializeToString())]
+
+
+@public("io.serialize_tensor", "compat.v1.io.serialize_tensor", "compat.v1.serialize_tensor")
+def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
+    """A tensor as a string that holds its dtype, its shape and its elements.
+
+    >>> tf.io.parse_tensor(tf.io.serialize_tensor([1., 2.]), tf.float32)
+    [1., 2.]
+    """
+    return host_call(_serialize, [convert_to_tensor(tensor)], [("string", [])])[0]
+
+
+def _legacy(dtype: Any) -> str:
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+@public("io.parse_tensor", "compat.v1.io.parse_tensor", "compat.v1.parse_tensor")
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
+    """The tensor that a string holds.
+
+    >>> tf.io.parse_tensor(tf.io.serialize_tensor([[7]]), tf.int32)
+    [[7]]
+    """
+    wanted = as_dtype(out_type)
+
+    def run(serialized: Any) -> list[Any]:
+        data = serialized.numpy()
+        try:
+            proto = TensorProto.FromString(data)
+            found = as_dtype(proto.dtype)
+            array = make_ndarray(proto)
+        except (DecodeError, TypeError, ValueError):
+            shown = base64.b64encode(data).decode()
+            raise InvalidArgumentError(
+                None, None, f"parse_tensor: Could not parse `serialized` as TensorProto, base64: {shown}"
+            ) from None
+        if found != wanted:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"parse_tensor: Type mismatch between parsed tensor ({_legacy(found)}) and dtype ({_legacy(wanted)})",
+            )
+        return [convert_to_tensor(array, found)]
+
+    text = convert_to_tensor(serialized, None if _core.is_tensor(serialized) else "string")
+    return host_call(run, [text], [(wanted, None)])[0]
+
+
+def _refuse_variant(out_type: Any) -> None:
+    if as_dtype(out_type) != string:
+        raise TypeError(f"serialize_sparse: out_type must be tf.string; got {as_dtype(out_type).name}")
+
+
+@public("io.serialize_sparse")
+def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
+    """A sparse tensor as three strings: indices, values, dense shape.
+
+    >>> tf.io.serialize_sparse(tf.sparse.from_dense([0, 5])).shape
+    TensorShape([3])
+    """
+    _refuse_variant(out_type)
+    parts = (sp_input.indices, sp_input.values, sp_input.dense_shape)
+    return primitives.Pack([serialize_tensor(part) for part in parts], 0)
+
+
+@public("io.serialize_many_sparse")
+def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
+    """Each slice along the first dimension of a sparse tensor as three strings, (N, 3).
+
+    >>> tf.io.serialize_many_sparse(tf.sparse.from_dense([[0, 5], [6, 0]])).shape
+    TensorShape([2, 3])
+    """
+    _refuse_variant(out_type)
+
+    def run(indices: Any, values: Any, dense_shape: Any) -> list[Any]:
+        rows, elements, shape = indices.numpy(), values.numpy(), dense_shape.numpy()
+        found = []
+        for row in range(int(shape[0])):
+            inside = rows[:, 0] == row
+            parts = (rows[inside, 1:], elements[inside], shape[1:])
+            dtypes = ("int64", values.dtype, "int64")
+            found.append([proto_of(convert_to_tensor(p, d)).SerializeToString() for p, d in zip(parts, dtypes)])
+        return [convert_to_tensor(np.asarray(found, dtype=object).reshape(-1, 3), "string")]
+
+    parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]
+    return host_call(run, parts, [("string", [None, 3])])[0]
+
+
+@public("io.deserialize_many_sparse", "compat.v1.io.deserialize_many_sparse", "compat.v1.deserialize_many_sparse")
+def deserialize_many_sparse(
+    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """The sparse tensor, one dimension larger, of slices that `tf.io.serialize_many_sparse` made.
+
+    >>> rows = tf.io.serialize_many_sparse(tf.sparse.from_dense([[0, 5], [6, 0]]))
+    >>> tf.sparse.to_dense(tf.io.deserialize_many_sparse(rows, tf.int32))
+    [[0, 5], [6, 0]]
+    """
+    wanted = as_dtype(dtype)
+
+    def run(serialized: Any) -> list[Any]:
+        indices, values, shapes = [], [], []
+        for row, (index, value, shape) in enumerate(serialized.numpy()):
+            index = np.asarray(parse_tensor(index, "int64").numpy())
+            indices.append(np.concatenate([np.full([len(index), 1], row), index], 1))
+            values.append(parse_tensor(value, wanted).numpy())
+            shapes.append(parse_tensor(shape, "int64").numpy())
+        dims = np.max(shapes, axis=0) if shapes else np.zeros([0 if rank is None else rank - 1], np.int64)
+        empty = np.zeros([0, len(dims) + 1], np.int64)
+        return [
+            convert_to_tensor(np.concatenate([empty, *indices]), "int64"),
+            convert_to_tensor(np.concatenate([np.zeros([0], wanted.as_numpy_dtype), *values]), wanted),
+            convert_to_tensor(np.concatenate([[len(shapes)], dims]), "int64"),
+        ]
+
+    specs = [("int64", [None, rank]), (wanted, [None]), ("int64", [rank])]
+    text = convert_to_tensor(serialized_sparse, None if _core.is_tensor(serialized_sparse) else "string")
+    return SparseTensor(*host_call(run, [text], specs))

@@ -1,0 +1,1 @@
+"""`tf.summary` and event files, which TensorBoard reads."""

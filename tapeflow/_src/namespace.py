@@ -1,0 +1,342 @@
+"""How every name reaches `tf.*`: definitions name their paths with `public`, `install` sets them; it defines none."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+from tapeflow._src import _core
+
+Definition = TypeVar("Definition")
+
+_definitions: list[tuple[str, object]] = []
+_composition_by_function: dict[FunctionType, Any] = {}
+PACKAGE_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+SOURCE_FOLDER = os.path.join(PACKAGE_FOLDER, "_src", "")
+_COMPOSITIONS = tuple(
+    os.path.join(SOURCE_FOLDER, *room, "") for room in (["ops"], ["io"], ["numpy"], ["compat", "raw_ops"])
+)
+_module_by_path: dict[str, ModuleType] = {}
+
+
+def public(*paths: str) -> Callable[[Definition], Definition]:
+    """Names the paths under `tf` at which the decorated function, class or constant is reached.
+
+    >>> @public("math.twice", "twice")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(4)
+    8
+    """
+
+    def register(definition: Definition) -> Definition:
+        _definitions.extend((path, definition) for path in paths)
+        if isinstance(definition, FunctionType):
+            _show_public_name(definition, paths[0])
+        return definition
+
+    return register
+
+
+_module_by_later_path: dict[str, str] = {}
+
+
+def public_later(module: str, *paths: str) -> None:
+    """Names paths whose definitions stand in a module that is slow to import: it is imported when one is asked for.
+
+    >>> public_later("tapeflow._src.testing.test_case", "test.TestCase")
+    """
+    _module_by_later_path.update(dict.fromkeys(paths, module))
+
+
+_package_by_prefix: dict[str, str] = {}
+
+
+def definitions_later(prefix: str, package: str) -> None:
+    """Names a package that defines names below `prefix`: it is imported when one that is not there yet is asked for.
+
+    >>> definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
+    """
+    _package_by_prefix[prefix] = package
+
+
+def load_below(path: str) -> bool:
+    """Imports the package that defines more names below or around `path`, if there is one that waits."""
+    waiting = [p for p in _package_by_prefix if path == p or path.startswith(f"{p}.")]
+    for prefix in waiting:
+        importlib.import_module(_package_by_prefix.pop(prefix))
+        _install_own_definitions(_module_by_path)
+    return bool(waiting)
+
+
+def with_later_attributes(prefix: str, *names: str) -> Callable[[type], type]:
+    """Decorates a class to which the package that waits for `prefix` adds attributes: it is imported for them.
+
+    >>> @with_later_attributes("compat.v1", "as_graph_def")
+    ... class Graph: ...
+    """
+
+    def decorate(cls: type) -> type:
+        def answer(self: Any, name: str) -> Any:
+            if name in names and load_below(prefix):
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+        cls.__getattr__ = answer
+        return cls
+
+    return decorate
+
+
+_loader_by_path: dict[str, str] = {}
+
+
+def package_later(path: str, loader: str) -> None:
+    """Names a path at which a package of others stands: the module `loader` imports it when it is asked for.
+
+    >>> package_later("keras", "tapeflow._src.compat.tensorflow.keras")
+    """
+    _loader_by_path[path] = loader
+
+
+def load_later_definitions() -> None:
+    """Imports the modules of all paths that wait, for tools that list the surface."""
+    for prefix in [*_package_by_prefix]:
+        load_below(prefix)
+    for module in sorted({*_module_by_later_path.values()}):
+        importlib.import_module(module)
+
+
+def _later_definition(module: ModuleType, name: str) -> Any:
+    path = f"{module.__name__}.{name}".partition(".")[2]
+    waiting = _module_by_later_path.get(path)
+    if waiting is None:
+        loader = _loader_by_path.get(path)
+        return None if loader is None else importlib.import_module(loader).load(path)
+    importlib.import_module(waiting)
+    return installed(registered_definitions()[path])
+
+
+def _show_public_name(function: FunctionType, path: str) -> None:
+    """Lets a function such as `abs_`, renamed to spare a builtin, print and pickle as the public `tapeflow.abs`."""
+    namespace, _, name = path.rpartition(".")
+    if function.__name__ != name and "<locals>" not in function.__qualname__:
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = f"tapeflow.{namespace}" if namespace else "tapeflow"
+
+
+def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) -> None:
+    """Sets every public definition, and the given ones, on `root` and on the namespace modules below it.
+
+    >>> from types import ModuleType
+    >>> install(house := ModuleType("house"), [("kitchen.table", 4)])
+    >>> house.kitchen.table
+    4
+    """
+    modules = {"": root}
+    _answer_missing_names(root)
+    if root.__name__ != __name__.partition(".")[0]:
+        _install_definitions(modules, definitions)
+        return
+    _install_own_definitions(modules, definitions)
+    for path in _module_by_later_path:
+        namespace = path.rpartition(".")[0]
+        if namespace not in modules:
+            _open_namespace(namespace, modules, {})
+    _module_by_path.update(modules)
+
+
+_installed_count = 0  # how many of `_definitions` have been set
+_installed_paths: set[str] = set()
+
+
+def _install_own_definitions(modules: dict[str, ModuleType], more: Iterable[tuple[str, object]] = ()) -> None:
+    global _installed_count
+    count = len(_definitions)
+    definitions = (*_definitions[_installed_count:count], *more)
+    _install_definitions(modules, definitions)
+    _installed_paths.update(path for path, _ in definitions)
+    _installed_count = count
+
+
+def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[tuple[str, object]]) -> None:
+    object_by_path: dict[str, object] = {}
+    for path, definition in definitions:
+        if object_by_path.setdefault(path, definition) is not definition:
+            first, second = _describe(object_by_path[path]), _describe(definition)
+            raise ImportError(f"tf.{path} has two definitions: {first} and {second}. Rename one of them.")
+    for path, definition in object_by_path.items():
+        namespace, _, name = path.rpartition(".")
+        module = modules.get(namespace)
+        if module is None:
+            module = _open_namespace(namespace, modules, object_by_path)
+        _set_name(module, name, installed(definition))
+
+
+def installed(definition: object) -> object:
+    """What stands under the public name: the definition itself, or the callable that can trace a composition."""
+    if not isinstance(definition, FunctionType) or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
+        return definition
+    composition = _composition_by_function.get(definition)
+    if composition is None:
+        composition = _composition_by_function[definition] = _core.Composition(definition)
+    return composition
+
+
+def find_public(path: str) -> Any:
+    """The object at a public path.
+
+    >>> find_public("math.sin")
+    <tf.sin>
+    """
+    found: Any = _module_by_path[""]
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _public_path(function: object) -> str:
+    return next(path for path, definition in _definitions if definition is function)
+
+
+_core.register_objects({"find_public": find_public, "public_path": _public_path})
+
+
+def registered_definitions() -> dict[str, object]:
+    """What `public` has named so far, by path."""
+    return dict(_definitions)
+
+
+def installed_namespaces() -> dict[str, ModuleType]:
+    """The namespace modules by path, as `{"math": <module 'tapeflow.math'>, ...}`; the empty path is the package."""
+    return dict(_module_by_path)
+
+
+def missing_name(module: ModuleType, name: str) -> AttributeError:
+    """The error for a name that `module` does not have, with the nearest name that it has.
+
+    >>> from types import ModuleType
+    >>> kitchen = ModuleType("kitchen")
+    >>> kitchen.table = 4
+    >>> missing_name(kitchen, "tabel").args[0]
+    "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
+    """
+    message = f"module {module.__name__!r} has no attribute {name!r}"
+    if module is _module_by_path.get("") and not name.startswith("_") and _is_older(name):
+        message += (
+            f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
+            "with `tapeflow run --v1`"
+        )
+    elif not name.startswith("_"):
+        from difflib import get_close_matches  # a slow import that only a mistake pays for
+
+        names = (known for known in vars(module) if not known.startswith("_"))
+        nearest = get_close_matches(name, names, n=1)
+        if nearest:
+            message += f". Did you mean {nearest[0]!r}?"
+    # With `name` given and `obj` not, the interpreter adds no second suggestion of its own to the traceback.
+    return AttributeError(message, name=name)
+
+
+def _open_namespace(path: str, modules: dict[str, ModuleType], object_by_path: dict[str, object]) -> ModuleType:
+    """The module at `path`: one that exists (`tapeflow/_src/config.py` holds `tf.config`), else a new one."""
+    if path in object_by_path:
+        raise ImportError(f"tf.{path} is both a namespace and a definition: {_describe(object_by_path[path])}.")
+    above, _, name = path.rpartition(".")
+    parent = modules.get(above)
+    if parent is None:
+        parent = _open_namespace(above, modules, object_by_path)
+    full_name = f"{modules[''].__name__}.{path}"
+    module = sys.modules.get(full_name)
+    if module is None:
+        module = ModuleType(full_name, f"Public names of `tf.{path}`.")
+        module.__package__ = full_name
+        sys.modules[full_name] = module
+    if not hasattr(module, "__path__"):
+        module.__path__ = []  # a package without files: `import tensorflow.compat.v1` asks each parent for a path
+    modules[path] = module
+    _answer_missing_names(module)
+    setattr(parent, name, module)
+    return module
+
+
+def _set_name(module: ModuleType, name: str, definition: object) -> None:
+    """Sets one name; it may hide a submodule (`tf.function` hides the folder `function`), but nothing else."""
+    present = vars(module).get(name, definition)
+    if present is not definition and not isinstance(present, ModuleType):
+        raise ImportError(f"{module.__name__}.{name} is {_describe(present)} already, and {_describe(definition)} too.")
+    setattr(module, name, definition)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What `dir` shows of a namespace: its public names, those of definitions that are imported later included.
+
+    >>> public_names(tf.autodiff)
+    ['ForwardAccumulator']
+    """
+    path = module.__name__.partition(".")[2]
+    load_below(path)
+    below = f"{path}." if path else ""
+    loaded = (path for path, loader in _loader_by_path.items() if _is_there(loader))
+    paths = (*_installed_paths, *_module_by_path, *_module_by_later_path, *loaded)
+    return sorted({p[len(below) :].partition(".")[0] for p in paths if p.startswith(below)} - {""})
+
+
+def _is_there(loader: str) -> bool:
+    """Whether the package is installed that the module `loader` imports."""
+    return bool(importlib.import_module(loader).is_installed())
+
+
+def _answer_missing_names(module: ModuleType) -> None:
+    if "__getattr__" not in vars(module):
+
+        def names() -> list[str]:
+            return sorted({*public_names(module), *(name for name in vars(module) if name.startswith("__"))})
+
+        module.__dir__ = names
+
+        def answer(name: str) -> Any:
+            found = _later_definition(module, name)
+            is_name = name == "__all__" or not name.startswith("__")
+            if found is None and is_name and load_below(module.__name__.partition(".")[2]):
+                found = vars(module).get(name)
+            if found is None:
+                found = _newer_definition(module, name)
+                if found is None:
+                    raise missing_name(module, name)
+            setattr(module, name, found)
+            return found
+
+        module.__getattr__ = answer
+
+
+_OLDER = ".compat.v1"
+older_paths: dict[str, str] = {}  # names of `tf.compat.v1` that have another path now: {"log": "math.log"}
+
+
+def _newer_definition(module: ModuleType, name: str) -> Any:
+    """What `tf.compat.v1.math.sin` means where it has no definition of its own: `tf.math.sin`."""
+    _, older, below = module.__name__.partition(_OLDER)
+    if not older or name.startswith("__"):
+        return None
+    path = f"{below[1:]}.{name}" if below else name
+    found: Any = _module_by_path.get("")
+    for part in older_paths.get(path, path).split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _is_older(name: str) -> bool:
+    """Whether TensorFlow 1 had `tf.name`."""
+    older = _OLDER[1:]
+    load_below(older)
+    return name in vars(_module_by_path[older]) or name in older_paths
+
+
+def _describe(definition: object) -> str:
+    place = getattr(definition, "__module__", None)
+    return f"{definition!r} of {place}" if isinstance(place, str) else repr(definition)

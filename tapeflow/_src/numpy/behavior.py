@@ -1,0 +1,99 @@
+"""`experimental_enable_numpy_behavior`: NumPy's methods and dtype promotion on tensors and variables themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import find_public, public, registered_definitions
+from tapeflow._src.numpy.api import clip, reshape, transpose
+from tapeflow._src.numpy.arrays import around
+from tapeflow._src.numpy.indexing import needs_numpy_rules, take_like_numpy
+from tapeflow._src.ops.arrays.conversion import cast
+
+# Python's operators, and the function of tf.experimental.numpy that each becomes.
+_OPERATORS = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "floordiv": "floor_divide",
+    "mod": "mod",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
+_COMPARISONS = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+_REDUCTIONS = ("max", "min", "mean")
+
+_changed: set[str] = set()  # what must be wrapped only once
+
+
+def _reshaped(self: Any, *newshape: Any, order: str = "C") -> Any:
+    return reshape(self, newshape[0] if len(newshape) == 1 else newshape, order)
+
+
+def _transposed(self: Any, *axes: Any) -> Any:
+    return transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: function(other, self)
+
+
+def _indexed(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, key: take_like_numpy(self, key) if needs_numpy_rules(key) else plain(self, key)
+
+
+@public("experimental.numpy.experimental_enable_numpy_behavior")
+def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str = "legacy") -> None:
+    """Gives tensors NumPy's methods and lets operators mix dtypes as NumPy does, from now on in this process.
+
+    >>> tf.experimental.numpy.experimental_enable_numpy_behavior
+    <function experimental_enable_numpy_behavior at ...>
+    """
+    if prefer_float32 or dtype_conversion_mode != "legacy":
+        raise NotImplementedError(
+            "experimental_enable_numpy_behavior: only prefer_float32=False and dtype_conversion_mode='legacy' exist, "
+            "for other modes need tensors of a weak dtype, which are not there; "
+            f"got {prefer_float32} and {dtype_conversion_mode!r}"
+        )
+    functions: dict[str, Any] = registered_definitions()
+    if "__getitem__" not in _changed:
+        _changed.add("__getitem__")
+        for cls in (_core.Tensor, find_public("Variable")):
+            cls.__getitem__ = _indexed(cls.__getitem__)
+    for cls in (_core.Tensor, _core.Variable):
+        for name, path in _OPERATORS.items():
+            function = functions[f"experimental.numpy.{path}"]
+            setattr(cls, f"__{name}__", _method(function))
+            setattr(cls, f"__r{name}__", _reflected(function))
+        for name, path in _COMPARISONS.items():
+            setattr(cls, f"__{name}__", _method(functions[f"experimental.numpy.{path}"]))
+        for name in _REDUCTIONS:
+            setattr(cls, name, _method(functions[f"experimental.numpy.{name}"]))
+        cls.astype = lambda self, dtype: cast(self, dtype)
+        cls.clip = _method(clip)
+        cls.ravel = cls.flatten = _method(functions["experimental.numpy.ravel"])
+        cls.reshape = _reshaped
+        cls.transpose = _transposed
+        cls.tolist = lambda self: self.numpy().tolist()
+        cls.T = property(lambda self: transpose(self))
+        cls.data = property(lambda self: self)
+        cls.ndim = property(lambda self: self.shape.rank)
+        cls.size = property(lambda self: self.shape.num_elements())
+        cls.__round__ = lambda self, decimals=0: around(self, decimals)

@@ -1,0 +1,1 @@
+"""Shapes, indices, constants, order: operations that move or make elements."""

@@ -1,0 +1,388 @@
+"""Tensors made from a shape: zeros, ones, fills, sequences."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_shape import TensorShape
+
+
+def dims_of(shape: Any) -> list[int]:
+    """A shape argument (list, TensorShape, tensor, number) as a list of sizes."""
+    if isinstance(shape, TensorShape):
+        if not shape.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
+        return shape.as_list()
+    if _core.is_symbolic(shape):
+        known = _core.known_elements(shape)
+        if known is not None and None not in known:
+            return known
+    if isinstance(shape, list | tuple):
+        return [whole(d) for d in shape]
+    values = np.asarray(shape)
+    if values.size:
+        whole(values.flat[0])
+    return [int(values)] if values.ndim == 0 else [int(d) for d in values]
+
+
+def whole(number: Any) -> int:
+    """An argument that must be an integer, as a Python one."""
+    if isinstance(number, float | np.floating | str):
+        raise TypeError(f"Cannot convert {number!r} to EagerTensor of dtype int32")
+    return int(number)
+
+
+def plain_sizes(shape: Any) -> bool:
+    """Whether a shape argument is, as usual, a list of Python integers that are not negative."""
+    if type(shape) is not list and type(shape) is not tuple:
+        return False
+    for size in shape:  # noqa: SIM110, a generator takes three times as long
+        if type(size) is not int or size < 0:
+            return False
+    return True
+
+
+def holds_symbolic(value: Any) -> bool:
+    """Whether an argument is, or is a list that holds, something that only running the graph gives."""
+    if not _core.is_tracing():
+        return False
+    if isinstance(value, list | tuple):
+        return any(holds_symbolic(v) for v in value)
+    return _core.is_symbolic(value) or isinstance(value, _core.Variable)
+
+
+def is_open(x: Any) -> bool:
+    """Whether a dimension of a tensor is not known while tracing."""
+    return _core.is_tracing() and not x.shape.is_fully_defined()
+
+
+def shape_argument(shape: Any) -> Any:
+    """A shape argument as a list of sizes, or as an integer tensor if not all of them are known while tracing."""
+    if plain_sizes(shape):
+        return list(shape)
+    if not holds_symbolic(shape):
+        return dims_of(shape)
+    if isinstance(shape, list | tuple):
+        shape = primitives.Pack([cast(convert_to_tensor(d), "int64") for d in shape], 0)
+    shape = convert_to_tensor(shape)
+    known = _core.known_elements(shape) if _core.is_symbolic(shape) else None
+    if known is not None and None not in known:
+        return known
+    return shape if shape.shape.rank != 0 else primitives.Reshape(shape, [1])
+
+
+def numbers_of(numbers: Any) -> list[Any]:
+    """A vector argument as a list of numbers; scalars that running the graph gives where they are not known."""
+    given = shape_argument(numbers)
+    if not _core.is_tensor(given):
+        return given
+    known = _core.known_elements(given)
+    if known is None:
+        return dims_of(given)
+    return [given[i] if n is None else n for i, n in enumerate(known)]
+
+
+def joined_shape(shape: Any, x: Any) -> Any:
+    """A shape argument with the shape of `x` behind it."""
+    front = shape_argument(shape)
+    if not _core.is_tensor(front) and x.shape.rank is not None:
+        return shape_argument([*front, *dynamic_dims(x)])
+    return primitives.ConcatV2([cast(convert_to_tensor(front, dtype_hint=int32), int32), primitives.Shape(x)], 0)
+
+
+def dynamic_dims(x: Any) -> list[Any]:
+    """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
+    dims = x.shape.as_list()
+    if is_open(x):
+        shape = primitives.Shape(x)
+        dims = [shape[i] if d is None else d for i, d in enumerate(dims)]
+    return dims
+
+
+def _checked_dims(who: str, shape: Any) -> Any:
+    dims = shape_argument(shape)
+    if _core.is_tensor(dims):
+        return dims
+    for size in dims:
+        if size < 0:
+            raise _invalid(f"{who}: Dimension {size} must be >= 0; got shape {dims}")
+    return dims
+
+
+def _symbolic_dims(shape: Any) -> Any:
+    """A shape that is known only when the graph runs as one tensor; None if it is known now."""
+    if not _core.is_tracing():
+        return None
+    if isinstance(shape, list | tuple) and any(_core.is_symbolic(d) for d in shape):
+        return primitives.Pack([cast(convert_to_tensor(d), "int32") for d in shape], 0)
+    if isinstance(shape, _core.Variable):
+        shape = convert_to_tensor(shape)
+    if not _core.is_symbolic(shape):
+        return None
+    return primitives.Reshape(shape, [1]) if shape.shape.rank == 0 else shape
+
+
+def _filled(shape: Any, value: Any, dtype: DType) -> Any:
+    if plain_sizes(shape):
+        return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), shape)
+    sizes = _symbolic_dims(shape)
+    if sizes is not None:
+        return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), sizes)
+    return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), _checked_dims("fill", shape))
+
+
+def _zero_of(dtype: DType) -> Any:
+    return 0 if dtype.is_numeric else "" if dtype.name == "string" else False
+
+
+@public("zeros")
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of zeros (empty strings, False).
+
+    >>> tf.zeros([2])
+    [0., 0.]
+    """
+    dtype = as_dtype(dtype).base_dtype
+    return _filled(shape, _zero_of(dtype), dtype)
+
+
+@public("ones")
+def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of ones (True).
+
+    >>> tf.ones([2])
+    [1., 1.]
+    """
+    dtype = as_dtype(dtype).base_dtype
+    return _filled(shape, True if dtype.is_bool else 1, dtype)
+
+
+@public("zeros_like")
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+    """Zeros with the shape of `input`, and its dtype unless another is given.
+
+    >>> tf.zeros_like([1., 2.])
+    [0., 0.]
+    """
+    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))
+    tensor = convert_to_tensor(input)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
+    return zeros(shape, dtype or tensor.dtype)
+
+
+@public("ones_like")
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+    """Ones with the shape of `input`, and its dtype unless another is given.
+
+    >>> tf.ones_like([5, 6])
+    [1, 1]
+    """
+    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
+        return input.with_flat_values(ones_like(input.flat_values, dtype))
+    tensor = convert_to_tensor(input)
+    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
+    return ones(shape, dtype or tensor.dtype)
+
+
+@public("fill")
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor with the shape `dims` and one value everywhere.
+
+    >>> tf.fill([2], 7)
+    [7, 7]
+    """
+    if plain_sizes(dims):
+        return primitives.BroadcastTo(convert_to_tensor(value), dims)
+    sizes = _symbolic_dims(dims)
+    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims) if sizes is None else sizes)
+
+
+@public("range")
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
+    """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
+
+    >>> tf.range(2, 8, 3)
+    [2, 5]
+    """
+    if limit is None:
+        start, limit = 0, start
+    if dtype is None and type(start) in _NUMBERS and type(limit) in _NUMBERS and type(delta) in _NUMBERS:
+        if type(start) is not type(limit) or type(delta) is not type(limit):
+            start, limit, delta = float(start), float(limit), float(delta)
+        return primitives.Range(start, limit, delta)
+    if dtype is not None:
+        start, limit, delta = (_number(v, dtype) for v in (start, limit, delta))
+    else:
+        hint = next((v.dtype for v in (start, limit, delta) if _core.is_tensor(v)), None)
+        start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
+    order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
+    common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
+    return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
+
+
+_NUMBERS = (int, float)
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    if type(value) is int and as_dtype(dtype).is_numeric and abs(value) < 128:
+        return _core.convert_to_tensor(value, as_dtype(dtype), None, "range")
+    return cast(convert_to_tensor(value), dtype)
+
+
+def _narrowed_range(*numbers: Any) -> Any:
+    """The range, and its static length if that can be told while tracing."""
+    y = primitives.Range(*numbers)
+    if not _core.is_symbolic(y):
+        return y
+    known = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
+    if None not in known and all(v[0] is not None for v in known):
+        _core.narrow_shape(y, TensorShape([len(builtins.range(*(v[0] for v in known)))]))
+    return y
+
+
+def _counted(length: Any) -> Any:
+    """0, 1, ..., length - 1 as a tensor, for a length that may not be known yet."""
+    if not _core.is_symbolic(length):
+        return _core.convert_to_tensor(np.arange(int(length)), None, None, "range")
+    return range(cast(length, "int64"))
+
+
+def _invalid(message: str) -> Exception:
+    return InvalidArgumentError(None, None, message)
+
+
+@public("linspace", "linalg.linspace")
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
+    """`num` evenly spaced numbers from `start` to `stop`, both included.
+
+    >>> tf.linspace(0., 1., 5)
+    [0., 0.25, 0.5, 0.75, 1.]
+    """
+    start = convert_to_tensor(start)
+    stop = convert_to_tensor(stop, dtype=start.dtype)
+    if start.dtype.is_integer:
+        real = "float32" if start.dtype.size < 4 else "float64"
+        start, stop = cast(start, real), cast(stop, real)
+    if start.shape.rank != stop.shape.rank:
+        none = zeros_like(start + stop)
+        start, stop = start + none, stop + none
+    if _core.is_symbolic(num):
+        return _open_linspace(start, stop, num, axis)
+    num = int(num)
+    if num < 0:
+        raise _invalid(f"linspace: Requires num >= 0: {num}")
+    axis = axis if axis >= 0 else start.shape.rank + 1 + axis
+    start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
+    if num == 1:
+        return start + zeros_like(stop)
+    shape = [1] * (start.shape.rank)
+    shape[axis] = num
+    steps = np.arange(num, dtype=np.float64).reshape(shape)
+    weights = _core.convert_to_tensor(steps, start.dtype, None, "linspace")
+    inside = start + (stop - start) / (num - 1) * weights
+    last = np.zeros(shape, bool)
+    last.reshape(-1)[-1:] = True
+    return primitives.SelectV2(last, stop, inside)
+
+
+def _open_linspace(start: Any, stop: Any, num: Any, axis: int) -> Any:
+    axis = axis if axis >= 0 else start.shape.rank + 1 + axis
+    start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
+    shape = [1] * start.shape.rank
+    shape[axis] = -1
+    places = primitives.Reshape(range(cast(num, "int64")), shape)
+    last = cast(num, "int64") - 1
+    inside = start + (stop - start) / cast(primitives.Maximum(last, 1), start.dtype) * cast(places, start.dtype)
+    return primitives.SelectV2(primitives.LogicalAnd(primitives.Equal(places, last), last > 0), stop, inside)
+
+
+@public("eye", "linalg.eye")
+def eye(
+    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32, name: str | None = None
+) -> Any:
+    """The identity matrix, possibly a batch of them.
+
+    >>> tf.eye(2)
+    [[1., 0.], [0., 1.]]
+    """
+    if _core.is_symbolic(num_rows) or _core.is_symbolic(num_columns):
+        rows, columns = _counted(num_rows), _counted(num_rows if num_columns is None else num_columns)
+        tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
+    else:
+        for size in (num_rows, num_columns):
+            if size is not None and size < 0:
+                raise _invalid(f"eye: Dimension {size} must be >= 0")
+        matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
+        tensor = _core.convert_to_tensor(matrix, None, None, "eye")
+        if dtype is not float32:
+            tensor = cast(tensor, dtype)
+    if batch_shape is None:
+        return tensor
+    return primitives.BroadcastTo(tensor, joined_shape(batch_shape, tensor))
+
+
+@functools.lru_cache(64)
+def _limits(length: int, dtype: DType) -> tuple[Any, Any, Any]:
+    """The arguments of a range of numbers below `length`."""
+    return tuple(_core.convert_to_tensor(v, dtype, None, "range") for v in (0, length, 1))
+
+
+@public("one_hot")
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """A new dimension of size `depth` with `on_value` at the position in `indices` and `off_value` elsewhere.
+
+    >>> tf.one_hot([0, 2], 3)
+    [[1., 0., 0.], [0., 0., 1.]]
+    """
+    if on_value is None and off_value is None and axis is None and type(depth) is int and depth >= 0:
+        places = indices if type(indices) is _core.Tensor else convert_to_tensor(indices, dtype_hint=int32)
+        if places.dtype is int32 or places.dtype is int64:
+            hit = primitives.Equal(primitives.ExpandDims(places, -1), primitives.Range(*_limits(depth, places.dtype)))
+            return primitives.StopGradient(primitives.Cast(hit, float32 if dtype is None else as_dtype(dtype)))
+    given = [v for v in (on_value, off_value) if v is not None]
+    if dtype is None:
+        dtype = convert_to_tensor(given[0]).dtype if given else float32
+    on = convert_to_tensor(1 if on_value is None else on_value, dtype=dtype if on_value is None else None)
+    off = convert_to_tensor(0 if off_value is None else off_value, dtype=on.dtype)
+    if as_dtype(dtype) != on.dtype:
+        raise TypeError(f"one_hot: dtype {on.dtype} of on_value does not match dtype parameter {as_dtype(dtype)}")
+    indices = convert_to_tensor(indices, dtype_hint=int32)
+    if not indices.dtype.is_integer:
+        raise _invalid(
+            f"one_hot: Value for attr 'TI' of {indices.dtype.name} is not in the list of allowed values: uint8, int8, "
+            "int32, int64; indices must be integers, got float"
+        )
+    rank = indices.shape.rank
+    if rank is None and axis in (None, -1):
+        hit = primitives.Equal(primitives.ExpandDims(indices, -1), cast(_counted(depth), indices.dtype))
+        return primitives.StopGradient(primitives.SelectV2(hit, on, off))
+    axis = rank if axis in (None, -1) else int(axis)
+    if not 0 <= axis <= rank:
+        raise _invalid(f"one_hot: Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
+    shape = [1] * (rank + 1)
+    shape[axis] = -1
+    if not _core.is_symbolic(depth):
+        shape[axis] = whole(depth)
+        if int(depth) < 0:
+            raise _invalid(f"one_hot: depth must be non-negative, got: {int(depth)}")
+    positions = cast(primitives.Reshape(_counted(depth), shape), indices.dtype)
+    hit = primitives.Equal(primitives.ExpandDims(indices, axis), positions)
+    return primitives.StopGradient(primitives.SelectV2(hit, on, off))

@@ -1,0 +1,99 @@
+"""`tf.sets`: the last dimension of a tensor as a set of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.sparse.sparse import is_sparse
+from tapeflow._src.types.dtypes import int32
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+
+def _groups(x: Any) -> tuple[list[int], dict[tuple[int, ...], set[Any]], Any]:
+    """The outer shape, the set at each outer position, and the dtype."""
+    if is_sparse(x):
+        dims = x.dense_shape.numpy().tolist()[:-1]
+        groups: dict[tuple[int, ...], set[Any]] = {}
+        for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
+            groups.setdefault(tuple(place[:-1]), set()).add(value)
+        return dims, groups, x.values.dtype
+    tensor = convert_to_tensor(x)
+    values = np.asarray(tensor.numpy())
+    dims = list(values.shape[:-1])
+    return dims, {place: set(values[place].tolist()) for place in np.ndindex(*dims)}, tensor.dtype
+
+
+def _combine(a: Any, b: Any, operation: Callable[[set[Any], set[Any]], set[Any]], who: str) -> SparseTensor:
+    dims, first, dtype = _groups(a)
+    other_dims, second, other_dtype = _groups(b)
+    if dims != other_dims:
+        raise InvalidArgumentError(
+            None, None, f"{who}: all dimensions but the last must be equal; got {dims} and {other_dims}"
+        )
+    if dtype != other_dtype:
+        raise TypeError(f"{who}: Set operations require the same dtype; got {dtype.name} and {other_dtype.name}")
+    indices, values, longest = [], [], 0
+    for place in np.ndindex(*dims):
+        members = sorted(operation(first.get(place, set()), second.get(place, set())))
+        longest = max(longest, len(members))
+        for i, member in enumerate(members):
+            indices.append([*place, i])
+            values.append(member)
+    return SparseTensor(
+        np.asarray(indices, np.int64).reshape(-1, len(dims) + 1),
+        _core.convert_to_tensor(values, dtype, None, who),
+        [*dims, longest],
+    )
+
+
+@public("sets.intersection")
+def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements that are in both sets.
+
+    >>> tf.sets.intersection([[1, 2]], [[2, 3]]).values
+    [2]
+    """
+    return _combine(a, b, lambda x, y: x & y, "sets.intersection")
+
+
+@public("sets.union")
+def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements that are in either set.
+
+    >>> tf.sets.union([[1, 2]], [[2, 3]]).values
+    [1, 2, 3]
+    """
+    return _combine(a, b, lambda x, y: x | y, "sets.union")
+
+
+@public("sets.difference")
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """The elements of `a` that are not in `b`; the other way round if `aminusb` is False.
+
+    >>> tf.sets.difference([[1, 2]], [[2, 3]]).values
+    [1]
+    """
+    return _combine(a, b, (lambda x, y: x - y) if aminusb else (lambda x, y: y - x), "sets.difference")
+
+
+@public("sets.size")
+def size(a: Any, validate_indices: bool = True) -> Any:
+    """The number of different elements of each set of a SparseTensor.
+
+    >>> tf.sets.size(tf.sparse.from_dense([[1, 1, 2]]))
+    [2]
+    """
+    if not is_sparse(a):
+        raise TypeError(f"Expected `SparseTensor`, got {a!r}.")
+    dims, groups, _ = _groups(a)
+    counts = np.zeros(dims, np.int32)
+    for place, members in groups.items():
+        counts[place] = len(members)
+    return _core.convert_to_tensor(counts, int32, None, "sets.size")

@@ -1,0 +1,635 @@
+"""Shapes, joining and splitting, choosing and indexing: the parts that are made of other operations."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument, whole
+from tapeflow._src.ops.arrays.constants import range as number_range
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding_value_of
+from tapeflow._src.ops.arrays.indexing import boolean_mask as boolean_mask
+from tapeflow._src.ops.arrays.indexing import gather as gather
+from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.arrays.indexing import where as where
+from tapeflow._src.types.dtypes import as_dtype, bool_, int32, int64, string
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.indexed_slices import IndexedSlices
+from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_spec import CompositeTensor
+
+newaxis = None
+
+
+@public("shape")
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+    """The shape as an int32 tensor.
+
+    >>> tf.shape([[1, 2, 3]])
+    [1, 3]
+    """
+    if isinstance(input, SparseTensor):
+        return cast(input.dense_shape, out_type or int32)
+    x = input if _core.is_tensor(input) else convert_to_tensor(input)
+    dtype = as_dtype(out_type or int32)
+    if is_open(x):
+        return primitives.Shape(x, dtype)
+    return _core.convert_to_tensor(x.shape.as_list(), dtype, None, "shape")
+
+
+@public("shape_n")
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
+    """The shapes of a list of tensors.
+
+    >>> tf.shape_n([[1], [2, 3]])
+    [[1], [2]]
+    """
+    return [shape(x, out_type) for x in input]
+
+
+@public("size")
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+    """The number of elements.
+
+    >>> tf.size([[1, 2, 3]])
+    3
+    """
+    if isinstance(input, CompositeTensor):
+        # The stored elements of a ragged tensor, all elements of a sparse one.
+        dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
+    else:
+        x = convert_to_tensor(input)
+        if is_open(x):
+            return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
+        dims = x.shape.as_list()
+    return _core.convert_to_tensor(math.prod(dims), as_dtype(out_type or int32), None, "size")
+
+
+@public("rank")
+def rank(input: Any, name: str | None = None) -> Any:
+    """The number of dimensions.
+
+    >>> tf.rank([[1, 2, 3]])
+    2
+    """
+    shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    if shape.rank is None:
+        return primitives.Shape(primitives.Shape(input))[0]
+    return _core.convert_to_tensor(shape.rank, int32, None, "rank")
+
+
+@public("split")
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Any]:
+    """Parts along `axis`: so many equal ones, or parts of the given sizes (one may be -1).
+
+    >>> tf.split([1, 2, 3, 4], 2)
+    [[1, 2], [3, 4]]
+    """
+    if not _core.is_tensor(value):
+        value = convert_to_tensor(value)
+    if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
+        return _split_open(value, num_or_size_splits, axis, num)
+    axis, dims = whole(axis), value.shape.as_list()
+    if not -len(dims) <= axis < len(dims):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
+        )
+    length = dims[axis]
+    if isinstance(num_or_size_splits, int):
+        count = num_or_size_splits
+        if count < 1 or length % count:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {count}",
+            )
+        return primitives.SplitV(value, [length // count] * count, axis)
+    sizes_or_count = np.asarray(num_or_size_splits)
+    if sizes_or_count.ndim == 0:
+        if _core.is_tensor(num_or_size_splits) or sizes_or_count.dtype.kind not in "iu":
+            raise ValueError(
+                "split: Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument "
+                f"provided: {num_or_size_splits}"
+            )
+        return split(value, int(sizes_or_count), axis)
+    sizes = dims_of(sizes_or_count)
+    if num is not None and num != len(sizes):
+        raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = length - sum(sizes) - 1
+    return primitives.SplitV(value, sizes, axis)
+
+
+def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
+    """Parts of a tensor whose length along `axis`, or whose parts, are not known while tracing."""
+    if value.shape.rank is not None and not _core.is_symbolic(axis) and value.shape[int(axis)] is not None:
+        length = value.shape[int(axis)]
+    else:
+        length = primitives.Shape(value)[axis]
+    if isinstance(sizes, int):
+        if _core.is_tensor(length):
+            return primitives.SplitV(value, [length // sizes] * sizes, axis)
+        if sizes < 1 or length % sizes:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {sizes}",
+            )
+        return primitives.SplitV(value, [length // sizes] * sizes, axis)
+    parts = shape_argument(sizes)
+    if _core.is_tensor(parts):
+        if num is not None:
+            parts = primitives.Reshape(parts, [num])
+        rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
+        return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)
+    if parts.count(-1) == 1:
+        parts[parts.index(-1)] = length - sum(parts) - 1
+    return primitives.SplitV(value, parts, axis)
+
+
+@public("unstack")
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
+    """The slices along `axis`, as a list.
+
+    >>> tf.unstack([[1, 2], [3, 4]])
+    [[1, 2], [3, 4]]
+    """
+    value = convert_to_tensor(value)
+    if is_open(value):
+        return primitives.Unpack(value, -1 if num is None else num, axis)
+    if value.shape.rank and num is not None and value.shape[axis] != num:
+        raise InvalidArgumentError(
+            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
+        )
+    return primitives.Unpack(value, -1, axis)
+
+
+def _flat_pairs(pairs: list[Any]) -> list[int] | None:
+    """A list of pairs of Python integers, one after the other; None if it is something else."""
+    flat: list[int] = []
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
+            return None
+        flat += pair
+    return flat
+
+
+@public("pad")
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
+    """More elements before and after each dimension: a constant, or a reflection of the tensor at its edge.
+
+    `paddings` has the shape [rank, 2]. REFLECT leaves the edge out, SYMMETRIC repeats it.
+
+    >>> tf.pad([1, 2], [[1, 2]])
+    [0, 1, 2, 0, 0]
+    """
+    x = convert_to_tensor(tensor)
+    if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:
+        flat = _flat_pairs(paddings) if x.dtype not in (bool_, string) else None
+        if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
+            return primitives.PadV2(x, flat, constant_values)
+    if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
+        value = padding_value_of(constant_values, x.dtype)
+        flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
+        return primitives.PadV2(x, shape_argument(flat), value)
+    pairs = np.asarray(paddings)
+    if x.shape.rank == 0 and pairs.size == 0:
+        return x
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] != x.shape.rank:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of "
+            f"shape [{x.shape.rank}, 2], got {list(pairs.shape)}",
+        )
+    mode = mode.upper()
+    if mode == "CONSTANT":
+        value = padding_value_of(constant_values, x.dtype)
+        return primitives.PadV2(x, [int(p) for p in pairs.reshape(-1)], value)
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. "
+            f"Received `mode` = {mode}"
+        )
+    edge = 0 if mode == "SYMMETRIC" else 1
+    for axis, (before, after) in enumerate(pairs.tolist()):
+        length = x.shape[axis]
+        if before < 0 or after < 0 or (length is not None and max(before, after) > length - edge):
+            raise InvalidArgumentError(
+                None,
+                None,
+                "pad: paddings must be non-negative and no greater than the dimension size: "
+                f"{before}, {after} greater than {None if length is None else length - edge}",
+            )
+        if before or after:
+            places = (_reflected if length is not None else _staged_reflected)(
+                primitives.Shape(x, int64)[axis] if length is None else length, before, after, edge
+            )
+            x = take(x, places, axis)
+    return x
+
+
+@lru_cache(64)
+def _reflected(length: int, before: int, after: int, edge: int) -> Any:
+    """The positions of a dimension with those of its reflection before and after it."""
+    front = np.arange(before - 1 + edge, edge - 1, -1)
+    back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
+    return convert_to_tensor(np.concatenate([front, np.arange(length), back]).astype(np.int64))
+
+
+def _staged_reflected(length: Any, before: int, after: int, edge: int) -> Any:
+    """The same for a length that only running tells."""
+    one, last = cast(1, int64), length - 1 - edge
+    front = convert_to_tensor(np.arange(before - 1 + edge, edge - 1, -1).astype(np.int64))
+    parts = [primitives.Range(cast(0, int64), length, one), primitives.Range(last, last - after, -one)]
+    return primitives.ConcatV2([front, *parts], 0)
+
+
+@public("ensure_shape")
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """`x`, if its shape is compatible with `shape`; an error otherwise.
+
+    >>> tf.ensure_shape([1, 2], [None])
+    [1, 2]
+    """
+    x = convert_to_tensor(x)
+    wanted = as_shape(shape)
+    if not x.shape.is_compatible_with(wanted):
+        text = (
+            "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]"
+            if wanted.rank is not None
+            else "<unknown>"
+        )
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
+        )
+    if wanted.rank is None or not is_open(x):
+        return primitives.Identity(x)
+    return primitives.EnsureShape(x, [-1 if d is None else d for d in wanted])
+
+
+@public("broadcast_static_shape")
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape that two shapes broadcast to.
+
+    >>> tf.broadcast_static_shape(tf.TensorShape([1, 3]), tf.TensorShape([2, 1]))
+    TensorShape([2, 3])
+    """
+    x, y = as_shape(shape_x), as_shape(shape_y)
+    if x.rank is None or y.rank is None:
+        return TensorShape(None)
+    size = max(x.rank, y.rank)
+    dims: list[int | None] = []
+    for a, b in zip([1] * (size - x.rank) + x.as_list(), [1] * (size - y.rank) + y.as_list()):
+        if a == 1 or a == b:
+            dims.append(b)
+        elif b == 1:
+            dims.append(a)
+        elif a is None or b is None:
+            dims.append(a or b)
+        else:
+            raise ValueError(f"Incompatible shapes for broadcasting: {x} and {y}")
+    return TensorShape(dims)
+
+
+@public("broadcast_dynamic_shape")
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
+    """The shape, as a tensor, that two shapes broadcast to.
+
+    >>> tf.broadcast_dynamic_shape([1, 3], [2, 1])
+    [2, 3]
+    """
+    x, y = convert_to_tensor(shape_x), convert_to_tensor(shape_y)
+    if (_core.is_symbolic(x) or _core.is_symbolic(y)) and None not in (x.shape.num_elements(), y.shape.num_elements()):
+        size = max(x.shape[0], y.shape[0])
+        x, y = (primitives.PadV2(v, [size - v.shape[0], 0], cast(1, v.dtype)) for v in (x, y))
+        return primitives.SelectV2(primitives.Equal(x, 1), y, x)
+    try:
+        dims = np.broadcast_shapes(dims_of(x), dims_of(y))
+    except ValueError as error:
+        raise InvalidArgumentError(
+            None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
+        ) from error
+    return _core.convert_to_tensor([int(d) for d in dims], x.dtype, None, "broadcast_dynamic_shape")
+
+
+@public("repeat")
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
+
+    >>> tf.repeat([1, 2], [1, 2])
+    [1, 2, 2]
+    """
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = primitives.Reshape(x, [-1]), 0
+    if type(repeats) is int and repeats >= 0 and type(axis) is int and not _core.is_tracing() and 0 <= axis < x.ndim:
+        dims = x.shape.as_list()
+        wide = [*dims[: axis + 1], repeats, *dims[axis + 1 :]]
+        dims[axis] *= repeats
+        return primitives.Reshape(primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), wide), dims)
+    open_count = _core.is_symbolic(repeats) and repeats.shape.rank == 0
+    counts = np.zeros([1], np.int64) if open_count else np.asarray(repeats)
+    if counts.size and counts.dtype.kind not in "iub":
+        raise TypeError(f"repeat: Argument `repeats` must be of type integer; got dtype {counts.dtype}")
+    axis = whole(axis)
+    if not -x.shape.rank <= axis < x.shape.rank:
+        raise ValueError(f"repeat: axis must be in [{-x.shape.rank}, {x.shape.rank}); got {axis}")
+    axis = axis % x.shape.rank
+    dims = dynamic_dims(x)
+    if counts.ndim > 1:
+        raise ValueError(f"repeat: repeats must be a scalar or a vector; got shape {list(counts.shape)}")
+    if counts.size == 1:
+        count = cast(repeats, int32) if open_count else int(counts.reshape(-1)[0])
+        if not open_count and count < 0:
+            raise InvalidArgumentError(None, None, f"repeat: repeats must not be negative; got {count}")
+        wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
+        return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
+    if _core.is_tensor(dims[axis]):
+        return take(x, np.repeat(np.arange(len(counts)), counts), axis)
+    if counts.shape[0] != dims[axis]:
+        raise ValueError(
+            f"repeat: Dimensions {dims[axis]} and {counts.shape[0]} are not compatible: repeats must have {dims[axis]} "
+            f"elements, as the dimension {axis}"
+        )
+    return take(x, np.repeat(np.arange(dims[axis]), counts), axis)
+
+
+@public("roll")
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+    """Elements moved on by `shift` places along `axis`, round the end.
+
+    >>> tf.roll([1, 2, 3], 1, 0)
+    [3, 1, 2]
+    """
+    x = convert_to_tensor(input)
+    if is_open(x) or holds_symbolic(shift):
+        return _roll_open(x, shift, dims_of(axis))
+    shifts = [shift] if type(shift) is int else dims_of(shift)
+    axes = [axis] if type(axis) is int else dims_of(axis)
+    if len(shifts) != len(axes):
+        raise InvalidArgumentError(None, None, f"roll: shift and axis must have the same size; got {shifts} and {axes}")
+    dims = x.shape.as_list()
+    for places, along in zip(shifts, axes):
+        if not -len(dims) <= along < len(dims):
+            raise InvalidArgumentError(None, None, f"roll: axis {along} is out of range for shape {dims}")
+        length = dims[along]
+        if length and places % length:
+            head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
+            x = primitives.ConcatV2([tail, head], along)
+    return x
+
+
+def _roll_open(x: Any, shift: Any, axes: list[int]) -> Any:
+    shifts = primitives.Reshape(convert_to_tensor(shift), [-1])
+    for i, along in enumerate(axes):
+        length = cast(primitives.Shape(x)[along], shifts.dtype)
+        places = primitives.FloorMod(shifts[i], primitives.Maximum(length, 1))
+        head, tail = primitives.SplitV(x, [length - places, places], along)
+        x = primitives.ConcatV2([tail, head], along)
+    return x
+
+
+@public("meshgrid")
+def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
+    """Coordinates of a grid: for vectors x and y, two matrices; `indexing="ij"` does not swap the first two dimensions.
+
+    >>> tf.meshgrid([1, 2], [3, 4])
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    indexing = kwargs.pop("indexing", "xy")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function.")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
+    vectors = [convert_to_tensor(v) for v in args]
+    if not _core.is_tracing() and len(vectors) == 2 and vectors[0].ndim == vectors[1].ndim == 1:
+        a, b = vectors
+        first, second = (a, b) if indexing == "ij" else (b, a)
+        full = [len(first), len(second)]
+        rows = primitives.BroadcastTo(primitives.ExpandDims(first, 1), full)
+        columns = primitives.BroadcastTo(second, full)
+        return [rows, columns] if indexing == "ij" else [columns, rows]
+    vectors = [primitives.Reshape(v, [-1]) for v in vectors]
+    places = list(builtins.range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        places[0], places[1] = 1, 0
+    full = [0] * len(vectors)
+    for place, vector in zip(places, vectors):
+        full[place] = dynamic_dims(vector)[0]
+    result = []
+    for place, vector in zip(places, vectors):
+        narrow = [1] * len(vectors)
+        narrow[place] = -1 if vector.shape[0] is None else vector.shape[0]
+        result.append(primitives.BroadcastTo(primitives.Reshape(vector, narrow), full))
+    return result
+
+
+@public("reverse_sequence")
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: Any = None,
+    batch_axis: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The first `seq_lengths[i]` elements along `seq_axis` of slice i along `batch_axis` in reverse order.
+
+    >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0)
+    [[2, 1, 3], [6, 5, 4]]
+    """
+    x = convert_to_tensor(input)
+    lengths = convert_to_tensor(seq_lengths, dtype_hint="int64")
+    rank = x.shape.rank
+    if seq_axis is None:
+        raise ValueError("reverse_sequence: seq_axis must be given")
+    batch_axis = 0 if batch_axis is None else int(batch_axis)
+    for what, axis in (("batch_axis", batch_axis), ("seq_axis", int(seq_axis))):
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(
+                None, None, f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}"
+            )
+    batch_axis, seq_axis = batch_axis % rank, int(seq_axis) % rank
+    if batch_axis == seq_axis:
+        raise InvalidArgumentError(None, None, f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
+    count, length = x.shape[batch_axis], x.shape[seq_axis]
+    if lengths.shape.as_list() != [count]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
+        )
+    lengths = cast(lengths, "int64")
+    highest, lowest = (r(lengths) if count else 0 for r in (primitives.Max, primitives.Min))
+    if highest > length or lowest < 0:
+        raise InvalidArgumentError(
+            None, None, f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
+        )
+    places = np.arange(length)
+    lengths = primitives.ExpandDims(lengths, 1)
+    positions = primitives.SelectV2(primitives.Less(places, lengths), lengths - 1 - places, places)
+    order = [batch_axis, seq_axis, *(i for i in builtins.range(rank) if i not in (batch_axis, seq_axis))]
+    y = primitives.GatherV2(primitives.Transpose(x, order), positions, 1, 1)
+    return primitives.Transpose(y, [order.index(i) for i in builtins.range(rank)])
+
+
+@public("sequence_mask")
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
+    """True in the first `lengths[i]` of `maxlen` places; shape [..., maxlen].
+
+    >>> tf.sequence_mask([1, 2], 3)
+    [[True, False, False], [True, True, False]]
+    """
+    lengths = convert_to_tensor(lengths)
+    if maxlen is None:
+        empty = lengths.shape.rank is not None and 0 in lengths.shape.as_list()
+        maxlen = 0 if empty else primitives.Maximum(primitives.Max(lengths), 0)
+    if _core.is_tensor(maxlen) and maxlen.shape.rank != 0:
+        raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}.")
+    if _core.is_symbolic(maxlen):
+        places = cast(number_range(maxlen), lengths.dtype)
+    else:
+        places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
+    return cast(primitives.Less(places, primitives.ExpandDims(lengths, -1)), dtype)
+
+
+@public("identity_n")
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """Tensors with the same elements, one for each.
+
+    >>> tf.identity_n([[1], [2, 3]])
+    [[1], [2, 3]]
+    """
+    return [primitives.Identity(x) for x in input]
+
+
+@public("guarantee_const")
+def guarantee_const(input: Any, name: str | None = None) -> Any:
+    """The same tensor, promised to be constant; no gradient flows.
+
+    >>> tf.guarantee_const([1., 2.])
+    [1., 2.]
+    """
+    return primitives.StopGradient(input)
+
+
+@public("tuple")
+def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """The tensors, None left as it is, once all are computed.
+
+    >>> tf.tuple([[1.], None])
+    [[1.], None]
+    """
+    if all(x is None for x in tensors):
+        raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        gate = graph.add_group([*tensors, *(control_inputs or ())], f"{name or 'tuple'}/group_deps")
+        with graph.control_dependencies([gate]):
+            return [_identity(x) for x in tensors]
+    return [x if x is None or isinstance(x, IndexedSlices) else primitives.Identity(x) for x in tensors]
+
+
+def _identity(x: Any) -> Any:
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(primitives.Identity(x.values), x.indices, x.dense_shape)
+    return None if x is None else primitives.Identity(x)
+
+
+@public("group")
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Nothing, once all `inputs` are computed; in a graph, the operation that waits for them.
+
+    >>> tf.group([1., 2.])
+    """
+    unknown = [key for key in kwargs if key != "name"]
+    if unknown:
+        raise ValueError(f"Unknown keyword arguments: {unknown}")
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        return graph.add_group(list(inputs), kwargs.get("name") or "group_deps")
+    return None
+
+
+@public("no_op")
+def no_op(name: str | None = None) -> Any:
+    """Does nothing; in a graph, the operation that does nothing.
+
+    >>> tf.no_op()
+    """
+    graph = _core.current_graph()
+    return graph.add_group([], name or "NoOp") if graph is not None and graph.takes_everything else None
+
+
+@public("parallel_stack")
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+    """Equally shaped tensors stacked along a new first dimension.
+
+    >>> tf.parallel_stack([[1], [2]])
+    [[1], [2]]
+    """
+    return primitives.Pack(values, 0)
+
+
+@public("unravel_index")
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
+    """Positions in a flat tensor as coordinates in the shape `dims`; one row for each dimension.
+
+    >>> tf.unravel_index([5], [3, 4])
+    [[1], [1]]
+    """
+    indices = convert_to_tensor(indices, dtype_hint=int32)
+    sizes = dims_of(dims)
+    total = int(np.prod(sizes, dtype=np.int64))
+    values = np.asarray(indices)
+    if values.size and (values.max() >= total or values.min() < 0):
+        raise InvalidArgumentError(None, None, f"unravel_index: index is out of bound as with dims {sizes}")
+    rows, unit = [], 1
+    for size_here in reversed(sizes):
+        rows.insert(0, primitives.FloorMod(primitives.FloorDiv(indices, unit), size_here))
+        unit *= size_here
+    return primitives.Pack(rows, 0)
+
+
+@public("math.invert_permutation")
+def invert_permutation(x: Any, name: str | None = None) -> Any:
+    """The permutation y with y[x[i]] = i.
+
+    >>> tf.math.invert_permutation([2, 0, 1])
+    [1, 2, 0]
+    """
+    x = convert_to_tensor(x)
+    if x.dtype not in (int32, int64):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"invert_permutation: Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
+            "int64",
+        )
+    if x.shape.rank != 1:
+        raise InvalidArgumentError(
+            None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"
+        )
+    order, length = np.asarray(x), x.shape[0]
+    if not np.array_equal(np.sort(order), np.arange(length)):
+        wrong = [int(i) for i in order if i < 0 or i >= length]
+        reason = f"{wrong[0]} is not between 0 and {length}" if wrong else f"{order.tolist()} has an element twice"
+        raise InvalidArgumentError(None, None, f"invert_permutation: {reason}")
+    return primitives.ScatterNd(primitives.ExpandDims(x, 1), np.arange(length).astype(order.dtype), [length])
+
+
+public("newaxis", "compat.v1.newaxis")(newaxis)

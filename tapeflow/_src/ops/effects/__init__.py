@@ -1,0 +1,1 @@
+"""Operations with an effect outside of the graph: printing, assertions, calls of Python."""

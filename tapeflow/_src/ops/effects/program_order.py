@@ -1,0 +1,87 @@
+"""Functions with an effect in a graph: they run in program order each time the graph runs, not while it is traced."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Adds a node that calls the function with the values of the tensors among its arguments.
+
+    A graph of TensorFlow 1 runs it only if it is asked to: there the operation is the result.
+    """
+    leaves = nest.flatten([args, kwargs], expand_composites=True)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor | _core.Variable)]
+    tensors = [_core.convert_to_tensor(leaves[i], None, None, "function") for i in places]
+
+    def run(values: list[Any]) -> list[Any]:
+        given = list(leaves)
+        for place, value in zip(places, values):
+            given[place] = value
+        positional, named = nest.pack_sequence_as([args, kwargs], given, expand_composites=True)
+        function(*positional, **named)
+        return []
+
+    _core.call_python(run, tensors, [], [], None, True)
+    graph = _core.current_graph()
+    return graph.operation_at(graph.node_count - 1) if graph.takes_everything else None
+
+
+def effect(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that acts whenever the graph runs, whatever its arguments are."""
+
+    @functools.wraps(function)
+    def act(*args: Any, **kwargs: Any) -> Any:
+        return run_later(function, args, kwargs) if _core.is_tracing() else function(*args, **kwargs)
+
+    return act
+
+
+def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that checks its arguments: now if their values are known, else whenever the graph runs."""
+
+    @functools.wraps(function)
+    def check(*args: Any, **kwargs: Any) -> Any:
+        graph = _core.current_graph()
+        waits = graph is not None and graph.takes_everything
+        if waits or (graph is not None and any(map(_waits, nest.flatten([args, kwargs], expand_composites=True)))):
+            return run_later(_telling(function), args, kwargs)
+        return function(*args, **kwargs)
+
+    return check
+
+
+def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The check with an error that begins as that of a graph's Assert operation."""
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except (InvalidArgumentError, ValueError) as error:
+            message = error.message if isinstance(error, InvalidArgumentError) else str(error)
+            raise InvalidArgumentError(None, None, f"assertion failed: {message}") from None
+
+    return check
+
+
+def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that checks shapes: now if they are known, else whenever the graph runs."""
+
+    @functools.wraps(function)
+    def check(*args: Any, **kwargs: Any) -> Any:
+        leaves = nest.flatten([args, kwargs], expand_composites=True) if _core.is_tracing() else ()
+        if any(_core.is_symbolic(x) and not x.shape.is_fully_defined() for x in leaves):
+            return run_later(_telling(function), args, kwargs)
+        return function(*args, **kwargs)
+
+    return check
+
+
+def _waits(leaf: Any) -> bool:
+    return _core.is_symbolic(leaf) or isinstance(leaf, _core.Variable)

@@ -1,0 +1,1 @@
+"""Extension types, and public functions that accept them."""

@@ -1,0 +1,404 @@
+"""`tf.experimental.dispatch_for_api` and its kin: public functions that a program gives a meaning for its own types."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+from tapeflow._src import _core, namespace
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.extension.extension_type import ExtensionType
+
+UNARY = [
+    "bitwise.invert",
+    "cast",
+    "clip_by_value",
+    "debugging.check_numerics",
+    "dtypes.saturate_cast",
+    "image.adjust_brightness",
+    "image.adjust_gamma",
+    "image.convert_image_dtype",
+    "image.random_brightness",
+    "image.stateless_random_brightness",
+    "io.decode_base64",
+    "io.decode_compressed",
+    "io.encode_base64",
+    "math.abs",
+    "math.acos",
+    "math.acosh",
+    "math.angle",
+    "math.asin",
+    "math.asinh",
+    "math.atan",
+    "math.atanh",
+    "math.bessel_i0",
+    "math.bessel_i0e",
+    "math.bessel_i1",
+    "math.bessel_i1e",
+    "math.ceil",
+    "math.conj",
+    "math.cos",
+    "math.cosh",
+    "math.digamma",
+    "math.erf",
+    "math.erfc",
+    "math.erfcinv",
+    "math.erfinv",
+    "math.exp",
+    "math.expm1",
+    "math.floor",
+    "math.imag",
+    "math.is_finite",
+    "math.is_inf",
+    "math.is_nan",
+    "math.lgamma",
+    "math.log",
+    "math.log1p",
+    "math.log_sigmoid",
+    "math.logical_not",
+    "math.ndtri",
+    "math.negative",
+    "math.nextafter",
+    "math.real",
+    "math.reciprocal",
+    "math.reciprocal_no_nan",
+    "math.rint",
+    "math.round",
+    "math.rsqrt",
+    "math.sigmoid",
+    "math.sign",
+    "math.sin",
+    "math.sinh",
+    "math.softplus",
+    "math.special.bessel_j0",
+    "math.special.bessel_j1",
+    "math.special.bessel_k0",
+    "math.special.bessel_k0e",
+    "math.special.bessel_k1",
+    "math.special.bessel_k1e",
+    "math.special.bessel_y0",
+    "math.special.bessel_y1",
+    "math.special.dawsn",
+    "math.special.expint",
+    "math.special.fresnel_cos",
+    "math.special.fresnel_sin",
+    "math.special.spence",
+    "math.sqrt",
+    "math.square",
+    "math.tan",
+    "math.tanh",
+    "nn.elu",
+    "nn.gelu",
+    "nn.leaky_relu",
+    "nn.log_softmax",
+    "nn.relu",
+    "nn.relu6",
+    "nn.selu",
+    "nn.silu",
+    "nn.softsign",
+    "ones_like",
+    "strings.as_string",
+    "strings.length",
+    "strings.lower",
+    "strings.regex_full_match",
+    "strings.regex_replace",
+    "strings.strip",
+    "strings.substr",
+    "strings.to_hash_bucket",
+    "strings.to_hash_bucket_fast",
+    "strings.to_hash_bucket_strong",
+    "strings.to_number",
+    "strings.unicode_script",
+    "strings.unicode_transcode",
+    "strings.upper",
+    "zeros_like",
+]
+BINARY = [
+    "bitwise.bitwise_and",
+    "bitwise.bitwise_or",
+    "bitwise.bitwise_xor",
+    "bitwise.left_shift",
+    "bitwise.right_shift",
+    "dtypes.complex",
+    "math.add",
+    "math.atan2",
+    "math.divide",
+    "math.divide_no_nan",
+    "math.equal",
+    "math.floordiv",
+    "math.floormod",
+    "math.greater",
+    "math.greater_equal",
+    "math.less",
+    "math.less_equal",
+    "math.logical_and",
+    "math.logical_or",
+    "math.logical_xor",
+    "math.maximum",
+    "math.minimum",
+    "math.multiply",
+    "math.multiply_no_nan",
+    "math.not_equal",
+    "math.pow",
+    "math.scalar_mul",
+    "math.squared_difference",
+    "math.subtract",
+    "math.truediv",
+    "math.xdivy",
+    "math.xlog1py",
+    "math.xlogy",
+    "math.zeta",
+    "nn.sigmoid_cross_entropy_with_logits",
+    "realdiv",
+    "truncatediv",
+    "truncatemod",
+]
+BINARY_ASSERTIONS = [
+    f"debugging.assert_{name}"
+    for name in ("equal", "greater", "greater_equal", "less", "less_equal", "near", "none_equal")
+]
+_OPERATORS = {
+    "add": "math.add", "sub": "math.subtract", "mul": "math.multiply", "truediv": "math.truediv", "pow": "math.pow",
+    "floordiv": "math.floordiv", "mod": "math.floormod", "and": "math.logical_and", "or": "math.logical_or",
+    "xor": "math.logical_xor", "matmul": "linalg.matmul",
+}  # fmt: skip
+
+
+class Dispatched:
+    """A public function, and what a program wants it to do for arguments of its own types."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = function.__doc__
+        self._parameters = inspect.signature(function)
+        self.handlers: list[tuple[dict[str, Any], Callable[..., Any], Any]] = []  # what must match, what runs, for whom
+
+    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+        """What runs instead, if something does."""
+        try:
+            given = self._parameters.bind(*args, **kwargs).arguments
+        except TypeError:
+            return None
+        for wanted, handler, _ in reversed(self.handlers):
+            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and not all(
+                isinstance(given[name], _core.Tensor | _core.Variable) for name in wanted
+            ):  # plain tensors are never handed over: the handler calls the function with them
+                return handler
+        return None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        handler = self.find(args, kwargs)
+        return self.__wrapped__(*args, **kwargs) if handler is None else handler(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return _dispatched, (self.__wrapped__,)
+
+
+_dispatched_by_function: dict[int, Dispatched] = {}
+
+
+def _dispatched(function: Any) -> Dispatched:
+    """The dispatching face of a public function, which takes its place under all its names."""
+    if isinstance(function, Dispatched):
+        return function
+    found = _dispatched_by_function.get(id(function))
+    if found is None:
+        found = Dispatched(function)
+        if not _replace(function, found):
+            raise ValueError(f"{function} does not support dispatch: it is no public function of Tapeflow.")
+        _dispatched_by_function[id(function)] = found
+    return found
+
+
+def _replace(present: Any, wanted: Any) -> int:
+    """Puts one object in the place of another under all public names; gives the number of names."""
+    count = 0
+    for module in namespace.installed_namespaces().values():
+        for name, value in list(vars(module).items()):
+            if value is present:
+                setattr(module, name, wanted)
+                count += 1
+    return count
+
+
+def _matches(value: Any, kind: Any) -> bool:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(_matches(value, argument) for argument in arguments)
+    if origin in (list, tuple, Sequence):
+        kinds = [argument for argument in arguments if argument is not ...]
+        return (
+            isinstance(value, list | tuple) and bool(value) and all(any(_matches(x, k) for k in kinds) for x in value)
+        )
+    if kind is None or kind is type(None):
+        return value is None
+    return isinstance(value, origin or kind)
+
+
+def _by_name(function: Dispatched, signature: dict[Any, Any]) -> dict[str, Any]:
+    """A signature whose parameters may be named by position."""
+    names = list(function._parameters.parameters)
+    found = {names[key] if isinstance(key, int) else key: kind for key, kind in signature.items()}
+    strange = [name for name in found if name not in names]
+    if strange:
+        raise ValueError(f"dispatch_for_api: {function.__name__} has no parameter {strange[0]!r}; it has {names}")
+    return found
+
+
+def _from_annotations(target: Callable[..., Any]) -> dict[str, Any]:
+    hints = typing.get_type_hints(target)
+    hints.pop("return", None)
+    if not hints:
+        raise ValueError(f"dispatch_for_api: give a signature, or annotate the parameters of {target}")
+    return hints
+
+
+@public("experimental.dispatch_for_api")
+def dispatch_for_api(api: Any, *signatures: dict[Any, Any]) -> Callable[..., Any]:
+    """A decorator: the function runs in place of a public one where the arguments have the types of a signature.
+
+    >>> class Meters(tf.experimental.ExtensionType):
+    ...     number: tf.Tensor
+    >>> @tf.experimental.dispatch_for_api(tf.negative, {"x": Meters})
+    ... def negative(x, name=None):
+    ...     return Meters(-x.number)
+    >>> tf.negative(Meters(3.)).number
+    -3.0
+    >>> tf.experimental.unregister_dispatch_for(negative)
+    """
+    function = _dispatched(api)
+
+    def register(target: Callable[..., Any]) -> Callable[..., Any]:
+        for signature in signatures or [_from_annotations(target)]:
+            function.handlers.append((_by_name(function, signature), target, target))
+        return target
+
+    return register
+
+
+def _register_elementwise(paths: Sequence[str], kinds: tuple[Any, ...]) -> Callable[..., Any]:
+    def register(target: Callable[..., Any]) -> Callable[..., Any]:
+        for path in paths:
+            function = _dispatched(namespace.find_public(path))
+            names = list(function._parameters.parameters)[: len(kinds)]
+            wanted = dict(zip(names, kinds))
+            if any(existing == wanted and handler is not target for existing, _, handler in function.handlers):
+                raise ValueError(
+                    f"A dispatcher for the types {kinds} of {function.__name__} has been registered already"
+                )
+            function.handlers.append((wanted, _elementwise_handler(target, function, names), target))
+        return target
+
+    return register
+
+
+def _elementwise_handler(target: Callable[..., Any], function: Dispatched, names: list[str]) -> Callable[..., Any]:
+    """Calls the target with the public function, its other arguments bound, and the values of the types it is for."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = dict(function._parameters.bind(*args, **kwargs).arguments)
+        values = [given.pop(name) for name in names]
+
+        def bound(*parts: Any) -> Any:
+            return function(**dict(zip(names, parts)), **given)
+
+        return target(bound if given else function, *values)
+
+    return run
+
+
+@public("experimental.dispatch_for_unary_elementwise_apis")
+def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[..., Any]:
+    """A decorator: `f(api, x)` runs in place of every unary elementwise function where the argument has a type.
+
+    >>> class Meters(tf.experimental.ExtensionType):
+    ...     number: tf.Tensor
+    >>> @tf.experimental.dispatch_for_unary_elementwise_apis(Meters)
+    ... def unary(api, x):
+    ...     return Meters(api(x.number))
+    >>> tf.abs(Meters(-3.)).number
+    3.0
+    >>> tf.experimental.unregister_dispatch_for(unary)
+    """
+    return _register_elementwise(UNARY, (x_type,))
+
+
+@public("experimental.dispatch_for_binary_elementwise_apis")
+def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[..., Any]:
+    """A decorator: `f(api, x, y)` runs in place of every binary elementwise function where the arguments have types.
+
+    >>> class Meters(tf.experimental.ExtensionType):
+    ...     number: tf.Tensor
+    >>> @tf.experimental.dispatch_for_binary_elementwise_apis(Meters, Meters)
+    ... def binary(api, x, y):
+    ...     return Meters(api(x.number, y.number))
+    >>> tf.add(Meters(1.), Meters(2.)).number
+    3.0
+    >>> tf.experimental.unregister_dispatch_for(binary)
+    """
+    return _register_elementwise(BINARY, (x_type, y_type))
+
+
+@public("experimental.dispatch_for_binary_elementwise_assert_apis")
+def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Callable[..., Any]:
+    """A decorator: `f(api, x, y)` runs in place of every assertion about two tensors where the arguments have types.
+
+    >>> class Meters(tf.experimental.ExtensionType):
+    ...     number: tf.Tensor
+    >>> @tf.experimental.dispatch_for_binary_elementwise_assert_apis(Meters, Meters)
+    ... def compare(api, x, y):
+    ...     return api(x.number, y.number)
+    >>> tf.debugging.assert_equal(Meters(1.), Meters(1.))
+    >>> tf.experimental.unregister_dispatch_for(compare)
+    """
+    return _register_elementwise(BINARY_ASSERTIONS, (x_type, y_type))
+
+
+@public("experimental.unregister_dispatch_for")
+def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
+    """Ends what the decorators of this family began for a function.
+
+    >>> @tf.experimental.dispatch_for_unary_elementwise_apis(tf.RaggedTensor)
+    ... def unary(api, x):
+    ...     return x
+    >>> tf.experimental.unregister_dispatch_for(unary)
+    """
+    count = 0
+    for key, function in list(_dispatched_by_function.items()):
+        kept = [entry for entry in function.handlers if entry[2] is not dispatch_target]
+        count += len(function.handlers) - len(kept)
+        function.handlers = kept
+        if not kept:
+            _replace(function, function.__wrapped__)
+            del _dispatched_by_function[key]
+    if not count:
+        raise ValueError(
+            f"Function {dispatch_target} was not registered using a `@tf.experimental.dispatch_for_*` decorator."
+        )
+
+
+def _reflected(path: str) -> Callable[[Any, Any], Any]:
+    """An operator with a tensor to its left and an object to its right."""
+
+    def operate(self: Any, other: Any) -> Any:
+        function = namespace.find_public(path)
+        handler = function.find((other, self), {}) if isinstance(function, Dispatched) else None
+        return NotImplemented if handler is None else handler(other, self)
+
+    return operate
+
+
+for _name, _path in _OPERATORS.items():
+    setattr(ExtensionType, f"__r{_name}__", _reflected(_path))

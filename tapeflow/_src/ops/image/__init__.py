@@ -1,0 +1,1 @@
+"""`tf.image`: geometry, colors, boxes, resampling and augmentation."""

@@ -1,0 +1,498 @@
+"""Images: flips, crops and paddings, patches, edges and gradients, and how alike two images are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dynamic_dims, whole
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import gather, pad
+from tapeflow._src.ops.image.color import convert_image_dtype
+from tapeflow._src.ops.image.resize import resize, resize_v1
+from tapeflow._src.ops.nn.convolutions import depthwise_conv2d
+from tapeflow._src.ops.nn.pools import avg_pool2d, window_positions
+from tapeflow._src.ops.nn.window_arguments import padding_of, per_dimension
+from tapeflow._src.types.dtypes import float32
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def as_image(image: Any) -> Any:
+    """An image (H, W, C) or images (N, H, W, C), as a tensor."""
+    image = convert_to_tensor(image)
+    if image.shape.rank < 3:
+        raise ValueError(f"'image' (shape {image.shape}) must be at least three-dimensional.")
+    if image.shape.rank > 4:
+        raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
+    return image
+
+
+# ---- flips
+
+
+@public("image.flip_left_right", "compat.v1.image.flip_left_right")
+def flip_left_right(image: Any) -> Any:
+    """Images with the columns in reverse order.
+
+    >>> tf.image.flip_left_right([[[1.], [2.]]])
+    [[[2.], [1.]]]
+    """
+    return primitives.ReverseV2(as_image(image), [-2])
+
+
+@public("image.flip_up_down", "compat.v1.image.flip_up_down")
+def flip_up_down(image: Any) -> Any:
+    """Images with the rows in reverse order.
+
+    >>> tf.image.flip_up_down([[[1.]], [[2.]]])
+    [[[2.]], [[1.]]]
+    """
+    return primitives.ReverseV2(as_image(image), [-3])
+
+
+@public("image.transpose", "compat.v1.image.transpose", "compat.v1.image.transpose_image")
+def transpose(image: Any, name: str | None = None) -> Any:
+    """Images with rows and columns exchanged.
+
+    >>> tf.image.transpose([[[1.], [2.]]])
+    [[[1.]], [[2.]]]
+    """
+    image = as_image(image)
+    return primitives.Transpose(image, [1, 0, 2] if image.shape.rank == 3 else [0, 2, 1, 3])
+
+
+@public("image.rot90", "compat.v1.image.rot90")
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
+    """Images turned `k` times by 90 degrees against the clock.
+
+    >>> tf.image.rot90([[[1.], [2.]]])
+    [[[2.]], [[1.]]]
+    """
+    image, turns = as_image(image), int(k) % 4
+    if turns == 1:
+        return primitives.ReverseV2(transpose(image), [-3])
+    if turns == 2:
+        return primitives.ReverseV2(image, [-3, -2])
+    if turns == 3:
+        return primitives.ReverseV2(transpose(image), [-2])
+    return image
+
+
+# ---- crops and paddings
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    begin = [top, left, 0]
+    count = [height, width, image.shape[-1]]
+    if image.shape.rank == 4:
+        begin, count = [0, *begin], [image.shape[0], *count]
+    return primitives.StridedSlice(image, begin, [1] * len(begin), count)
+
+
+@public("image.crop_to_bounding_box", "compat.v1.image.crop_to_bounding_box")
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    """The part of the given size from the given corner.
+
+    >>> tf.image.crop_to_bounding_box([[[1.], [2.]]], 0, 1, 1, 1)
+    [[[2.]]]
+    """
+    image = as_image(image)
+    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
+    _require(left >= 0, "offset_width must be >= 0.")
+    _require(top >= 0, "offset_height must be >= 0.")
+    _require(width > 0, "target_width must be > 0.")
+    _require(height > 0, "target_height must be > 0.")
+    _require(image.shape[-2] >= width + left, "width must be >= target + offset.")
+    _require(image.shape[-3] >= height + top, "height must be >= target + offset.")
+    return _cut(image, top, left, height, width)
+
+
+@public("image.pad_to_bounding_box", "compat.v1.image.pad_to_bounding_box")
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    """Images on a field of zeros of the given size, with their corner at the given place.
+
+    >>> tf.image.pad_to_bounding_box([[[1.]]], 0, 1, 1, 2)
+    [[[0.], [1.]]]
+    """
+    image = as_image(image)
+    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
+    below, right = height - top - image.shape[-3], width - left - image.shape[-2]
+    _require(top >= 0, "offset_height must be >= 0")
+    _require(left >= 0, "offset_width must be >= 0")
+    _require(right >= 0, "width must be <= target - offset")
+    _require(below >= 0, "height must be <= target - offset")
+    pads = [[top, below], [left, right], [0, 0]]
+    return pad(image, pads if image.shape.rank == 3 else [[0, 0], *pads])
+
+
+@public("image.central_crop", "compat.v1.image.central_crop")
+def central_crop(image: Any, central_fraction: Any) -> Any:
+    """The middle part of images, `central_fraction` of each side long.
+
+    >>> tf.image.central_crop([[[1.], [2.], [3.], [4.]]], 0.5).shape
+    TensorShape([1, 2, 1])
+    """
+    image = as_image(image)
+    fraction = float(central_fraction)
+    if not 0 < fraction <= 1:
+        raise ValueError("central_fraction must be within (0, 1]")
+    if fraction == 1:
+        return image
+    top, left = (int((size - size * fraction) / 2) for size in image.shape.as_list()[-3:-1])
+    height, width = image.shape[-3] - 2 * top, image.shape[-2] - 2 * left
+    return _cut(image, top, left, height, width)
+
+
+@public(
+    "image.resize_with_crop_or_pad",
+    "compat.v1.image.resize_with_crop_or_pad",
+    "compat.v1.image.resize_image_with_crop_or_pad",
+)
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
+    """Images cut, or put on a field of zeros, to the given size, around their middle.
+
+    >>> tf.image.resize_with_crop_or_pad([[[1.], [2.], [3.]]], 1, 1)
+    [[[2.]]]
+    """
+    image = as_image(image)
+    height, width = whole(target_height), whole(target_width)
+    _require(width > 0, "target_width must be > 0.")
+    _require(height > 0, "target_height must be > 0.")
+    more_rows, more_columns = height - image.shape[-3], width - image.shape[-2]
+    cut = _cut(
+        image,
+        max(-more_rows // 2 if more_rows < 0 else 0, 0),
+        max(-more_columns // 2 if more_columns < 0 else 0, 0),
+        min(height, image.shape[-3]),
+        min(width, image.shape[-2]),
+    )
+    return pad_to_bounding_box(cut, max(more_rows // 2, 0), max(more_columns // 2, 0), height, width)
+
+
+@public("image.resize_with_pad")
+def resize_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: str = "bilinear", antialias: bool = False
+) -> Any:
+    """Images resized as far as they fit, keeping their shape, in the middle of a field of zeros.
+
+    >>> tf.image.resize_with_pad([[[1.]]], 1, 3)
+    [[[0.], [1.], [0.]]]
+    """
+    return _resize_with_pad(
+        image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
+    )
+
+
+@public("compat.v1.image.resize_image_with_pad")
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = 0, align_corners: bool = False
+) -> Any:
+    """The same with TensorFlow 1's places of the pixels.
+
+    >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
+    [[[0.], [1.], [0.]]]
+    """
+    return _resize_with_pad(
+        image, target_height, target_width, lambda x, size: resize_v1(x, size, method, align_corners)
+    )
+
+
+def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
+    image = as_image(image)
+    height, width = whole(target_height), whole(target_width)
+    _require(width > 0, "target_width must be > 0.")
+    _require(height > 0, "target_height must be > 0.")
+    ratio = max(image.shape[-2] / width, image.shape[-3] / height)
+    new_height, new_width = math.floor(image.shape[-3] / ratio), math.floor(image.shape[-2] / ratio)
+    top, left = (
+        max(0, math.floor((height - image.shape[-3] / ratio) / 2)),
+        max(0, math.floor((width - image.shape[-2] / ratio) / 2)),
+    )
+    return pad_to_bounding_box(resized(image, [new_height, new_width]), top, left, height, width)
+
+
+# ---- patches
+
+
+@public("image.extract_patches")
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
+    """The windows of images (N, H, W, C), each laid out flat along the last dimension.
+
+    >>> tf.image.extract_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
+    [[[[1., 2.]]]]
+    """
+    return _windows_of(convert_to_tensor(images), sizes, strides, rates, padding, 2, "image.extract_patches")
+
+
+@public("extract_volume_patches", "compat.v1.extract_volume_patches")
+def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None) -> Any:
+    """The windows of volumes (N, depth, height, width, C), each laid out flat along the last dimension.
+
+    >>> tf.extract_volume_patches([[[[[1.], [2.]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], "VALID")
+    [[[[[1., 2.]]]]]
+    """
+    return _windows_of(convert_to_tensor(input), ksizes, strides, None, padding, 3, "extract_volume_patches")
+
+
+def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spatial: int, who: str) -> Any:
+    if x.shape.rank != spatial + 2:
+        raise InvalidArgumentError(
+            None, None, f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
+        )
+    kind, _ = padding_of(padding, spatial, False)
+    window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
+    spread = per_dimension(rates, spatial, False, "rates")
+    batch, depth = dynamic_dims(x)[0], x.shape[-1]
+    split_shape, flat_shape = [batch], [batch]
+    for d in range(spatial):
+        positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], spread[d], kind)
+        if before or after:
+            margins = [[0, 0] for _ in range(spatial + 2)]
+            margins[d + 1] = [before, after]
+            x = pad(x, margins)
+        x = gather(x, positions.reshape(-1), axis=d + 1)
+        split_shape += [len(positions), window[d]]
+        flat_shape.append(len(positions))
+    cells = primitives.Reshape(x, [*split_shape, depth])
+    order = [0, *range(1, 2 * spatial, 2), *range(2, 2 * spatial + 1, 2), 2 * spatial + 1]
+    size = depth
+    for n in window:
+        size *= n
+    return primitives.Reshape(primitives.Transpose(cells, order), [*flat_shape, size])
+
+
+@public("compat.v1.image.extract_image_patches", "compat.v1.extract_image_patches")
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Any:
+    """The windows of images (N, H, W, C), each laid out flat along the last dimension.
+
+    >>> tf.compat.v1.image.extract_image_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
+    [[[[1., 2.]]]]
+    """
+    return extract_patches(images, ksizes if sizes is None else sizes, strides, rates, padding)
+
+
+# ---- edges and gradients
+
+
+@public("image.sobel_edges", "compat.v1.image.sobel_edges")
+def sobel_edges(image: Any) -> Any:
+    """Sobel's estimate of the slope down and across, along a new last dimension.
+
+    >>> tf.image.sobel_edges(tf.ones([1, 2, 2, 1]))[0, 0, 0, 0]
+    [0., 0.]
+    """
+    x = convert_to_tensor(image)
+    if x.shape.rank != 4:
+        raise InvalidArgumentError(
+            None, None, f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}"
+        )
+    down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
+    kernels = np.stack([down, down.T], -1)[:, :, None, :]
+    filters = convert_to_tensor(np.tile(kernels, [1, 1, x.shape[3], 1]).astype(np.float64), dtype=x.dtype)
+    padded = pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
+    y = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
+    return primitives.Reshape(y, [*x.shape.as_list(), 2])
+
+
+@public("image.image_gradients", "compat.v1.image.image_gradients")
+def image_gradients(image: Any) -> tuple[Any, Any]:
+    """The difference to the next pixel down and across; 0 in the last row and column.
+
+    >>> tf.image.image_gradients([[[[1.], [3.]]]])[1]
+    [[[[2.], [0.]]]]
+    """
+    x = convert_to_tensor(image)
+    if x.shape.rank != 4:
+        raise ValueError(f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {x.shape}.")
+    down, across = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
+    return pad(down, [[0, 0], [0, 1], [0, 0], [0, 0]]), pad(across, [[0, 0], [0, 0], [0, 1], [0, 0]])
+
+
+@public("image.total_variation", "compat.v1.image.total_variation")
+def total_variation(images: Any, name: str | None = None) -> Any:
+    """The sum of the sizes of the differences between neighbouring pixels, for each image.
+
+    >>> tf.image.total_variation([[[1.], [3.]]])
+    2.0
+    """
+    x = convert_to_tensor(images)
+    if x.shape.rank not in (3, 4):
+        raise ValueError("'images' must be either 3 or 4-dimensional.")
+    batched = x.shape.rank == 4
+    y = x if batched else primitives.ExpandDims(x, 0)
+    down = primitives.Sum(primitives.Abs(y[:, 1:] - y[:, :-1]), [1, 2, 3], False)
+    across = primitives.Sum(primitives.Abs(y[:, :, 1:] - y[:, :, :-1]), [1, 2, 3], False)
+    total = down + across
+    return total if batched else primitives.Reshape(total, [])
+
+
+@public("image.per_image_standardization", "compat.v1.image.per_image_standardization")
+def per_image_standardization(image: Any) -> Any:
+    """Each image with mean 0 and variance 1; one of equal pixels becomes 0.
+
+    >>> tf.image.per_image_standardization([[[1.], [3.]]])
+    [[[-1.], [1.]]]
+    """
+    x = cast(as_image(image), float32)
+    mean = primitives.Mean(x, [-3, -2, -1], True)
+    variance = primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True)
+    least = 1 / max(1, int(np.prod(x.shape.as_list()[-3:])))
+    # The bound stands inside the root, whose slope at 0 is infinite.
+    return (x - mean) / primitives.Sqrt(primitives.Maximum(variance, cast(least, x.dtype)))
+
+
+# ---- how alike two images are
+
+
+def _same_images(first: Any, second: Any) -> tuple[Any, Any]:
+    first, second = convert_to_tensor(first), convert_to_tensor(second)
+    if first.shape.rank < 3 or second.shape.rank < 3:
+        raise ValueError("Input images must have at least 3 dimensions (height, width, channels).")
+    if first.shape[-3:] != second.shape[-3:]:
+        raise ValueError(f"images must have the same height, width and channels; got {first.shape} and {second.shape}")
+    return first, second
+
+
+@public("image.psnr", "compat.v1.image.psnr")
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+    """The peak signal-to-noise ratio of images, in decibels.
+
+    >>> tf.image.psnr([[[1.]]], [[[0.]]], 1.)
+    0.0
+    """
+    a, b = _same_images(a, b)
+    peak = convert_image_dtype(cast(max_val, a.dtype), float32)
+    a, b = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
+    error = primitives.Mean(primitives.SquaredDifference(a, b), [-3, -2, -1], False)
+    return (20 / math.log(10)) * primitives.Log(peak) - (10 / math.log(10)) * primitives.Log(error)
+
+
+def _gaussian(size: int, sigma: float) -> np.ndarray:
+    positions = np.arange(size) - (size - 1) / 2
+    line = np.exp(-0.5 * (positions / sigma) ** 2)
+    return line / line.sum()
+
+
+def _ssim_per_channel(
+    x: Any, y: Any, peak: Any, filter_size: int, filter_sigma: float, k1: float, k2: float
+) -> tuple[Any, Any]:
+    """The map of structural similarity (.., H, W, C), and that of its contrast and structure alone."""
+    if x.shape[-3] < filter_size or x.shape[-2] < filter_size:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"image.ssim: the filter of size {filter_size} must not be larger than the images {x.shape.as_list()}",
+        )
+    channels = x.shape[-1]
+    line = np.tile(_gaussian(filter_size, filter_sigma)[:, None, None, None], [1, 1, channels, 1])
+    down = convert_to_tensor(line, dtype=x.dtype)
+    across = convert_to_tensor(line.transpose(1, 0, 2, 3), dtype=x.dtype)
+
+    def blur(image: Any) -> Any:
+        dims = image.shape.as_list()
+        flat = primitives.Reshape(image, [int(np.prod(dims[:-3])), *dims[-3:]])
+        blurred = depthwise_conv2d(depthwise_conv2d(flat, down, [1, 1, 1, 1], "VALID"), across, [1, 1, 1, 1], "VALID")
+        return primitives.Reshape(blurred, [*dims[:-3], *blurred.shape.as_list()[1:]])
+
+    c1, c2 = (k1 * peak) ** 2, (k2 * peak) ** 2
+    mean_x, mean_y = blur(x), blur(y)
+    product = mean_x * mean_y * 2
+    squares = primitives.Square(mean_x) + primitives.Square(mean_y)
+    luminance = (product + c1) / (squares + c1)
+    both = blur(x * y) * 2
+    each = blur(primitives.Square(x) + primitives.Square(y))
+    structure = (both - product + c2) / (each - squares + c2)
+    return luminance * structure, structure
+
+
+def _for_similarity(img1: Any, img2: Any, max_val: Any) -> tuple[Any, Any, Any]:
+    x, y = _same_images(img1, img2)
+    peak = convert_image_dtype(convert_to_tensor(max_val, dtype=x.dtype), float32)
+    return convert_image_dtype(x, float32), convert_image_dtype(y, float32), peak
+
+
+@public("image.ssim", "compat.v1.image.ssim")
+def ssim(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Any:
+    """The structural similarity of images, from -1 to 1; or its map over the image.
+
+    >>> tf.image.ssim(tf.ones([12, 12, 1]), tf.ones([12, 12, 1]), 1.)
+    1.0
+    """
+    x, y, peak = _for_similarity(img1, img2, max_val)
+    similarity, _ = _ssim_per_channel(x, y, peak, filter_size, filter_sigma, k1, k2)
+    if not return_index_map:
+        similarity = primitives.Mean(similarity, [-3, -2], False)
+    return primitives.Mean(similarity, [-1], False)
+
+
+@public("image.ssim_multiscale", "compat.v1.image.ssim_multiscale")
+def ssim_multiscale(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Any:
+    """The structural similarity of images over several scales, each half as large as the one before.
+
+    >>> x = tf.ones([12, 12, 1])
+    >>> tf.image.ssim_multiscale(x, x, 1., power_factors=(0.5, 0.5), filter_size=3)
+    1.0
+    """
+    x, y, peak = _for_similarity(img1, img2, max_val)
+    parts = []
+    powers = [float(p) for p in power_factors]
+    similarity = None
+    for scale in range(len(powers)):
+        if scale:
+            x, y = _halved(x), _halved(y)
+        similarity, structure = _ssim_per_channel(x, y, peak, filter_size, filter_sigma, k1, k2)
+        last = scale == len(powers) - 1
+        parts.append(primitives.Relu(primitives.Mean(similarity if last else structure, [-3, -2], False)))
+    stacked = primitives.Pack(parts, -1)
+    product = primitives.Prod(primitives.Pow(stacked, convert_to_tensor(powers, dtype=stacked.dtype)), [-1], False)
+    return primitives.Mean(product, [-1], False)
+
+
+def _halved(x: Any) -> Any:
+    """Images of half the size; an odd last row or column counts twice."""
+    dims = x.shape.as_list()
+    flat = primitives.Reshape(x, [int(np.prod(dims[:-3])), *dims[-3:]])
+    odd = [dims[-3] % 2, dims[-2] % 2]
+    if any(odd):
+        flat = pad(flat, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], mode="SYMMETRIC")
+    half = avg_pool2d(flat, 2, 2, "VALID")
+    return primitives.Reshape(half, [*dims[:-3], *half.shape.as_list()[1:]])

@@ -1,0 +1,880 @@
+"""`tf.linalg.LinearOperator` and the operators that its own methods return: adjoint, inverse, product, triangle."""
+
+from __future__ import annotations
+
+from inspect import signature
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.module import Module
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import eye
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_shape import Dimension, TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec, type_spec_from_value
+
+
+def keep_parameter(value: Any, dtype: Any = None) -> Any:
+    """A parameter as an operator holds it: variables stay variables, so that each use reads them anew."""
+    return value if isinstance(value, _core.Variable) else convert_to_tensor(value, dtype=dtype)
+
+
+def broadcast_batch(*shapes: Any) -> list[int]:
+    """The batch dimensions that several shapes have together."""
+    return list(np.broadcast_shapes(*(tuple(TensorShape(s).as_list()) for s in shapes)))
+
+
+def spread(x: Any, batch: list[int], kept: int = 2) -> Any:
+    """`x` with the batch dimensions `batch` before its last `kept` ones."""
+    dims = x.shape.as_list()
+    wanted = batch + dims[len(dims) - kept :]
+    return x if dims == wanted else primitives.BroadcastTo(x, wanted)
+
+
+def solve_broadcast(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
+    """`tf.linalg.solve` for batches that broadcast."""
+    batch = broadcast_batch(matrix.shape[:-2], rhs.shape[:-2])
+    return primitives.MatrixSolve(spread(matrix, batch), spread(rhs, batch), adjoint)
+
+
+def require_equal_sizes(a: Any, b: Any) -> None:
+    if a != b and None not in (a, b):
+        raise ValueError(f"Dimensions {a} and {b} are not compatible")
+
+
+class _KeepsArguments:
+    """Remembers the arguments with which an object was made."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
+
+
+@public("linalg.LinearOperator")
+class LinearOperator(Module, CompositeTensor, _KeepsArguments):
+    """A batch of matrices that is known by what it does; subclasses use their structure where it saves work.
+
+    A subclass gives `_shape()`, `_matmul(x, adjoint, adjoint_arg)` and, where it knows better, other methods that
+    begin with an underscore. `_composite_tensor_fields` names those of its arguments that are tensors or operators.
+
+    >>> tf.linalg.LinearOperatorDiag([1., 2.]).matvec([3., 3.])
+    [3., 6.]
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})
+    _composite_tensor_fields: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        dtype: Any,
+        graph_parents: Any = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> None:
+        if is_positive_definite:
+            if is_non_singular is False:
+                raise ValueError("A positive definite matrix is always non-singular.")
+            is_non_singular = True
+        if is_non_singular:
+            if is_square is False:
+                raise ValueError("A non-singular matrix is always square.")
+            is_square = True
+        if is_self_adjoint:
+            if is_square is False:
+                raise ValueError("A self-adjoint matrix is always square.")
+            is_square = True
+        self._dtype = as_dtype(dtype).base_dtype if dtype is not None else None
+        self._is_non_singular = is_non_singular
+        self._is_self_adjoint = is_self_adjoint
+        self._is_positive_definite = is_positive_definite
+        self._is_square = is_square
+        self._name = name or type(self).__name__
+        self._graph_parents = list(graph_parents or [])
+        self._parameters = dict(parameters or {})
+
+    # ---- what it is
+
+    @property
+    def _type_spec(self) -> LinearOperatorSpec:
+        return LinearOperatorSpec.from_operator(self)
+
+    def _convert_variables_to_tensors(self) -> LinearOperator:
+        """The same operator of the present values of its variables."""
+        spec = self._type_spec
+        parts = [convert_to_tensor(x) if isinstance(x, _core.Variable) else x for x in spec._to_tensor_list(self)]
+        return spec._from_tensor_list(parts)
+
+    @property
+    def name(self) -> str:
+        """The name it was given."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the matrices."""
+        return self._dtype
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        """Tensors that it was built from, as TensorFlow 1 wants them."""
+        return self._graph_parents
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return dict(self._parameters)
+
+    @property
+    def is_non_singular(self) -> bool | None:
+        """True, False, or None where it was not said."""
+        return self._is_non_singular
+
+    @property
+    def is_self_adjoint(self) -> bool | None:
+        """True, False, or None where it was not said."""
+        return self._is_self_adjoint
+
+    @property
+    def is_positive_definite(self) -> bool | None:
+        """True, False, or None where it was not said."""
+        return self._is_positive_definite
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it has as many rows as columns."""
+        square = self.shape[-1] == self.shape[-2]
+        if self._is_square is False and square:
+            raise ValueError("User set is_square hint to False, but the operator was square.")
+        return square if self._is_square is None else self._is_square
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables among its parameters, and those of the operators it is made of."""
+        found: dict[int, Any] = {}
+        _collect_variables(self._parameters, found)
+        return tuple(found.values())
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        """The variables that training may change."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Any, ...]:
+        """The variables that training leaves alone."""
+        return tuple(v for v in self.variables if not v.trainable)
+
+    # ---- shapes
+
+    @property
+    def shape(self) -> TensorShape:
+        """Batch dimensions, rows and columns."""
+        return TensorShape(self._shape())
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The dimensions before rows and columns."""
+        return self.shape[:-2]
+
+    @property
+    def tensor_rank(self) -> int:
+        """How many dimensions the dense form has."""
+        return self.shape.rank
+
+    @property
+    def domain_dimension(self) -> Dimension:
+        """The number of columns."""
+        return Dimension(self.shape[-1])
+
+    @property
+    def range_dimension(self) -> Dimension:
+        """The number of rows."""
+        return Dimension(self.shape[-2])
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Any:
+        """The shape as a tensor."""
+        return convert_to_tensor(self.shape.as_list(), dtype="int32")
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
+        """The batch shape as a tensor."""
+        return convert_to_tensor(self.batch_shape.as_list(), dtype="int32")
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
+        """The rank as a tensor."""
+        return convert_to_tensor(self.tensor_rank)
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
+        """The number of columns as a tensor."""
+        return convert_to_tensor(self.shape[-1])
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
+        """The number of rows as a tensor."""
+        return convert_to_tensor(self.shape[-2])
+
+    # ---- products and equations
+
+    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+        """The operator (or its adjoint) times a matrix (or its adjoint) or another operator."""
+        if isinstance(x, LinearOperator):
+            left = self.adjoint() if adjoint else self
+            right = x.adjoint() if adjoint_arg else x
+            require_equal_sizes(left.shape[-1], right.shape[-2])
+            return left._compose(right)
+        x = convert_to_tensor(x, dtype=None if hasattr(x, "dtype") else self.dtype)
+        self._check_dtype(x)
+        require_equal_sizes(self.shape[-2 if adjoint else -1], x.shape[-1 if adjoint_arg else -2])
+        return self._matmul(x, adjoint, adjoint_arg)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.matmul(other)
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
+        """The operator (or its adjoint) times a vector."""
+        x = convert_to_tensor(x, dtype=None if hasattr(x, "dtype") else self.dtype)
+        self._check_dtype(x)
+        require_equal_sizes(self.shape[-2 if adjoint else -1], x.shape[-1])
+        return primitives.Squeeze(self._matmul(primitives.ExpandDims(x, -1), adjoint, False), -1)
+
+    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+        """`X` in `A X = rhs`, for the operator (or its adjoint) and a matrix (or its adjoint) or another operator."""
+        self._check_solvable()
+        if isinstance(rhs, LinearOperator):
+            left = self.adjoint() if adjoint else self
+            right = rhs.adjoint() if adjoint_arg else rhs
+            require_equal_sizes(left.shape[-1], right.shape[-2])
+            return left.inverse()._compose(right)
+        rhs = convert_to_tensor(rhs, dtype=None if hasattr(rhs, "dtype") else self.dtype)
+        self._check_dtype(rhs)
+        require_equal_sizes(self.shape[-1 if adjoint else -2], rhs.shape[-1 if adjoint_arg else -2])
+        return self._solve(rhs, adjoint, adjoint_arg)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
+        """`x` in `A x = rhs` for a vector."""
+        self._check_solvable()
+        rhs = convert_to_tensor(rhs, dtype=None if hasattr(rhs, "dtype") else self.dtype)
+        self._check_dtype(rhs)
+        require_equal_sizes(self.shape[-1 if adjoint else -2], rhs.shape[-1])
+        return primitives.Squeeze(self._solve(primitives.ExpandDims(rhs, -1), adjoint, False), -1)
+
+    # ---- other operators
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        """The operator of the conjugate transpose."""
+        return self if self.is_self_adjoint else self._adjoint()
+
+    H = property(adjoint)
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        """The operator of the inverse."""
+        if self.is_square is False:
+            raise ValueError("Cannot take the Inverse: This operator represents a non square matrix.")
+        if self.is_non_singular is False:
+            raise ValueError("Cannot take the Inverse: This operator represents a singular matrix.")
+        return self._inverse()
+
+    def cholesky(self, name: str = "cholesky") -> LinearOperator:
+        """The lower triangular operator `L` with `L L^H` equal to this one."""
+        if not self._can_use_cholesky():
+            raise ValueError("Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix.")
+        return self._cholesky()
+
+    # ---- numbers
+
+    def to_dense(self, name: str = "to_dense") -> Any:
+        """The matrices, element by element."""
+        return self._to_dense()
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        dense = self._to_dense()
+        return dense if dtype is None else convert_to_tensor(dense, dtype=dtype)
+
+    def diag_part(self, name: str = "diag_part") -> Any:
+        """The main diagonal."""
+        return self._diag_part()
+
+    def trace(self, name: str = "trace") -> Any:
+        """The sum of the main diagonal."""
+        return self._trace()
+
+    def determinant(self, name: str = "det") -> Any:
+        """The determinant."""
+        if self.is_square is False:
+            raise NotImplementedError("Determinant not implemented for an operator that is expected to not be square.")
+        return self._determinant()
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
+        """The logarithm of the absolute value of the determinant."""
+        if self.is_square is False:
+            raise NotImplementedError("Determinant not implemented for an operator that is expected to not be square.")
+        return self._log_abs_determinant()
+
+    def eigvals(self, name: str = "eigvals") -> Any:
+        """The eigenvalues, rising, of a self-adjoint operator."""
+        if not self.is_self_adjoint:
+            raise NotImplementedError("Only self-adjoint matrices are supported.")
+        return self._eigvals()
+
+    def cond(self, name: str = "cond") -> Any:
+        """The greatest over the least singular value."""
+        if self.is_self_adjoint and not self.dtype.is_complex:
+            values = primitives.Abs(self._eigvals())
+            return primitives.Max(values, -1) / primitives.Min(values, -1)
+        values = primitives.Svd(self._to_dense(), False)[0]
+        return primitives.Max(values, -1) / primitives.Min(values, -1)
+
+    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
+        """The matrices plus `x`."""
+        return self._add_to_tensor(convert_to_tensor(x, dtype=None if hasattr(x, "dtype") else self.dtype))
+
+    # ---- assertions
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> None:
+        """Fails if the condition number is beyond what the dtype can resolve."""
+        limit = 1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
+        if not np.all(np.abs(np.asarray(self.cond())) < limit):
+            raise InvalidArgumentError(None, None, "assert_non_singular: Singular matrix up to precision epsilon.")
+
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
+        """Fails if the matrices are not positive definite."""
+        if np.isnan(np.asarray(primitives.Cholesky(self._to_dense()))).any():
+            raise InvalidArgumentError(None, None, "assert_positive_definite: Matrix was not positive definite.")
+
+    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> None:
+        """Fails if the matrices are not equal to their adjoints."""
+        dense = np.asarray(self._to_dense())
+        if not np.array_equal(dense, dense.conj().swapaxes(-1, -2)):
+            raise InvalidArgumentError(None, None, "assert_self_adjoint: Matrix was not equal to its adjoint.")
+
+    # ---- what subclasses may know better
+
+    def _shape(self) -> list[int]:
+        raise NotImplementedError("_shape is not implemented.")
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        raise NotImplementedError("_matmul is not implemented.")
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        rhs = adjoint_matrix(rhs) if adjoint_arg else rhs
+        if not self._can_use_cholesky():
+            return solve_broadcast(self._to_dense(), rhs, adjoint)
+        factor = primitives.Cholesky(self._to_dense())
+        half = primitives.MatrixTriangularSolve(factor, rhs, True, False)
+        return primitives.MatrixTriangularSolve(factor, half, True, True)
+
+    def _to_dense(self) -> Any:
+        shape = self.shape.as_list()
+        return self._matmul(eye(shape[-1], batch_shape=shape[:-2], dtype=self.dtype), False, False)
+
+    def _diag_part(self) -> Any:
+        return primitives.MatrixDiagPartV3(self._to_dense(), 0, 0)
+
+    def _trace(self) -> Any:
+        return primitives.Sum(self._diag_part(), -1)
+
+    def _determinant(self) -> Any:
+        if self._can_use_cholesky():
+            return primitives.Exp(self._log_abs_determinant())
+        return primitives.MatrixDeterminant(self._to_dense())
+
+    def _log_abs_determinant(self) -> Any:
+        if self._can_use_cholesky():
+            return 2.0 * primitives.Sum(
+                primitives.Log(primitives.MatrixDiagPartV3(primitives.Cholesky(self._to_dense()), 0, 0)), -1
+            )
+        return primitives.LogMatrixDeterminant(self._to_dense())[1]
+
+    def _eigvals(self) -> Any:
+        return primitives.SelfAdjointEigV2(self._to_dense(), False)[0]
+
+    def _add_to_tensor(self, x: Any) -> Any:
+        return self._to_dense() + x
+
+    def _adjoint(self) -> LinearOperator:
+        return LinearOperatorAdjoint(self, is_non_singular=self.is_non_singular)
+
+    def _inverse(self) -> LinearOperator:
+        return LinearOperatorInversion(
+            self, self.is_non_singular, self.is_self_adjoint, self.is_positive_definite, self.is_square
+        )
+
+    def _cholesky(self) -> LinearOperator:
+        return LinearOperatorLowerTriangular(
+            primitives.Cholesky(self._to_dense()), is_non_singular=True, is_self_adjoint=False, is_square=True
+        )
+
+    def _compose(self, right: LinearOperator) -> LinearOperator:
+        """The operator of the product with another one."""
+        if right._leaves(self):
+            return self
+        if isinstance(right, LinearOperatorInversion) and right.operator is self:
+            return right._cancelled(self)
+        shortcut = right._compose_after(self)
+        return LinearOperatorComposition([self, right]) if shortcut is None else shortcut
+
+    def _compose_after(self, left: LinearOperator) -> LinearOperator | None:
+        """The product `left` times this operator, if this operator knows a short form of it."""
+        return None
+
+    def _leaves(self, other: LinearOperator) -> bool:
+        """Whether the product with `other` is `other`."""
+        return False
+
+    def _can_use_cholesky(self) -> bool:
+        return bool(self.is_self_adjoint and self.is_positive_definite)
+
+    def _check_dtype(self, x: Any) -> None:
+        if x.dtype.base_dtype != self.dtype:
+            raise TypeError(
+                f"{self.name}: Input argument must have the operator's dtype {self.dtype.name}; got {x.dtype.name}"
+            )
+
+    def _check_solvable(self) -> None:
+        if self.is_non_singular is False:
+            raise NotImplementedError("Exact solve not implemented for an operator that is expected to be singular.")
+        if self.is_square is False:
+            raise NotImplementedError("Exact solve not implemented for an operator that is expected to not be square.")
+
+
+def _collect_variables(value: Any, found: dict[int, Any]) -> None:
+    if isinstance(value, _core.Variable):
+        found.setdefault(id(value), value)
+    elif isinstance(value, LinearOperator):
+        _collect_variables(value._parameters, found)
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            _collect_variables(part, found)
+
+
+def _divided_arguments(operator: LinearOperator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments that are tensors, variables or operators, and the others, without the name."""
+    args, kwargs = operator._arguments
+    given = signature(operator.__init__).bind(*args, **kwargs)
+    given.apply_defaults()
+    components, plain = {}, {}
+    for name, value in given.arguments.items():
+        if isinstance(value, LinearOperator) or _core.is_tensor(value) or _holds_operators(value):
+            components[name] = value
+        elif name in operator._composite_tensor_fields and value is not None:
+            components[name] = keep_parameter(value)
+        elif name != "name":
+            plain[name] = value
+    return components, plain
+
+
+def _holds_operators(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(x, LinearOperator) for x in nest.flatten(value))
+
+
+class LinearOperatorSpec(TypeSpec):
+    """The spec of a linear operator: its class, specs of its tensors and operators, and its other arguments."""
+
+    def __init__(self, value_type: type, component_specs: dict[str, Any], plain: dict[str, Any]) -> None:
+        self.value_type = value_type
+        self._component_specs = component_specs
+        self._plain = plain
+
+    @classmethod
+    def from_operator(cls, operator: LinearOperator) -> LinearOperatorSpec:
+        """The spec of an operator that exists; names do not matter."""
+        components, plain = _divided_arguments(operator)
+        return cls(type(operator), nest.map_structure(type_spec_from_value, components), plain)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.value_type, self._component_specs, self._plain
+
+    def _to_components(self, value: Any) -> Any:
+        return _divided_arguments(value)[0]
+
+    def _from_components(self, components: Any) -> Any:
+        return self.value_type(**components, **self._plain)
+
+    def __repr__(self) -> str:
+        return f"{self.value_type.__name__}Spec({self._component_specs!r}, {self._plain!r})"
+
+
+def hints_of(operators: list[LinearOperator]) -> dict[str, bool | None]:
+    """What a product or block diagonal of operators inherits: non-singular if all are."""
+    return {"is_non_singular": True if all(o.is_non_singular for o in operators) else None}
+
+
+@public("linalg.LinearOperatorAdjoint")
+class LinearOperatorAdjoint(LinearOperator):
+    """The adjoint of another operator.
+
+    >>> tf.linalg.LinearOperatorAdjoint(tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]])).to_dense()
+    [[1., 3.], [2., 4.]]
+    """
+
+    _composite_tensor_fields = ("operator",)
+
+    def __init__(
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        def agreed(given: bool | None, own: bool | None, word: str) -> bool | None:
+            if given is not None and own is not None and given != own:
+                raise ValueError(f"The operator was {word} but the adjoint was not, or the other way round.")
+            return own if given is None else given
+
+        self._operator = require_operator(operator)
+        super().__init__(
+            operator.dtype,
+            is_non_singular=agreed(is_non_singular, operator.is_non_singular, "non-singular"),
+            is_self_adjoint=agreed(is_self_adjoint, operator.is_self_adjoint, "self-adjoint"),
+            is_positive_definite=agreed(is_positive_definite, operator.is_positive_definite, "positive definite"),
+            is_square=operator._is_square if is_square is None else is_square,
+            name=name or operator.name + "_adjoint",
+            parameters={"operator": operator},
+        )
+
+    @property
+    def operator(self) -> LinearOperator:
+        """The operator whose adjoint this is."""
+        return self._operator
+
+    def _shape(self) -> list[int]:
+        *batch, rows, columns = self._operator.shape.as_list()
+        return [*batch, columns, rows]
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._matmul(x, not adjoint, adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._solve(rhs, not adjoint, adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        return adjoint_matrix(self._operator._to_dense())
+
+    def _diag_part(self) -> Any:
+        return primitives.Conj(self._operator._diag_part()) if self.dtype.is_complex else self._operator._diag_part()
+
+    def _determinant(self) -> Any:
+        value = self._operator._determinant()
+        return primitives.Conj(value) if self.dtype.is_complex else value
+
+    def _log_abs_determinant(self) -> Any:
+        return self._operator._log_abs_determinant()
+
+    def _adjoint(self) -> LinearOperator:
+        return self._operator
+
+
+@public("linalg.LinearOperatorInversion")
+class LinearOperatorInversion(LinearOperator):
+    """The inverse of another operator, by solving its equations.
+
+    >>> tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorDiag([2., 4.])).matvec([2., 2.])
+    [1., 0.5]
+    """
+
+    _composite_tensor_fields = ("operator",)
+
+    def __init__(
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        require_operator(operator)
+        if operator.is_square is False or is_square is False:
+            raise ValueError("Operator and inverse must have square shape.")
+        if operator.is_non_singular is False or is_non_singular is False:
+            raise ValueError("Operator and inverse must be non-singular.")
+        self._operator = operator
+        super().__init__(
+            operator.dtype,
+            is_non_singular=True,
+            is_self_adjoint=operator.is_self_adjoint if is_self_adjoint is None else is_self_adjoint,
+            is_positive_definite=operator.is_positive_definite
+            if is_positive_definite is None
+            else is_positive_definite,
+            is_square=True,
+            name=name or operator.name + "_inv",
+            parameters={"operator": operator},
+        )
+
+    @property
+    def operator(self) -> LinearOperator:
+        """The operator whose inverse this is."""
+        return self._operator
+
+    def _shape(self) -> list[int]:
+        return self._operator.shape.as_list()
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._solve(x, adjoint, adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._matmul(rhs, adjoint, adjoint_arg)
+
+    def _determinant(self) -> Any:
+        return 1.0 / self._operator._determinant()
+
+    def _log_abs_determinant(self) -> Any:
+        return -self._operator._log_abs_determinant()
+
+    def _eigvals(self) -> Any:
+        return primitives.ReverseV2(1.0 / self._operator._eigvals(), [-1])
+
+    def _inverse(self) -> LinearOperator:
+        return self._operator
+
+    def _compose(self, right: LinearOperator) -> LinearOperator:
+        return self._cancelled(right) if right is self._operator else super()._compose(right)
+
+    def _cancelled(self, other: LinearOperator) -> LinearOperator:
+        shape = other.shape.as_list()
+        return LinearOperatorFullMatrix(
+            eye(shape[-1], batch_shape=shape[:-2], dtype=self.dtype), True, True, True, True, name=self.name
+        )
+
+
+@public("linalg.LinearOperatorComposition")
+class LinearOperatorComposition(LinearOperator):
+    """The product of operators: the last acts first.
+
+    >>> a = tf.linalg.LinearOperatorDiag([2., 3.])
+    >>> tf.linalg.LinearOperatorComposition([a, a]).matvec([1., 1.])
+    [4., 9.]
+    """
+
+    _composite_tensor_fields = ("operators",)
+
+    def __init__(
+        self,
+        operators: list[LinearOperator],
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        operators = check_operators(operators)
+        for left, right in pairwise(operators):
+            require_equal_sizes(left.shape[-1], right.shape[-2])
+        if is_non_singular is None:
+            is_non_singular = hints_of(operators)["is_non_singular"]
+        self._operators = operators
+        super().__init__(
+            operators[0].dtype,
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+            is_square=is_square,
+            name=name or "_o_".join(o.name for o in operators),
+            parameters={"operators": operators},
+        )
+
+    @property
+    def operators(self) -> list[LinearOperator]:
+        """The factors, from left to right."""
+        return self._operators
+
+    def _shape(self) -> list[int]:
+        batch = broadcast_batch(*(o.batch_shape for o in self._operators))
+        return [*batch, self._operators[0].shape[-2], self._operators[-1].shape[-1]]
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        for operator in self._operators if adjoint else reversed(self._operators):
+            x, adjoint_arg = operator._matmul(x, adjoint, adjoint_arg), False
+        return x
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._solve(rhs, adjoint, adjoint_arg)
+        for operator in reversed(self._operators) if adjoint else self._operators:
+            rhs, adjoint_arg = operator._solve(rhs, adjoint, adjoint_arg), False
+        return rhs
+
+    def _to_dense(self) -> Any:
+        *others, last = self._operators
+        dense = last._to_dense()
+        for operator in reversed(others):
+            dense = operator._matmul(dense, False, False)
+        return dense
+
+    def _determinant(self) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._determinant()
+        result = self._operators[0]._determinant()
+        for operator in self._operators[1:]:
+            result = result * operator._determinant()
+        return result
+
+    def _log_abs_determinant(self) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._log_abs_determinant()
+        result = self._operators[0]._log_abs_determinant()
+        for operator in self._operators[1:]:
+            result = result + operator._log_abs_determinant()
+        return result
+
+    def _adjoint(self) -> LinearOperator:
+        return LinearOperatorComposition([o.adjoint() for o in reversed(self._operators)], self.is_non_singular)
+
+    def _inverse(self) -> LinearOperator:
+        if any(o.is_square is False for o in self._operators):
+            return super()._inverse()
+        return LinearOperatorComposition([o.inverse() for o in reversed(self._operators)], is_non_singular=True)
+
+
+def require_operator(operator: Any) -> LinearOperator:
+    """The operator itself, if it is one."""
+    if not isinstance(operator, LinearOperator):
+        raise TypeError(f"Expected a LinearOperator; got {type(operator).__name__}: {operator}")
+    return operator
+
+
+def check_operators(operators: Any) -> list[LinearOperator]:
+    """A list of at least one operator of one dtype."""
+    operators = [require_operator(operator) for operator in operators]
+    if not operators:
+        raise ValueError("Expected a non-empty list of operators. Found: []")
+    for operator in operators[1:]:
+        if operator.dtype != operators[0].dtype:
+            found = [(o.name, o.dtype.name) for o in operators]
+            raise TypeError(f"Expected all operators to have the same dtype.  Found {found}")
+    return operators
+
+
+@public("linalg.LinearOperatorFullMatrix")
+class LinearOperatorFullMatrix(LinearOperator):
+    """A matrix without structure.
+
+    >>> tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]]).matvec([1., 1.])
+    [3., 7.]
+    """
+
+    _composite_tensor_fields = ("matrix",)
+
+    def __init__(
+        self,
+        matrix: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorFullMatrix",
+    ) -> None:
+        self._matrix = keep_parameter(matrix)
+        if self._matrix.shape.rank < 2:
+            raise ValueError(
+                f"Argument `matrix` must have at least 2 dimensions.  Found: {self._matrix.shape.as_list()}"
+            )
+        parameters = {
+            "matrix": matrix,
+            "is_non_singular": is_non_singular,
+            "is_self_adjoint": is_self_adjoint,
+            "is_positive_definite": is_positive_definite,
+            "is_square": is_square,
+            "name": name,
+        }
+        super().__init__(
+            self._matrix.dtype,
+            None,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+            parameters,
+        )
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix."""
+        return self._matrix
+
+    def _shape(self) -> list[int]:
+        return self._matrix.shape.as_list()
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatMul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        return convert_to_tensor(self._matrix)
+
+
+@public("linalg.LinearOperatorLowerTriangular")
+class LinearOperatorLowerTriangular(LinearOperator):
+    """The lower triangle of a matrix; what is above is not read.
+
+    >>> tf.linalg.LinearOperatorLowerTriangular([[1., 9.], [3., 4.]]).to_dense()
+    [[1., 0.], [3., 4.]]
+    """
+
+    _composite_tensor_fields = ("tril",)
+
+    def __init__(
+        self,
+        tril: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowerTriangular",
+    ) -> None:
+        if is_square is False:
+            raise ValueError("Only square lower triangular operators supported at this time.")
+        self._tril = keep_parameter(tril)
+        super().__init__(
+            self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, {"tril": tril}
+        )
+
+    @property
+    def tril(self) -> Any:
+        """The matrix whose lower triangle counts."""
+        return self._tril
+
+    def _shape(self) -> list[int]:
+        return self._tril.shape.as_list()
+
+    def _to_dense(self) -> Any:
+        return primitives.MatrixBandPart(self._tril, -1, 0)
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatMul(self._to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatrixTriangularSolve(self._tril, adjoint_matrix(rhs) if adjoint_arg else rhs, True, adjoint)
+
+    def _diag_part(self) -> Any:
+        return primitives.MatrixDiagPartV3(self._tril, 0, 0)
+
+    def _determinant(self) -> Any:
+        return primitives.Prod(self._diag_part(), -1)
+
+    def _log_abs_determinant(self) -> Any:
+        diagonal = self._diag_part()
+        size = primitives.ComplexAbs(diagonal) if self.dtype.is_complex else primitives.Abs(diagonal)
+        return primitives.Sum(primitives.Log(size), -1)
+
+    def _eigvals(self) -> Any:
+        return self._diag_part()
+
+    def _compose_after(self, left: LinearOperator) -> LinearOperator | None:
+        if not isinstance(left, LinearOperatorLowerTriangular):
+            return None
+        return LinearOperatorLowerTriangular(
+            primitives.MatMul(left._to_dense(), self._to_dense()), hints_of([left, self])["is_non_singular"]
+        )

@@ -1,0 +1,398 @@
+"""`tf.lookup`: tables from keys to values, looked up element by element, in graphs too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_call, host_effect
+from tapeflow._src.ops.lookup.initializers import elements
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.strings.hashing import fingerprint64
+from tapeflow._src.types.dtypes import as_dtype, int64, string
+from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.trackable import Trackable
+
+
+def _with_values(like: Any, values: Any) -> Any:
+    """`values` in the structure of ragged or sparse keys."""
+    if isinstance(like, RaggedTensor):
+        return like.with_flat_values(values)
+    return SparseTensor(like.indices, values, like.dense_shape) if isinstance(like, SparseTensor) else values
+
+
+def _inner(keys: Any, dtype: Any) -> Any:
+    """The keys as a dense tensor."""
+    if isinstance(keys, RaggedTensor):
+        return keys.flat_values
+    return keys.values if isinstance(keys, SparseTensor) else _keys(keys, dtype)
+
+
+def _keys(keys: Any, dtype: Any) -> Any:
+    return convert_to_tensor(keys) if _core.is_tensor(keys) else convert_to_tensor(keys, dtype_hint=dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------- tables
+
+
+class LookupInterface(Trackable):
+    """A table: what all kinds have in common."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
+        self._key_dtype, self._value_dtype, self._name = as_dtype(key_dtype), as_dtype(value_dtype), name
+
+    @property
+    def key_dtype(self) -> Any:
+        """The `tf.DType` of the keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> Any:
+        """The `tf.DType` of the values."""
+        return self._value_dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name that was given."""
+        return self._name
+
+    @property
+    def resource_handle(self) -> Any:
+        """What stands for the table: the table itself."""
+        return self
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys."""
+        raise NotImplementedError
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of keys."""
+        raise NotImplementedError
+
+    def __getitem__(self, keys: Any) -> Any:
+        return self.lookup(keys)
+
+    def _checked(self, keys: Any) -> Any:
+        found = keys if isinstance(keys, RaggedTensor | SparseTensor) else _keys(keys, self._key_dtype)
+        if found.dtype != self._key_dtype:
+            raise TypeError(f"Dtype of argument `keys` must be {self._key_dtype!r}, received: {found.dtype!r}")
+        return found
+
+
+class _Finding:
+    """Finds the values of keys; it can be written into a saved model."""
+
+    def __init__(self, value_by_key: dict[Any, Any], default: Any, dtype: Any) -> None:
+        self._value_by_key, self._default, self._dtype = value_by_key, default, dtype
+
+    def __call__(self, keys: Any) -> list[Any]:
+        found = [self._value_by_key.get(key, self._default) for key in elements(keys)]
+        return [_filled(found, self._dtype, keys.shape.as_list())]
+
+
+@public("lookup.StaticHashTable")
+class StaticHashTable(LookupInterface):
+    """A table that does not change; keys that it does not have give `default_value`.
+
+    >>> table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), default_value=-1)
+    >>> table.lookup(tf.constant(["b", "c"]))
+    [2, -1]
+    """
+
+    def __init__(
+        self,
+        initializer: Any,
+        default_value: Any,
+        name: str | None = None,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        super().__init__(initializer.key_dtype, initializer.value_dtype, name)
+        self._default = convert_to_tensor(default_value, self._value_dtype)
+        if self._default.shape.rank != 0:
+            raise ValueError(f"`default_value` must be a scalar; got shape {self._default.shape}")
+        self._initializer = initializer
+        self._value_by_key: dict[Any, Any] = {}
+        initializer.initialize(self)
+
+    def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Takes keys with their values; for initializers."""
+        for key, value in pairs:
+            if self._value_by_key.setdefault(key, value) != value:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    f"HashTable has different value for same key. Key {_text(key)} has "
+                    f"{_text(self._value_by_key[key])} and trying to add value {_text(value)}",
+                )
+
+    @property
+    def default_value(self) -> Any:
+        """What keys that are not there give."""
+        return self._default
+
+    @property
+    def initializer(self) -> Any:
+        """What the table began with; in a graph of TensorFlow 1 there is nothing left to run."""
+        return self._initializer
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys, which may be ragged or sparse."""
+        keys = self._checked(keys)
+        dense = _inner(keys, self._key_dtype)
+        run = _Finding(self._value_by_key, elements(self._default)[0], self._value_dtype)
+        return _with_values(keys, host_call(run, [dense], [(self._value_dtype, dense.shape)])[0])
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of keys, int64."""
+        return convert_to_tensor(len(self._value_by_key), int64)
+
+    def export(self, name: str | None = None) -> tuple[Any, Any]:
+        """All keys and all values."""
+        keys = _filled(list(self._value_by_key), self._key_dtype, [-1])
+        return keys, _filled(list(self._value_by_key.values()), self._value_dtype, [-1])
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _filled(values: list[Any], dtype: Any, shape: Any) -> Any:
+    array = np.empty(len(values), dtype=object)
+    if dtype == string:
+        array[:] = values
+    else:
+        array = np.asarray(values, dtype.as_numpy_dtype)
+    return convert_to_tensor(array.reshape(shape), dtype)
+
+
+class _Numbering:
+    """Finds the numbers of words, those of others by their fingerprint; it can be written into a saved model."""
+
+    def __init__(self, number_by_word: dict[Any, Any], first: int, buckets: int) -> None:
+        self._number_by_word, self._first, self._buckets = number_by_word, first, buckets
+
+    def __call__(self, words: Any) -> list[Any]:
+        return [_filled([self._number(word) for word in elements(words)], int64, words.shape.as_list())]
+
+    def _number(self, word: Any) -> int:
+        found = self._number_by_word.get(word)
+        text = word if isinstance(word, bytes) else str(word).encode()
+        return self._first + fingerprint64(text) % self._buckets if found is None else found
+
+
+@public("lookup.StaticVocabularyTable")
+class StaticVocabularyTable(LookupInterface):
+    """Numbers for words; words that are not in the vocabulary share `num_oov_buckets` further numbers by a hash.
+
+    >>> words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+    >>> tf.lookup.StaticVocabularyTable(words, num_oov_buckets=3).lookup(tf.constant(["b", "q"]))
+    [1, 4]
+    """
+
+    def __init__(
+        self,
+        initializer: Any,
+        num_oov_buckets: int,
+        lookup_key_dtype: Any = None,
+        name: str | None = None,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise ValueError(f"`num_oov_buckets` must be > 0; use StaticHashTable instead; got {num_oov_buckets}")
+        wanted = initializer.key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+        if initializer is not None and initializer.value_dtype != int64:
+            raise TypeError(f"Invalid `value_dtype`, expected {int64!r} but got {initializer.value_dtype!r}.")
+        if not (wanted.is_integer or wanted == string):
+            raise TypeError(f"Invalid `key_dtype`, expected integer or string, but got {wanted!r}.")
+        super().__init__(wanted, int64, name)
+        self._buckets = num_oov_buckets
+        self._table = StaticHashTable(initializer, -1) if initializer is not None else None
+        if self._table is not None and wanted.is_integer != self._table.key_dtype.is_integer:
+            raise TypeError(f"Invalid `key_dtype`, expected {self._table.key_dtype!r}, but got {wanted!r}.")
+
+    def _known(self) -> int:
+        return 0 if self._table is None else len(self._table._value_by_key)
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of words and further numbers, int64."""
+        return convert_to_tensor(self._known() + self._buckets, int64)
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The numbers of words, which may be ragged or sparse."""
+        keys = self._checked(keys)
+        dense = _inner(keys, self._key_dtype)
+        run = _Numbering({} if self._table is None else self._table._value_by_key, self._known(), self._buckets)
+        return _with_values(keys, host_call(run, [dense], [(int64, dense.shape)])[0])
+
+
+class _ChangingTable(LookupInterface):
+    """A table whose keys and values change; a value may be a tensor."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None) -> None:
+        super().__init__(key_dtype, value_dtype, name)
+        self._default = convert_to_tensor(default_value, self._value_dtype)
+        self._value_by_key: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def _forbid(self, keys: list[Any], what: str) -> None:
+        """Raises for keys that may not be used."""
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """Sets the values of keys."""
+        keys = self._checked(keys)
+        values = convert_to_tensor(values, self._value_dtype)
+        inner = self._default.shape.as_list()
+
+        def run(keys: Any, values: Any) -> None:
+            names = elements(keys)
+            self._forbid(names, "insert")
+            if values.shape.as_list() != [*keys.shape.as_list(), *inner]:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"insert: Expected shape {[*keys.shape.as_list(), *inner]} for value, got {values.shape.as_list()}",
+                )
+            rows = np.asarray(values.numpy()).reshape([len(names), *inner])
+            with self._lock:
+                self._value_by_key.update((key, np.array(row)) for key, row in zip(names, rows))
+
+        return host_effect(run, [keys, values])
+
+    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """Sets the values of keys."""
+        return self.insert(keys, values, name)
+
+    def remove(self, keys: Any, name: str | None = None) -> Any:
+        """Forgets keys; those that are not there are passed over."""
+        keys = self._checked(keys)
+
+        def run(keys: Any) -> None:
+            names = elements(keys)
+            self._forbid(names, "remove")
+            with self._lock:
+                for key in names:
+                    self._value_by_key.pop(key, None)
+
+        return host_effect(run, [keys])
+
+    def erase(self, keys: Any, name: str | None = None) -> Any:
+        """Forgets keys."""
+        return self.remove(keys, name)
+
+    def _look_up(self, keys: Any, defaults: Any) -> Any:
+        keys = self._checked(keys)
+        dense, inner = _inner(keys, self._key_dtype), self._default.shape.as_list()
+        defaults = self._default if defaults is None else convert_to_tensor(defaults, self._value_dtype)
+
+        def run(dense: Any, defaults: Any) -> list[Any]:
+            names = elements(dense)
+            self._forbid(names, "lookup")
+            given = np.asarray(defaults.numpy())
+            shape = [*dense.shape.as_list(), *inner]
+            rows = np.broadcast_to(given, shape).reshape([len(names), *inner])
+            with self._lock:
+                found = [self._value_by_key.get(key, row) for key, row in zip(names, rows)]
+            dtype = object if self._value_dtype == string else self._value_dtype.as_numpy_dtype
+            array = np.empty([len(names), *inner], dtype)
+            for place, value in enumerate(found):
+                array[place] = value
+            return [convert_to_tensor(array.reshape(shape), self._value_dtype)]
+
+        specs = [(self._value_dtype, [*dense.shape.as_list(), *inner])]
+        return _with_values(keys, host_call(run, [dense, defaults], specs, reads=True)[0])
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of keys, int64."""
+
+        def run() -> list[Any]:
+            return [convert_to_tensor(len(self._value_by_key), int64)]
+
+        return host_call(run, [], [(int64, [])], reads=True)[0]
+
+    def export(self, name: str | None = None) -> tuple[Any, Any]:
+        """All keys and all values."""
+        inner = self._default.shape.as_list()
+
+        def run() -> list[Any]:
+            with self._lock:
+                pairs = list(self._value_by_key.items())
+            values = [x for _, value in pairs for x in np.reshape(value, [-1]).tolist()]
+            keys = _filled([key for key, _ in pairs], self._key_dtype, [-1])
+            return [keys, _filled(values, self._value_dtype, [len(pairs), *inner])]
+
+        specs = [(self._key_dtype, [None]), (self._value_dtype, [None, *inner])]
+        keys, values = host_call(run, [], specs, reads=True)
+        return keys, values
+
+
+@public("lookup.experimental.MutableHashTable", "compat.v1.lookup.experimental.MutableHashTable")
+class MutableHashTable(_ChangingTable):
+    """A table that can be changed; values have the shape of `default_value`.
+
+    >>> table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=-1)
+    >>> table.insert(tf.constant(["a"]), tf.constant([7], tf.int64))
+    >>> table.lookup(tf.constant(["a", "b"]))
+    [7, -1]
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype, default_value, name)
+
+    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+        """The values of keys; others give the default, or their own of `dynamic_default_values`."""
+        return self._look_up(keys, dynamic_default_values)
+
+
+@public("lookup.experimental.DenseHashTable", "compat.v1.lookup.experimental.DenseHashTable")
+class DenseHashTable(_ChangingTable):
+    """A table that can be changed and in which two keys, `empty_key` and `deleted_key`, may not be used.
+
+    >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1)
+    >>> table.insert(tf.constant([5], tf.int64), tf.constant([7], tf.int64))
+    >>> table.lookup(tf.constant([5, 6], tf.int64))
+    [7, -1]
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype, default_value, name)
+        empty, deleted = (elements(convert_to_tensor(key, self._key_dtype)) for key in (empty_key, deleted_key))
+        if empty == deleted:
+            raise InvalidArgumentError(None, None, "DenseHashTable: Empty and deleted keys cannot be equal")
+        self._reserved = {tuple(empty): "empty_key", tuple(deleted): "deleted_key"}
+
+    def _forbid(self, keys: list[Any], what: str) -> None:
+        for key in keys:
+            if (reserved := self._reserved.get((key,))) is not None:
+                raise InvalidArgumentError(
+                    None, None, f"DenseHashTable: Using the {reserved} as a table key is not allowed ({what})"
+                )
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys; others give the default."""
+        return self._look_up(keys, None)

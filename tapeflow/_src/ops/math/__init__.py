@@ -1,0 +1,1 @@
+"""Arithmetic, reductions, segments and special functions that are made of other operations."""

@@ -1,0 +1,341 @@
+"""Counting and reducing by number: segments, bin counts, histograms, confusion matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import is_open
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.types.dtypes import as_dtype, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.indexed_slices import IndexedSlices
+
+
+def _over_rows(count: Any, data: Any) -> Any:
+    """One number per segment, in a shape that broadcasts against the rows of the result."""
+    for _ in range(data.shape.rank - count.shape.rank):
+        count = primitives.ExpandDims(count, -1)
+    return count
+
+
+def _ones_for(segment_ids: Any, dtype: Any) -> Any:
+    one = _core.convert_to_tensor(1, dtype, None, "segment")
+    shape = primitives.Shape(segment_ids) if is_open(segment_ids) else segment_ids.shape.as_list()
+    return primitives.BroadcastTo(one, shape)
+
+
+def _divide(x: Any, y: Any) -> Any:
+    return primitives.TruncateDiv(x, y) if x.dtype.is_integer else primitives.RealDiv(x, y)
+
+
+@public("math.segment_mean")
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The mean of the rows of `data` that share a number in `segment_ids`, which is sorted; 0 where there are none.
+
+    >>> tf.math.segment_mean([1., 3., 5.], [0, 0, 1])
+    [2., 5.]
+    """
+    data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    total = primitives.SegmentSum(data, segment_ids)
+    count = primitives.SegmentSum(_ones_for(segment_ids, int32), segment_ids)
+    return _divide(total, cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype))
+
+
+def _unsorted_count(data: Any, segment_ids: Any, num_segments: Any, total: Any) -> Any:
+    count = primitives.UnsortedSegmentSum(_ones_for(segment_ids, int32), segment_ids, num_segments)
+    return cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype)
+
+
+@public("math.unsorted_segment_mean")
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    """The mean of the rows of `data` that share a number in `segment_ids`; 0 where there are none.
+
+    >>> tf.math.unsorted_segment_mean([1., 3., 5.], [0, 1, 0], 2)
+    [3., 3.]
+    """
+    data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    total = primitives.UnsortedSegmentSum(data, segment_ids, num_segments)
+    return total / _unsorted_count(data, segment_ids, num_segments, total)
+
+
+@public("math.unsorted_segment_sqrt_n")
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    """The sum of the rows that share a number in `segment_ids`, divided by the square root of how many they are.
+
+    >>> tf.math.unsorted_segment_sqrt_n([1., 3., 5., 7.], [0, 0, 0, 0], 1)
+    [8.]
+    """
+    data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    total = primitives.UnsortedSegmentSum(data, segment_ids, num_segments)
+    return total / primitives.Sqrt(_unsorted_count(data, segment_ids, num_segments, total))
+
+
+# ---- sums over chosen rows
+
+
+def _check_sorted(who: str, segment_ids: np.ndarray, num_segments: int) -> None:
+    if (segment_ids[1:] < segment_ids[:-1]).any():
+        raise InvalidArgumentError(None, None, f"{who}: segment ids are not increasing")
+    if segment_ids.size and segment_ids[-1] >= num_segments:
+        raise InvalidArgumentError(
+            None, None, f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}"
+        )
+
+
+def _chosen_sum(
+    who: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool
+) -> tuple[Any, Any]:
+    """The sums of the rows `indices` of `data` by segment, and the number of rows in each."""
+    data = convert_to_tensor(data)
+    indices = convert_to_tensor(indices, dtype_hint=int32)
+    segment_ids = convert_to_tensor(segment_ids, dtype_hint=int32)
+    if data.shape.rank == 0 or indices.shape.rank != 1 or segment_ids.shape != indices.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{who}: segment_ids and indices should have same size; got {segment_ids.shape} and {indices.shape}",
+        )
+    rows = primitives.GatherV2(data, indices, 0, 0) if sparse_gradient else take(data, indices, 0)
+    ones = _ones_for(segment_ids, int32)
+    if num_segments is None:
+        total, count = primitives.SegmentSum(rows, segment_ids), primitives.SegmentSum(ones, segment_ids)
+    else:
+        if not _core.is_symbolic(segment_ids) and not _core.is_symbolic(num_segments):
+            _check_sorted(who, np.asarray(segment_ids), int(num_segments))
+        total = primitives.UnsortedSegmentSum(rows, segment_ids, num_segments)
+        count = primitives.UnsortedSegmentSum(ones, segment_ids, num_segments)
+    return total, cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype)
+
+
+@public("sparse.segment_sum")
+def sparse_segment_sum(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Any:
+    """The sums of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
+
+    >>> tf.sparse.segment_sum([[1.], [2.], [4.]], [0, 2], [0, 0])
+    [[5.]]
+    """
+    return _chosen_sum("sparse_segment_sum", data, indices, segment_ids, num_segments, sparse_gradient)[0]
+
+
+@public("sparse.segment_mean")
+def sparse_segment_mean(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Any:
+    """The means of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
+
+    >>> tf.sparse.segment_mean([[1.], [2.], [4.]], [0, 2], [0, 0])
+    [[2.5]]
+    """
+    total, count = _chosen_sum("sparse_segment_mean", data, indices, segment_ids, num_segments, sparse_gradient)
+    return total / count
+
+
+@public("sparse.segment_sqrt_n")
+def sparse_segment_sqrt_n(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Any:
+    """As `tf.sparse.segment_sum`, divided by the square root of the number of rows.
+
+    >>> tf.sparse.segment_sqrt_n([[1.], [2.], [4.]], [1, 1, 1, 1], [0, 0, 0, 0])
+    [[4.]]
+    """
+    total, count = _chosen_sum("sparse_segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient)
+    return total / primitives.Sqrt(count)
+
+
+# ---- counting
+
+
+def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int, binary: bool, dtype: Any) -> Any:
+    """How often (or with which weight) each of `length` numbers occurs in each row; numbers beyond are left out."""
+    inside = primitives.Less(values, length)
+    places = primitives.SelectV2(inside, rows * length + values, -1)
+    amounts = _ones_for(values, dtype) if weights is None or binary else weights
+    counts = primitives.UnsortedSegmentSum(amounts, places, row_count * length)
+    if binary:
+        counts = cast(
+            primitives.Greater(counts, _core.convert_to_tensor(0, counts.dtype, None, "bincount")), counts.dtype
+        )
+    return primitives.Reshape(counts, [row_count, length])
+
+
+def bin_count_length(values: Any, minlength: Any, maxlength: Any) -> int:
+    """The number of bins for the given values: one more than the largest, within the limits."""
+    numbers = np.asarray(values)
+    if numbers.size and numbers.min() < 0:
+        raise InvalidArgumentError(None, None, "bincount: Input arr must be non-negative!")
+    length = int(numbers.max()) + 1 if numbers.size else 0
+    if minlength is not None:
+        length = max(length, int(minlength))
+    if maxlength is not None:
+        length = min(length, int(maxlength))
+    return length
+
+
+@public("math.bincount")
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Any:
+    """How often each number occurs, or the sum of its weights; for each row if `axis` is -1.
+
+    >>> tf.math.bincount([1, 1, 3])
+    [0, 2, 0, 1]
+    """
+    if axis not in (None, 0, -1):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    if type(arr) is _core.Tensor and weights is None and axis is None and not binary_output and arr.dtype.is_integer:
+        length = bin_count_length(arr, minlength, maxlength)
+        return cast(np.bincount(np.asarray(arr).reshape(-1), minlength=length)[:length], as_dtype(dtype))
+    if weights is not None and binary_output:
+        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
+    rows = None
+    if isinstance(arr, IndexedSlices):
+        arr = convert_to_tensor(arr)
+    if hasattr(arr, "dense_shape") and hasattr(arr, "indices"):
+        row_count = int(np.asarray(arr.dense_shape)[0])
+        rows = arr.indices[:, 0] if axis == -1 and arr.indices.shape[1] > 1 else None
+        weights = getattr(weights, "values", weights)
+        arr = arr.values
+    elif hasattr(arr, "row_splits"):
+        row_count, rows = int(arr.nrows()), arr.value_rowids() if axis == -1 else None
+        weights = getattr(weights, "values", weights)
+        arr = arr.values
+    values = convert_to_tensor(arr)
+    if not values.dtype.is_integer:
+        values = cast(values, int32)
+    if weights is not None:
+        weights = convert_to_tensor(weights)
+        if weights.shape != values.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"bincount: `weights` must be the same shape as `arr`; got {weights.shape} and {values.shape}",
+            )
+        dtype = weights.dtype
+    length = bin_count_length(values, minlength, maxlength)
+    if rows is None and axis == -1 and values.shape.rank == 2:
+        row_count = values.shape[0]
+        rows = primitives.BroadcastTo(np.arange(row_count)[:, None], values.shape.as_list())
+    by_row = rows is not None
+    if not by_row:
+        row_count, rows = 1, 0
+        values = primitives.Reshape(values, [-1])
+        weights = None if weights is None else primitives.Reshape(weights, [-1])
+    values = cast(values, int64)
+    rows = cast(rows, int64)
+    counts = count_bins(values, rows, row_count, weights, length, binary_output, as_dtype(dtype))
+    return counts if by_row else primitives.Reshape(counts, [length])
+
+
+@public("math.confusion_matrix")
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Any:
+    """How often (or with which weight) each class, a row, was predicted as each class, a column.
+
+    >>> tf.math.confusion_matrix([0, 1], [0, 0])
+    [[1, 0], [1, 0]]
+    """
+    labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
+    if predictions.shape.rank == labels.shape.rank + 1 and predictions.shape[-1] == 1:
+        predictions = primitives.Squeeze(predictions, [-1])
+    elif labels.shape.rank == predictions.shape.rank + 1 and labels.shape[-1] == 1:
+        labels = primitives.Squeeze(labels, [-1])
+    labels, predictions = cast(labels, int64), cast(predictions, int64)
+    if labels.shape != predictions.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ",
+        )
+    largest = 0
+    for what, numbers in (("labels", np.asarray(labels)), ("predictions", np.asarray(predictions))):
+        if numbers.size and numbers.min() < 0:
+            raise InvalidArgumentError(
+                None, None, f"`{what}` contains negative values.  \nCondition x >= 0 did not hold element-wise."
+            )
+        if num_classes is not None and numbers.size and numbers.max() >= int(num_classes):
+            raise InvalidArgumentError(None, None, f"`{what}` out of bound\nCondition x < y did not hold.")
+        largest = max(largest, int(numbers.max()) + 1 if numbers.size else 0)
+    classes = largest if num_classes is None else int(num_classes)
+    dtype = as_dtype(dtype)
+    amounts = _ones_for(predictions, dtype) if weights is None else cast(weights, dtype)
+    return primitives.ScatterNd(primitives.Pack([labels, predictions], 1), amounts, [classes, classes])
+
+
+@public("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Any:
+    """The number of the bin of each value, of `nbins` equal ones between the two numbers of `value_range`.
+
+    >>> tf.histogram_fixed_width_bins([-1., 0.5, 9.], [0., 2.], nbins=4)
+    [0, 1, 3]
+    """
+    values = convert_to_tensor(values)
+    low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
+    if not _core.is_symbolic(low) and not _core.is_symbolic(high) and not bool(low < high):
+        raise InvalidArgumentError(
+            None,
+            None,
+            "histogram_fixed_width: value_range should satisfy value_range[0] < value_range[1], but got "
+            f"'[{np.asarray(low)}, {np.asarray(high)}]'",
+        )
+    if int(nbins) < 1:
+        raise InvalidArgumentError(
+            None, None, f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'"
+        )
+    dtype = as_dtype(dtype)
+    if values.dtype.is_floating:
+        places = primitives.Floor((values - low) / (high - low) * cast(nbins, values.dtype))
+        places = primitives.Minimum(primitives.Maximum(places, 0), cast(int(nbins) - 1, values.dtype))
+        return cast(places, dtype)
+    wide = primitives.RealDiv(cast(values - low, "float64"), cast(high - low, "float64")) * float(int(nbins))
+    return cast(primitives.Minimum(primitives.Maximum(primitives.Floor(wide), 0), int(nbins) - 1), dtype)
+
+
+@public("histogram_fixed_width")
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Any:
+    """How many values lie in each of `nbins` equal bins; what lies outside counts for the nearest.
+
+    >>> tf.histogram_fixed_width([-1., 0.5, 9.], [0., 2.], nbins=4)
+    [1, 1, 0, 1]
+    """
+    places = primitives.Reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
+    return primitives.UnsortedSegmentSum(_ones_for(places, as_dtype(dtype)), places, int(nbins))

@@ -1,0 +1,1 @@
+"""`tf.nn`: activations, convolutions, pools, normalisation, losses, embeddings."""

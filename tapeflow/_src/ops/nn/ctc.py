@@ -1,0 +1,273 @@
+"""Connectionist temporal classification, isotonic regression: losses and decoders over sequences."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types.dtypes import float32, float64, int32, int64
+from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
+
+
+def _is_sparse(labels: Any) -> bool:
+    return hasattr(labels, "dense_shape") and hasattr(labels, "indices")
+
+
+def _dense_labels(labels: Any) -> tuple[Any, Any]:
+    """The labels of a sparse matrix as rows filled up with 0, and their lengths."""
+    batch, width = (int(d) for d in np.asarray(labels.dense_shape))
+    rows = labels.indices[:, 0]
+    ones = primitives.BroadcastTo(cast(1, int64), [labels.values.shape[0]])
+    lengths = primitives.UnsortedSegmentSum(ones, rows, batch)
+    return primitives.ScatterNd(labels.indices, cast(labels.values, int64), [batch, width]), lengths
+
+
+@public("nn.ctc_loss", "compat.v1.nn.ctc_loss_v2")
+def ctc_loss(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Minus the log probability of each label sequence under `logits` (time, batch, classes), which it may stretch.
+
+    >>> tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1], blank_index=0)
+    [0.6931472]
+    """
+    logits = convert_to_tensor(logits)
+    if logits.shape.rank != 3:
+        raise InvalidArgumentError(None, None, f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
+    sparse = _is_sparse(labels)
+    if sparse:
+        if blank_index is None:
+            raise ValueError("Argument `blank_index` must be provided when `labels` is a `SparseTensor`.")
+        labels, label_length = _dense_labels(labels)
+    classes = logits.shape[2]
+    blank = 0 if blank_index is None else int(blank_index)
+    if not -classes <= blank < classes:
+        raise ValueError(f"blank_index must be in [{-classes}, {classes}); got {blank_index}")
+    if not logits_time_major:
+        logits = primitives.Transpose(logits, [1, 0, 2])
+    labels, label_length = convert_to_tensor(labels), convert_to_tensor(label_length)
+    logit_length = convert_to_tensor(logit_length)
+    if sparse:
+        _check_time(labels, label_length, logit_length)
+    return primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
+
+
+def _check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> None:
+    """Each label needs a time step, and each repeated one a blank before it if repetitions are merged."""
+    width = labels.shape[1]
+    if width == 0:
+        return
+    inside = np.arange(1, width)[None, :] < primitives.ExpandDims(label_length, 1)
+    repeated = primitives.LogicalAnd(primitives.Equal(labels[:, 1:], labels[:, :-1]), inside)
+    blanks = primitives.Sum(cast(repeated, label_length.dtype), [1], False)
+    needed = label_length + blanks if merge_repeated else label_length
+    available = cast(logit_length, needed.dtype)
+    short = primitives.Greater(needed, available)
+    if bool(primitives.Any(short, None, False)):
+        first = int(primitives.ArgMax(cast(short, int32), 0))
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"nn.ctc_loss: Not enough time for target transition sequence (required: {int(needed[first])}, "
+            f"available: {int(available[first])}) in sequence {first}. "
+            "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs",
+        )
+
+
+@public("compat.v1.nn.ctc_loss")
+def ctc_loss_v1(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """The loss of sparse labels, with the last class as the blank.
+
+    >>> labels = tf.sparse.from_dense([[1]])
+    >>> tf.compat.v1.nn.ctc_loss(labels, tf.zeros([1, 1, 3]), [1])
+    [1.0986123]
+    """
+    logits = convert_to_tensor(inputs if logits is None else logits)
+    if not _is_sparse(labels):
+        raise TypeError(
+            f"Expected argument `labels` to be a SparseTensor. Received labels={labels} of type: {type(labels)}"
+        )
+    dense, lengths = _dense_labels(labels)
+    sequence_length = convert_to_tensor(sequence_length)
+    if preprocess_collapse_repeated:
+        dense, lengths = collapse_repeated(dense, lengths)
+    if not ignore_longer_outputs_than_inputs:
+        _check_time(dense, lengths, sequence_length, ctc_merge_repeated)
+    if not time_major:
+        logits = primitives.Transpose(logits, [1, 0, 2])
+    blank = logits.shape[-1] - 1
+    loss = primitives.CTCLossDense(logits, dense, lengths, sequence_length, blank, bool(ctc_merge_repeated))
+    if ignore_longer_outputs_than_inputs:
+        loss = primitives.SelectV2(primitives.IsFinite(loss), loss, cast(0, loss.dtype))
+    return loss
+
+
+@public("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[Any], Any]:
+    """The most probable label sequences of logits (time, batch, classes), as sparse matrices, and log probabilities.
+
+    >>> paths, scores = tf.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])
+    >>> paths[0].values
+    [0]
+    """
+    return ctc_beam_search_decoder_v1(inputs, sequence_length, beam_width, top_paths, False)
+
+
+@public("compat.v1.nn.ctc_beam_search_decoder")
+def ctc_beam_search_decoder_v1(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
+) -> tuple[list[Any], Any]:
+    """As `tf.nn.ctc_beam_search_decoder`; with `merge_repeated`, runs of one label in a result become one.
+
+    >>> paths, scores = tf.compat.v1.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])
+    >>> paths[0].values
+    [0]
+    """
+    *parts, scores = primitives.CTCBeamSearchDecoder(inputs, sequence_length, beam_width, top_paths, merge_repeated)
+    paths = [SparseTensor(*parts[k::top_paths]) for k in range(top_paths)]
+    return paths, scores
+
+
+@public("nn.ctc_greedy_decoder", "compat.v1.nn.ctc_greedy_decoder")
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
+) -> tuple[list[Any], Any]:
+    """The labels of the largest logits at each time, without blanks, and minus the sum of those logits.
+
+    >>> paths, scores = tf.nn.ctc_greedy_decoder(tf.constant([[[5., 0., 0.]]]), [1])
+    >>> paths[0].values
+    [0]
+    """
+    inputs = convert_to_tensor(inputs)
+    lengths = convert_to_tensor(sequence_length)
+    if inputs.shape.rank != 3:
+        raise InvalidArgumentError(None, None, f"nn.ctc_greedy_decoder: inputs is not a 3-Tensor; got {inputs.shape}")
+    times, batch, classes = inputs.shape.as_list()
+    if lengths.shape.as_list() != [batch]:
+        raise FailedPreconditionError(
+            None,
+            None,
+            f"nn.ctc_greedy_decoder: len(sequence_length) != batch_size. len(sequence_length): {lengths.shape} "
+            f"batch_size: {batch}",
+        )
+    for b, length in enumerate(np.asarray(lengths)):
+        if not 0 <= length <= times:
+            raise FailedPreconditionError(None, None, f"nn.ctc_greedy_decoder: sequence_length({b}) <= {times}")
+    blank = classes - 1 if blank_index is None else blank_index
+    if not -classes <= blank < classes:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"nn.ctc_greedy_decoder: blank_index expected to be between {-classes} and {classes - 1}; got {blank}",
+        )
+    best = primitives.Transpose(primitives.ArgMax(inputs, 2), [1, 0])
+    inside = np.arange(times)[None, :] < primitives.ExpandDims(cast(lengths, int64), 1)
+    taken = primitives.LogicalAnd(primitives.NotEqual(best, cast(blank % classes, int64)), inside)
+    if merge_repeated and times:
+        none = primitives.BroadcastTo(cast(-1, int64), [batch, 1])
+        before = primitives.ConcatV2([none, best[:, :-1]], 1)
+        taken = primitives.LogicalAnd(taken, primitives.NotEqual(best, before))
+    positions = primitives.Where(taken)
+    values = primitives.GatherNd(best, positions)
+    rank_in_row = primitives.Cumsum(cast(taken, int64), 1, False, False) - 1
+    columns = primitives.GatherNd(rank_in_row, positions)
+    indices = primitives.Pack([positions[:, 0], columns], 1)
+    counts = primitives.Sum(cast(taken, int64), [1], False)
+    width = primitives.Max(primitives.ConcatV2([counts, cast([0], int64)], 0), None, False)
+    shape = primitives.Pack([cast(batch, int64), width], 0)
+    largest = primitives.Transpose(primitives.Max(inputs, [2], False), [1, 0])
+    score = -primitives.Sum(primitives.SelectV2(inside, largest, cast(0, inputs.dtype)), [1], True)
+    return [SparseTensor(indices, values, shape)], score
+
+
+@public("nn.ctc_unique_labels", "compat.v1.nn.ctc_unique_labels")
+def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:
+    """The different labels of each row in order of appearance, filled up with 0, and the number of each label's own.
+
+    >>> tf.nn.ctc_unique_labels([[3, 4, 4, 3]])
+    [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
+    """
+    labels = cast(convert_to_tensor(labels), int64)
+    batch, width = labels.shape.as_list()
+    same = primitives.Equal(primitives.ExpandDims(labels, 2), primitives.ExpandDims(labels, 1))
+    first = primitives.ArgMax(cast(same, int32), 2)
+    new = primitives.Equal(first, np.arange(width)[None, :])
+    number = primitives.Cumsum(cast(new, int64), 1, False, False) - 1
+    idx = primitives.GatherV2(number, first, 1, 1)
+    positions = primitives.Where(new)
+    columns = primitives.GatherNd(number, positions)
+    places = primitives.Pack([positions[:, 0], columns], 1)
+    unique = primitives.ScatterNd(places, primitives.GatherNd(labels, positions), [batch, width])
+    return [unique, cast(idx, int32)]
+
+
+@public("nn.collapse_repeated", "compat.v1.nn.collapse_repeated")
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
+    """Each run of one label as one label, filled up with 0, and the new lengths.
+
+    >>> tf.nn.collapse_repeated([[1, 1, 2]], [3])
+    ([[1, 2]], [2])
+    """
+    labels, seq_length = convert_to_tensor(labels), convert_to_tensor(seq_length)
+    batch, width = labels.shape.as_list()
+    starts = primitives.BroadcastTo(cast(True, "bool"), [batch, min(width, 1)])
+    fresh = primitives.ConcatV2([starts, primitives.NotEqual(labels[:, 1:], labels[:, :-1])], 1)
+    inside = np.arange(width)[None, :] < primitives.ExpandDims(cast(seq_length, int64), 1)
+    taken = primitives.LogicalAnd(fresh, inside)
+    lengths = primitives.Sum(cast(taken, seq_length.dtype), [1], False)
+    longest = int(primitives.Max(lengths, None, False)) if batch else 0
+    positions = primitives.Where(taken)
+    columns = primitives.GatherNd(primitives.Cumsum(cast(taken, int64), 1, False, False) - 1, positions)
+    places = primitives.Pack([positions[:, 0], columns], 1)
+    return primitives.ScatterNd(places, primitives.GatherNd(labels, positions), [batch, longest]), lengths
+
+
+@public("nn.isotonic_regression", "compat.v1.nn.isotonic_regression")
+def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) -> tuple[Any, Any]:
+    """The nearest sequence that never rises (or never falls) along `axis`, and the number of each element's run.
+
+    >>> tf.nn.isotonic_regression([3., 1., 2.])[0]
+    [3., 1.5, 1.5]
+    """
+    x = convert_to_tensor(inputs)
+    if x.dtype.is_integer:
+        x = cast(x, float64 if x.dtype.size > 2 else float32)
+    rank = x.shape.rank
+    if rank == 0:
+        return IsotonicRegression(x, convert_to_tensor(0, dtype=int32))
+    order = None
+    if axis % rank != rank - 1:
+        order = list(range(rank))
+        order[axis % rank], order[-1] = order[-1], order[axis % rank]
+        x = primitives.Transpose(x, order)
+    output, segments = primitives.IsotonicRegression(x if decreasing else -x)
+    output = output if decreasing else -output
+    if order is not None:
+        output, segments = primitives.Transpose(output, order), primitives.Transpose(segments, order)
+    return IsotonicRegression(output, segments)

@@ -1,0 +1,288 @@
+"""Embedding look-ups: rows of one table or of several parts of one, and their weighted sums over sparse ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import shape_argument
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import gather
+from tapeflow._src.ops.arrays.sorting import searchsorted, sort, unique
+from tapeflow._src.ops.sparse.sparse import fill_empty_rows
+from tapeflow._src.types.dtypes import bfloat16, float16, float32, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+
+def _clip_rows(rows: Any, ids_rank: int, max_norm: Any) -> Any:
+    """Rows longer than `max_norm` shortened to it."""
+    if max_norm is None:
+        return rows
+    axes = list(range(ids_rank, rows.shape.rank))
+    norm = primitives.Sqrt(primitives.Sum(primitives.Square(rows), axes, True))
+    limit = convert_to_tensor(max_norm, dtype=rows.dtype)
+    return rows * limit / primitives.Maximum(norm, limit)
+
+
+def _parts(params: Any) -> list[Any]:
+    parts = list(params) if isinstance(params, list | tuple) else [params]
+    if not parts:
+        raise ValueError("Length of params is currently 0. Need at least one param.")
+    return parts
+
+
+def _lookup(params: Any, ids: Any, strategy: str, max_norm: Any) -> Any:
+    ids = convert_to_tensor(ids)
+    if max_norm is None and _core.is_tensor(params) and (ids.dtype is int32 or ids.dtype is int64):
+        return primitives.GatherV2(params, ids)
+    parts = _parts(params)
+    if ids.dtype not in (int32, int64):
+        ids = cast(ids, int64)
+    if len(parts) == 1:
+        return _clip_rows(gather(parts[0], ids), ids.shape.rank, max_norm)
+    flat = primitives.Reshape(ids, [-1])
+    count = len(parts)
+    parts = [part if _core.is_tensor(part) else convert_to_tensor(part) for part in parts]
+    if strategy == "mod":
+        owner, place = (
+            primitives.FloorMod(flat, cast(count, ids.dtype)),
+            primitives.FloorDiv(flat, cast(count, ids.dtype)),
+        )
+    elif strategy == "div":
+        total = sum(int(part.shape[0]) for part in parts)
+        each, larger = divmod(total, count)
+        border = larger * (each + 1)
+        ahead = flat < border
+        owner = primitives.SelectV2(
+            ahead,
+            primitives.FloorDiv(flat, cast(each + 1, ids.dtype)),
+            primitives.FloorDiv(flat - larger, cast(max(each, 1), ids.dtype)),
+        )
+        place = primitives.SelectV2(
+            ahead,
+            primitives.FloorMod(flat, cast(each + 1, ids.dtype)),
+            primitives.FloorMod(flat - larger, cast(max(each, 1), ids.dtype)),
+        )
+    else:
+        raise ValueError(f"Only 'mod' and 'div' are supported partition strategies. Got: {strategy}")
+    # The ids of each part in turn; then every row back at its own place.
+    found, rows = [], []
+    for number, part in enumerate(parts):
+        positions = primitives.Reshape(primitives.Where(primitives.Equal(owner, cast(number, ids.dtype))), [-1])
+        found.append(positions)
+        rows.append(gather(part, gather(place, positions)))
+    positions = primitives.ConcatV2(found, 0)
+    if positions.shape[0] != flat.shape[0]:
+        raise InvalidArgumentError(None, None, "embedding_lookup: an id lies outside all of the given parts")
+    place_of = primitives.ScatterNd(
+        primitives.ExpandDims(positions, 1), np.arange(int(flat.shape[0]), dtype=np.int64), [int(flat.shape[0])]
+    )
+    joined = gather(primitives.ConcatV2(rows, 0), place_of)
+    shaped = primitives.Reshape(joined, [*ids.shape.as_list(), *joined.shape.as_list()[1:]])
+    return _clip_rows(shaped, ids.shape.rank, max_norm)
+
+
+@public("nn.embedding_lookup")
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+    """The rows of `params` with the numbers `ids`; a list of tables is one table cut into blocks of rows.
+
+    >>> tf.nn.embedding_lookup([[1., 2.], [3., 4.]], [1])
+    [[3., 4.]]
+    """
+    return _lookup(_table(params), ids, "div", max_norm)
+
+
+@public("compat.v1.nn.embedding_lookup")
+def embedding_lookup_v1(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Any:
+    """The rows with the numbers `ids` of a table, or of tables among which the rows are dealt by the strategy.
+
+    >>> tf.compat.v1.nn.embedding_lookup(tf.constant([[1., 2.], [3., 4.]]), [1])
+    [[3., 4.]]
+    """
+    return _lookup(_table(params), ids, partition_strategy, max_norm)
+
+
+def _table(params: Any) -> Any:
+    """A nested list of numbers is one table, not a list of tables."""
+    if isinstance(params, list | tuple) and params and not any(_is_table(part) for part in params):
+        return convert_to_tensor(params)
+    return params
+
+
+def _is_table(part: Any) -> bool:
+    return _core.is_tensor(part) or isinstance(part, np.ndarray) or hasattr(part, "__tf_tensor__")
+
+
+def _check_sparse(ids: Any, weights: Any, what: str) -> None:
+    for given, called in ((ids, f"{what}_ids"), (weights, f"{what}_weights")):
+        if not hasattr(given, "dense_shape") and (given is not None or given is ids):
+            raise TypeError(f"{called} must be SparseTensor, got {type(given)}")
+
+
+_COMBINERS = ("mean", "sqrtn", "sum")
+
+
+@public("nn.embedding_lookup_sparse")
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """For each row of the sparse matrix `sp_ids`, the (weighted) mean, sum or sum by sqrt of squares of its embeddings.
+
+    >>> tf.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
+    [[0., 1., 1.]]
+    """
+    return _lookup_sparse(params, sp_ids, sp_weights, "div", combiner, max_norm)
+
+
+@public("compat.v1.nn.embedding_lookup_sparse")
+def embedding_lookup_sparse_v1(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """For each row of the sparse matrix `sp_ids`, the (weighted) mean, sum or sum by sqrt of squares of its embeddings.
+
+    >>> tf.compat.v1.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
+    [[0., 1., 1.]]
+    """
+    return _lookup_sparse(params, sp_ids, sp_weights, partition_strategy, combiner, max_norm)
+
+
+def _lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    strategy: str,
+    combiner: str | None,
+    max_norm: Any,
+    segments: int | None = None,
+) -> Any:
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in _COMBINERS:
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
+    _check_sparse(sp_ids, sp_weights, "sp")
+    parts = _parts(_table(params))
+    distinct, place = unique(sp_ids.values)
+    if not all(isinstance(part, _core.Variable) for part in parts):
+        # As in TensorFlow, the gradient names the rows of a tensor in order, those of a variable as they appear.
+        distinct = sort(distinct)
+        place = searchsorted(distinct, sp_ids.values)
+    rows = gather(_lookup(parts, distinct, strategy, max_norm), place)
+    result_dtype = rows.dtype
+    if result_dtype in (float16, bfloat16):
+        rows = cast(rows, float32)
+    segment = sp_ids.indices[:, 0]
+    count = segments
+    if count is None:
+        last = primitives.Max(primitives.ConcatV2([segment, [-1]], 0), None, False)
+        count = last + 1 if _core.is_symbolic(last) else int(last) + 1
+    if sp_weights is None:
+        weights = primitives.BroadcastTo(cast(1, rows.dtype), shape_argument(primitives.Shape(segment, int32)))
+    else:
+        weights = cast(sp_weights.values, rows.dtype)
+    shape = [-1] + [1] * (rows.shape.rank - 1)
+    if sp_weights is not None:
+        rows = rows * primitives.Reshape(weights, shape)
+    total = primitives.UnsortedSegmentSum(rows, segment, count)
+    if combiner != "sum":
+        scale = primitives.UnsortedSegmentSum(
+            weights if combiner == "mean" else primitives.Square(weights), segment, count
+        )
+        scale = scale if combiner == "mean" else primitives.Sqrt(scale)
+        total = primitives.DivNoNan(total, primitives.Reshape(scale, shape))
+    return cast(total, result_dtype)
+
+
+@public("nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
+
+    >>> tf.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
+    [[0., 1.], [0., 0.]]
+    """
+    return _safe_lookup_sparse(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, "div", max_norm)
+
+
+@public("compat.v1.nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse_v1(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
+
+    >>> tf.compat.v1.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
+    [[0., 1.], [0., 0.]]
+    """
+    return _safe_lookup_sparse(
+        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, partition_strategy, max_norm
+    )
+
+
+def _safe_lookup_sparse(
+    params: Any, ids: Any, weights: Any, combiner: str | None, default_id: Any, strategy: str, max_norm: Any
+) -> Any:
+    if params is None:
+        raise ValueError(f"Missing embedding_weights {params}.")
+    combiner = "mean" if combiner is None else combiner
+    _check_sparse(ids, weights, "sparse")
+    parts = _parts(_table(params))
+    dims = [int(d) for d in np.asarray(ids.dense_shape)]
+    outer, rows = dims[:-1], int(np.prod(dims[:-1]))
+    # Several leading dimensions count as one.
+    strides = [int(np.prod(outer[i + 1 :])) for i in range(len(outer))]
+    segment = primitives.Sum(cast(ids.indices, int64)[:, :-1] * convert_to_tensor(strides, dtype=int64), [1], False)
+    good = ids.values >= 0
+    if weights is not None and combiner != "sum":
+        good = primitives.LogicalAnd(good, weights.values > 0)
+    positions = primitives.Reshape(primitives.Where(good), [-1])
+    indices = primitives.Pack([gather(segment, positions), positions], 1)
+    shape = [rows, max(1, int(ids.values.shape[0]))]
+    filler = cast(0 if default_id is None else default_id, ids.values.dtype)
+    filled, empty = fill_empty_rows(SparseTensor(indices, gather(ids.values, positions), shape), filler)
+    filled_weights = None
+    if weights is not None:
+        kept = SparseTensor(indices, gather(weights.values, positions), shape)
+        filled_weights, _ = fill_empty_rows(kept, cast(1, weights.values.dtype))
+    y = _lookup_sparse(parts, filled, filled_weights, strategy, combiner, max_norm, rows)
+    inner = y.shape.as_list()[1:]
+    if default_id is None:
+        y = primitives.SelectV2(primitives.Reshape(empty, [rows] + [1] * len(inner)), cast(0, y.dtype), y)
+    return primitives.Reshape(y, [*outer, *inner])

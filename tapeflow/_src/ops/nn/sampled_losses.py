@@ -1,0 +1,281 @@
+"""Losses over a sample of many classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.nn.candidates import log_uniform_candidate_sampler
+from tapeflow._src.ops.nn.embeddings import embedding_lookup, embedding_lookup_v1
+from tapeflow._src.ops.nn.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
+from tapeflow._src.types.dtypes import float32, int32, int64
+
+
+@public("nn.compute_accidental_hits", "compat.v1.nn.compute_accidental_hits")
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+) -> tuple[Any, Any, Any]:
+    """Where a sampled candidate is a true class: rows, numbers of candidates, and the lowest float for each.
+
+    >>> tf.nn.compute_accidental_hits([[1], [2]], [2, 5], 1)[:2]
+    ([1], [0])
+    """
+    true = cast(convert_to_tensor(true_classes), int64)
+    sampled = cast(convert_to_tensor(sampled_candidates), int64)
+    same = primitives.Equal(primitives.ExpandDims(true, 2), primitives.Reshape(sampled, [1, 1, -1]))
+    places = primitives.Where(same)
+    count = places.shape[0]
+    weights = primitives.BroadcastTo(cast(float(np.finfo(np.float32).min), float32), [count])
+    return cast(places[:, 0], int32), places[:, 2], weights
+
+
+def _sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    subtract_log_q: bool,
+    remove_accidental_hits: bool,
+    lookup: Callable[..., Any],
+    seed: Any,
+) -> tuple[Any, Any]:
+    """The logits of the true classes and of a sample of others, and the labels that fit them."""
+    labels = cast(convert_to_tensor(labels), int64)
+    if labels.shape.rank == 1:
+        labels = primitives.ExpandDims(labels, 1)
+    inputs = convert_to_tensor(inputs)
+    if sampled_values is None:
+        sampled_values = log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
+    sampled, true_expected, sampled_expected = (primitives.StopGradient(convert_to_tensor(v)) for v in sampled_values)
+    sampled = cast(sampled, int64)
+    batch, width = inputs.shape.as_list()
+    flat = primitives.Reshape(labels, [-1])
+    ids = primitives.ConcatV2([flat, sampled], 0)
+    rows, offsets = lookup(weights, ids), lookup(biases, ids)
+    count = flat.shape[0]
+    true_rows = primitives.Reshape(rows[:count], [batch, num_true, width])
+    true_logits = primitives.Sum(primitives.ExpandDims(inputs, 1) * true_rows, [2], False)
+    true_logits = true_logits + primitives.Reshape(offsets[:count], [batch, num_true])
+    sampled_logits = primitives.MatMul(inputs, rows[count:], False, True) + offsets[count:]
+    if remove_accidental_hits:
+        hits = primitives.Equal(primitives.ExpandDims(labels, 2), primitives.Reshape(sampled, [1, 1, -1]))
+        lowest = cast(float(np.finfo(np.float32).min), sampled_logits.dtype)
+        hit = primitives.Any(hits, [1], False)
+        sampled_logits = sampled_logits + primitives.SelectV2(hit, lowest, cast(0, sampled_logits.dtype))
+    if subtract_log_q:
+        true_logits = true_logits - primitives.Log(cast(true_expected, true_logits.dtype))
+        sampled_logits = sampled_logits - primitives.Log(cast(sampled_expected, sampled_logits.dtype))
+    logits = primitives.ConcatV2([true_logits, sampled_logits], 1)
+    share = convert_to_tensor(np.full([batch, num_true], 1 / num_true), dtype=logits.dtype)
+    none = primitives.BroadcastTo(cast(0, logits.dtype), [batch, sampled_logits.shape[1]])
+    return logits, primitives.ConcatV2([share, none], 1)
+
+
+@public("nn.nce_loss")
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str = "nce_loss",
+) -> Any:
+    """Noise-contrastive estimation: the true classes told from a sample of others, one number per row.
+
+    >>> tf.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
+    TensorShape([1])
+    """
+    return _nce(
+        embedding_lookup,
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+    )
+
+
+def _nce(
+    lookup: Any,
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+) -> Any:
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        lookup,
+        None,
+    )
+    return primitives.Sum(sigmoid_cross_entropy_with_logits(targets, logits), [1], False)
+
+
+@public("compat.v1.nn.nce_loss")
+def nce_loss_v1(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Any:
+    """Noise-contrastive estimation over tables dealt by `partition_strategy`.
+
+    >>> tf.compat.v1.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
+    TensorShape([1])
+    """
+
+    def lookup(table: Any, ids: Any) -> Any:
+        return embedding_lookup_v1(table, ids, partition_strategy)
+
+    return _nce(
+        lookup,
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+    )
+
+
+@public("nn.sampled_softmax_loss")
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: Any = None,
+    name: str = "sampled_softmax_loss",
+) -> Any:
+    """The softmax cross entropy over the true classes and a sample of others, one number per row.
+
+    >>> tf.nn.sampled_softmax_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
+    TensorShape([1])
+    """
+    return _sampled_softmax(
+        embedding_lookup,
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+    )
+
+
+def _sampled_softmax(
+    lookup: Any,
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    seed: Any,
+) -> Any:
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        lookup,
+        seed,
+    )
+    return softmax_cross_entropy_with_logits(primitives.StopGradient(targets), logits)
+
+
+@public("compat.v1.nn.sampled_softmax_loss")
+def sampled_softmax_loss_v1(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: Any = None,
+) -> Any:
+    """The softmax cross entropy over a sample of classes, with tables dealt by `partition_strategy`.
+
+    >>> tf.compat.v1.nn.sampled_softmax_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
+    TensorShape([1])
+    """
+
+    def lookup(table: Any, ids: Any) -> Any:
+        return embedding_lookup_v1(table, ids, partition_strategy)
+
+    return _sampled_softmax(
+        lookup,
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+    )

@@ -1,0 +1,1 @@
+"""`tf.random`: seeds, streams and stateless numbers."""

@@ -1,0 +1,220 @@
+"""Seeds and streams of the random operations: which Philox key and counter a call gets, as TensorFlow counts them.
+
+A stream is the state of one generator: a 128-bit counter and a key. Operations with the same name, attributes and seeds
+share a stream, and each call moves it on. In a function or a graph each operation has a stream of its own, and the
+seed of one without is its number in the graph. `set_seed` begins all streams anew.
+"""
+
+from __future__ import annotations
+
+import random
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import SystemRandom
+from threading import Lock
+from typing import Any
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.config import is_op_determinism_enabled
+from tapeflow._src.namespace import public
+
+_LIMIT = 2**31 - 1
+DEFAULT_GLOBAL_SEED = 87654321
+BLOCKS_PER_OUTPUT = 256  # how far one output moves a stream on, however few of the numbers it used
+
+
+class _Stream(_core.Variable):
+    """The state of one generator in a cell that a traced function can keep."""
+
+    def __init__(self, low: int, high: int, key: int) -> None:
+        state = _core.convert_to_tensor([low, high, key], "int64", None, "random")
+        self._set_up(state, state.shape, False, "random_stream:0")
+
+
+class _Seeds:
+    """The global seed, the generator of the seeds of operations that have none, and the open streams."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        # The streams of each traced function, where they begin, and whether they have seeds.
+        self.streams_by_graph: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        self.number_by_graph: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.begin(None)
+
+    def begin(self, seed: int | None) -> None:
+        for streams in list(self.streams_by_graph.values()):
+            for stream, state, _ in streams:
+                stream.assign(state)
+        self.seed = seed
+        self.operation_seeds = random.Random(seed)
+        self.stream_by_operation: dict[Any, _Stream] = {}
+        self.memory_by_operation: dict[Any, Any] = {}
+
+
+_seeds = _Seeds()
+
+
+class Snapshot:
+    """Where all streams stood at one moment, and what was begun since: enough to run the same operations again."""
+
+    def __init__(self) -> None:
+        self.operation_seeds = _seeds.operation_seeds.getstate()
+        self.state_by_operation = {key: s.read_value() for key, s in _seeds.stream_by_operation.items()}
+
+
+def snapshot() -> Snapshot:
+    """The state of all streams."""
+    with _seeds.lock:
+        if _seeds.seed is None and (None, None, None) not in _seeds.stream_by_operation:
+            _seeds.stream_by_operation[None, None, None] = _new_stream(None, None)
+        return Snapshot()
+
+
+@contextmanager
+def replayed(moment: Snapshot) -> Iterator[None]:
+    """Inside, random operations give the numbers they gave after `moment`; afterwards all goes on as if nothing was."""
+    present = Snapshot()
+    begun = dict(_seeds.stream_by_operation)
+    _restore(moment)
+    try:
+        yield
+    finally:
+        _seeds.stream_by_operation = begun
+        _restore(present)
+
+
+def _restore(moment: Snapshot) -> None:
+    _seeds.operation_seeds.setstate(moment.operation_seeds)
+    streams = _seeds.stream_by_operation
+    _seeds.stream_by_operation = {key: streams[key] for key in moment.state_by_operation if key in streams}
+    for key, state in moment.state_by_operation.items():
+        if key in streams:
+            streams[key].assign(state)
+
+
+@public("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
+def set_seed(seed: int | None) -> None:
+    """Sets the global seed: the random operations after it give the same numbers in every run.
+
+    >>> tf.random.set_seed(1234)
+    >>> tf.random.uniform([1])
+    [0.5380393]
+    """
+    if seed is not None:
+        seed = int(seed)
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        graph.seed = seed
+        return
+    _seeds.begin(seed)
+
+
+@public("compat.v1.get_seed", "compat.v1.random.get_seed")
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of an operation: from the global seed and its own, or (None, None) if there is neither.
+
+    >>> tf.random.set_seed(5)
+    >>> tf.compat.v1.get_seed(7)
+    (5, 7)
+    """
+    if _seeds.seed is not None:
+        if op_seed is None:
+            graph = _core.current_graph()
+            op_seed = _seeds.operation_seeds.randint(0, _LIMIT) if graph is None else _next_number(graph)
+        pair = (_seeds.seed % _LIMIT, int(op_seed) % _LIMIT)
+    elif op_seed is not None:
+        pair = (DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
+    else:
+        if is_op_determinism_enabled():
+            raise RuntimeError(
+                "Random ops require a seed to be set when determinism is enabled. Please set a seed before running "
+                "the op, e.g. by calling tf.random.set_seed(1)."
+            )
+        return None, None
+    return (0, _LIMIT) if pair == (0, 0) else pair
+
+
+def _next_number(graph: Any) -> int:
+    """The number of the next operation without a seed in a graph."""
+    number = _seeds.number_by_graph.get(graph, 0)
+    _seeds.number_by_graph[graph] = number + 1
+    return number
+
+
+def _new_stream(first: int | None, second: int | None) -> _Stream:
+    if first is None:
+        return _Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
+    return _Stream(0, second, first)
+
+
+def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
+    """The key and the counter for one call, whose stream moves on by `blocks`.
+
+    `operation` names the operation and those of its attributes that give it a stream of its own.
+    """
+    graph = _core.current_graph()
+    if graph is not None and graph.takes_everything:
+        return _draw_in_graph(graph, seed, blocks)
+    first, second = get_seed(seed)
+    return draw_from(operation, first, second, blocks, kept=first is None or seed is not None)
+
+
+def draw_from(operation: Any, first: int | None, second: int | None, blocks: int, kept: bool = True) -> tuple[Any, Any]:
+    """The same with both seeds given; the stream goes on at the next call if it is `kept`."""
+    graph = _core.current_graph()
+    if graph is not None:
+        return _draw_in_function(graph, first, second, blocks)
+    with _seeds.lock:
+        if first is None:
+            operation = None
+        stream = _seeds.stream_by_operation.get((operation, first, second))
+        if stream is None:
+            stream = _new_stream(first, second)
+            if kept:
+                _seeds.stream_by_operation[operation, first, second] = stream
+        key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+        stream.assign(state)
+    return key, counter
+
+
+def _draw_in_function(graph: Any, first: int | None, second: int | None, blocks: int) -> tuple[Any, Any]:
+    _core.swap_stage(None)
+    try:
+        stream = _new_stream(first, second)
+        _seeds.streams_by_graph.setdefault(graph, []).append((stream, stream.read_value(), first is not None))
+    finally:
+        _core.swap_stage(graph)
+    key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+    stream.assign(state)
+    return key, counter
+
+
+def seeded_streams(graph: Any) -> list[tuple[_Stream, Any]]:
+    """The streams of a function's operations that have seeds, with the states in which they begin."""
+    return [(stream, state) for stream, state, seeded in _seeds.streams_by_graph.get(graph, ()) if seeded]
+
+
+def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
+    """The same in a graph of TensorFlow 1: an operation has a stream of its own, which begins anew in each session."""
+    first, second = graph.seed, seed
+    if first is None and second is not None:
+        first = DEFAULT_GLOBAL_SEED
+    elif first is not None and second is None:
+        second = _next_number(graph)
+    _core.swap_stage(None)
+    try:
+        stream = _new_stream(first, second)
+        graph.first_value_by_stream.append((stream, stream.read_value()))
+    finally:
+        _core.swap_stage(graph)
+    key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
+    with graph.control_dependencies([stream.assign(state)]):
+        return primitives.Identity(key), primitives.Identity(counter)
+
+
+def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:
+    """What an operation with a stream of its own remembers between calls, as `begin()` makes it."""
+    if _seeds.seed is not None and seed is None:
+        return begin()
+    return _seeds.memory_by_operation.setdefault((operation, seed), begin())

@@ -1,0 +1,95 @@
+"""Windows for frames of a signal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types.dtypes import as_dtype, float32
+
+
+def _checked(window_length: Any, dtype: Any) -> tuple[int, Any]:
+    dtype = as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {dtype}")
+    length = np.asarray(window_length)
+    if length.ndim != 0:
+        raise ValueError(f"Shape {length.shape} must have rank 0")
+    return int(length), dtype
+
+
+def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
+    length, dtype = _checked(window_length, dtype)
+    if length == 1:
+        return cast([1.0], dtype)
+    period = length if bool(periodic) and length % 2 == 0 else length - 1
+    window = a - b * np.cos(2 * np.pi * np.arange(length) / period)
+    return convert_to_tensor(window.astype(dtype.as_numpy_dtype))
+
+
+@public("signal.hann_window", "compat.v1.signal.hann_window")
+def hann_window(window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None) -> Any:
+    """Half a raised cosine, 0 at the edge; `periodic` leaves the last point of an even length out.
+
+    >>> tf.signal.hann_window(4)
+    [0., 0.5, 1., 0.5]
+    """
+    return _raised_cosine(window_length, periodic, dtype, 0.5, 0.5)
+
+
+@public("signal.hamming_window", "compat.v1.signal.hamming_window")
+def hamming_window(window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None) -> Any:
+    """A raised cosine that is 0.08 at the edge.
+
+    >>> tf.signal.hamming_window(3, periodic=False)
+    [0.08, 1., 0.08]
+    """
+    return _raised_cosine(window_length, periodic, dtype, 0.54, 0.46)
+
+
+@public("signal.vorbis_window", "compat.v1.signal.vorbis_window")
+def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """The window of the Vorbis codec, whose squares add up to 1 at half a length.
+
+    >>> tf.signal.vorbis_window(2)
+    [0.70710677, 0.70710677]
+    """
+    length, dtype = _checked(window_length, dtype)
+    sine = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
+    return convert_to_tensor(np.sin(np.pi / 2 * sine * sine).astype(dtype.as_numpy_dtype))
+
+
+@public("signal.kaiser_window", "compat.v1.signal.kaiser_window")
+def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None) -> Any:
+    """Kaiser's window: I0(beta sqrt(1 - t²)) / I0(beta) for t from -1 to 1.
+
+    >>> tf.signal.kaiser_window(3, beta=0.)
+    [1., 1., 1.]
+    """
+    length, dtype = _checked(window_length, dtype)
+    if length == 1:
+        return cast([1.0], dtype)
+    half = (length - 1) / 2
+    circle = np.sqrt(np.maximum(1 - (np.arange(-half, half + 0.1) / half) ** 2, 0))
+    beta = cast(beta, dtype)
+    inner = beta * convert_to_tensor(circle.astype(dtype.as_numpy_dtype))
+    return primitives.Exp(inner - beta) * (primitives.BesselI0e(inner) / primitives.BesselI0e(beta))
+
+
+@public("signal.kaiser_bessel_derived_window", "compat.v1.signal.kaiser_bessel_derived_window")
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+) -> Any:
+    """The window, made of sums of Kaiser's, whose squares add up to 1 at half a length.
+
+    >>> tf.signal.kaiser_bessel_derived_window(2)
+    [0.70710677, 0.70710677]
+    """
+    length, dtype = _checked(window_length, dtype)
+    sums = primitives.Cumsum(kaiser_window(length // 2 + 1, beta, dtype), 0)
+    half = primitives.Sqrt(sums[:-1] / sums[-1])
+    return primitives.ConcatV2([half, primitives.ReverseV2(half, [0])], 0)

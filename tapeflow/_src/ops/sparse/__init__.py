@@ -1,0 +1,1 @@
+"""`tf.sparse`: operations on sparse tensors."""

@@ -1,0 +1,22 @@
+"""The operations of the core as Python callables, by TensorFlow's operation name: `primitives.MatMul(a, b)`."""
+
+from tapeflow._src import _core
+
+_rows = _core.op_functions()
+
+# (public path, function) for `namespace.install`: each primitive under its public names, without those of raw_ops.
+definitions = [(path, function) for _, function, _, paths, _ in _rows for path in paths]
+
+# What the tests ask about every primitive: its gradient, family and dtypes, by operation name.
+facts_by_name = {name: facts for name, _, _, _, facts in _rows}
+
+
+def _signature_from_text(text: str) -> object:
+    """The signature that `inspect.signature` shows for a primitive."""
+    import inspect  # slow to import, and only asked for by people and their editors
+
+    return inspect.signature(eval(f"lambda {text[1:-1]}: None"))
+
+
+_core.register_objects({"signature_from_text": _signature_from_text})
+globals().update({name: function for name, function, _, _, _ in _rows})

@@ -1,0 +1,1 @@
+"""Checkpoints in TensorFlow's files."""

@@ -1,0 +1,191 @@
+"""Objects that hold variables, as graphs: those of a program, and the one that a checkpoint keeps beside the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.module import Module
+from tapeflow._src.random_generator import Generator
+from tapeflow._src.train.checkpoint.messages import bytes_field, fields, number_field
+
+GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_WITH_A_VALUE = (
+    "_serialize_to_tensors",
+    "_checkpoint_value",
+)  # methods of objects that are no variables
+
+
+# ---- the objects of a program
+
+
+def variable_of(thing: Any) -> Any:
+    """The variable that an object is, or stands for (as those of Keras do); None if it is none."""
+    if isinstance(thing, _core.Variable):
+        return thing
+    if hasattr(type(thing), "_serialize_to_tensors"):
+        own = getattr(thing, "_value", None)  # `value` may be another tensor while Keras works out shapes
+        return own if isinstance(own, _core.Variable) else thing.value
+    return None
+
+
+def is_leaf(thing: Any) -> bool:
+    """Whether an object has a value of its own."""
+    kind = type(thing)
+    return issubclass(kind, _core.Variable) or any(hasattr(kind, name) for name in _WITH_A_VALUE)
+
+
+def _is_optimizer(thing: Any) -> bool:
+    return hasattr(thing, "_slot_by_key") and hasattr(thing, "get_slot_names")
+
+
+def is_trackable(thing: Any) -> bool:
+    """Whether an object is, or may hold, something to be saved."""
+    if is_leaf(thing) or isinstance(thing, Module | Generator) or _is_optimizer(thing):
+        return True
+    if isinstance(thing, list | tuple):
+        return any(map(is_trackable, thing))
+    if isinstance(thing, Mapping):
+        return any(map(is_trackable, thing.values()))
+    return hasattr(type(thing), "_trackable_children")
+
+
+def children_of(thing: Any) -> dict[str, Any]:
+    """The objects below an object, by the names under which it holds them."""
+    if is_leaf(thing):
+        return {}
+    if hasattr(type(thing), "_trackable_children"):
+        return {name: child for name, child in thing._trackable_children().items() if is_trackable(child)}
+    if isinstance(thing, Generator):
+        return {"_state_var": thing.state}
+    if isinstance(thing, list | tuple):
+        return {str(i): child for i, child in enumerate(thing) if is_trackable(child)}
+    if isinstance(thing, Mapping):
+        return {key: child for key, child in thing.items() if isinstance(key, str) and is_trackable(child)}
+    if _is_optimizer(thing):
+        slots = {id(slot) for slot in thing._slot_by_key.values()}
+        return {_last_name(v): v for v in thing.variables() if id(v) not in slots}
+    return {name: child for name, child in vars(thing).items() if is_trackable(child)}
+
+
+def slots_of(thing: Any, variables: list[Any]) -> list[tuple[Any, str, Any]]:
+    """What an optimizer keeps for these variables: the variable, the name, and what is kept."""
+    if not _is_optimizer(thing):
+        return []
+    found = [(v, name, thing.get_slot(v, name)) for v in variables for name in thing.get_slot_names()]
+    return [one for one in found if one[2] is not None]
+
+
+def _last_name(variable: Any) -> str:
+    return variable.name.rpartition(":")[0].rpartition("/")[2]
+
+
+def value_of(leaf: Any) -> Any:
+    """The value of a leaf, as an array."""
+    variable = variable_of(leaf)
+    return leaf._checkpoint_value() if variable is None else variable.numpy()
+
+
+def attribute_of(leaf: Any) -> str:
+    """The name under which the value of a leaf is kept."""
+    return leaf._checkpoint_attribute if variable_of(leaf) is None else "VARIABLE_VALUE"
+
+
+class Node:
+    """One object of a graph: `children` by name, `keys` of its values by attribute, `slots` of an optimizer."""
+
+    def __init__(self) -> None:
+        self.children: dict[str, int] = {}
+        self.keys: dict[str, str] = {}
+        self.slots: list[tuple[int, str, int]] = []
+        self.full_name = ""
+
+    def encoded(self) -> bytes:
+        """The node as it stands in a checkpoint."""
+        parts = [
+            bytes_field(1, number_field(1, number) + bytes_field(2, name)) for name, number in self.children.items()
+        ]
+        parts += [
+            bytes_field(2, bytes_field(1, name) + bytes_field(2, self.full_name) + bytes_field(3, key))
+            for name, key in self.keys.items()
+        ]
+        parts += [
+            bytes_field(3, number_field(1, original) + bytes_field(2, name) + number_field(3, slot))
+            for original, name, slot in self.slots
+        ]
+        return b"".join([*parts, bytes_field(5, number_field(1, 1))])
+
+
+def encode_graph(nodes: list[Node]) -> bytes:
+    """The graph as it stands in a checkpoint."""
+    return b"".join(bytes_field(1, node.encoded()) for node in nodes)
+
+
+def decode_graph(data: bytes) -> list[Node]:
+    """The graph that a checkpoint keeps."""
+    nodes = []
+    for field, message in fields(data):
+        if field != 1:
+            continue
+        node = Node()
+        nodes.append(node)
+        for kind, part in fields(message):
+            if kind not in (1, 2, 3):
+                continue
+            values = dict(fields(part))
+            if kind == 1:
+                node.children[values[2].decode()] = values.get(1, 0)
+            elif kind == 2:
+                node.keys[values[1].decode()] = values.get(3, b"").decode()
+            else:
+                node.slots.append((values.get(1, 0), values[2].decode(), values.get(3, 0)))
+    return nodes
+
+
+class ObjectGraph:
+    """The objects below a root, nearest first, each once; those with values by the key under which they are saved."""
+
+    def __init__(self, root: Any) -> None:
+        self.objects: list[Any] = [root]
+        self.nodes: list[Node] = [Node()]
+        self.leaf_by_key: dict[str, Any] = {}
+        self._paths: list[str] = [""]
+        self._number_by_id: dict[int, int] = {id(root): 0}
+        place = 0
+        while place < len(self.objects):
+            for name, child in children_of(self.objects[place]).items():
+                number = self._number_by_id.get(id(child))
+                if number is None:
+                    number = self._add(child, f"{self._paths[place]}/{_escaped(name)}".lstrip("/"))
+                self.nodes[place].children[name] = number
+            place += 1
+        self._add_slots()
+
+    def _add(self, thing: Any, path: str) -> int:
+        number = self._number_by_id[id(thing)] = len(self.objects)
+        self.objects.append(thing)
+        self._paths.append(path)
+        node = Node()
+        self.nodes.append(node)
+        if is_leaf(thing):
+            attribute = attribute_of(thing)
+            key = f"{path}/.ATTRIBUTES/{attribute}"
+            node.keys[attribute] = key
+            node.full_name = getattr(thing, "name", path).removesuffix(":0")
+            self.leaf_by_key[key] = thing
+        return number
+
+    def _add_slots(self) -> None:
+        variables = [thing for thing in self.objects if isinstance(thing, _core.Variable)]
+        for place, thing in enumerate(list(self.objects)):
+            for variable, name, slot in slots_of(thing, variables):
+                original = self._number_by_id[id(variable)]
+                path = f"{self._paths[original]}/.OPTIMIZER_SLOT/{self._paths[place]}/{_escaped(name)}"
+                number = self._number_by_id.get(id(slot))
+                number = self._add(slot, path) if number is None else number
+                self.nodes[place].slots.append((original, name, number))
+
+
+def _escaped(name: str) -> str:
+    return name.replace(".", "..").replace("/", ".S")

@@ -1,0 +1,161 @@
+"""Putting the values of a checkpoint into the objects of a program, also those that come later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.function.trace import init_scope
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.train.checkpoint.object_graph import (
+    GRAPH_KEY,
+    Node,
+    ObjectGraph,
+    attribute_of,
+    children_of,
+    decode_graph,
+    is_leaf,
+    variable_of,
+)
+from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.trackable import Trackable
+
+
+def _given_value(value: Any, shape: Any, dtype: Any = None) -> Any:
+    return convert_to_tensor(value, dtype)
+
+
+class Restoration:
+    """One checkpoint that is being restored: which object belongs to which node of its graph."""
+
+    def __init__(self, bundle: Bundle, root: Any) -> None:
+        self.bundle, self.root = bundle, root
+        self.nodes = decode_graph(bundle.value(GRAPH_KEY))
+        self.object_by_node: dict[int, Any] = {}
+        self.sync()
+
+    def sync(self) -> None:
+        """Restores what has come since; either everything fits, or nothing is changed."""
+        self._bind_and_assign([(self.root, 0)])
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        """Restores what a module was just given."""
+        number = next((n for n, thing in self.object_by_node.items() if thing is owner), None)
+        if number is not None and name in self.nodes[number].children:
+            self._bind_and_assign([(value, self.nodes[number].children[name])])
+
+    def _bind_and_assign(self, begin: list[tuple[Any, int]]) -> None:
+        before = dict(self.object_by_node)
+        waiting: list[tuple[Any, Any]] = []
+        try:
+            todo = list(begin)
+            while todo:
+                thing, number = todo.pop(0)
+                todo += self._bind(thing, number, waiting) or self._bind_slots(waiting)
+            values = [(leaf, self._checked(leaf, key)) for leaf, key in waiting]
+        except BaseException:
+            self.object_by_node = before
+            raise
+        with init_scope():  # a variable that comes while a function is traced has its value at once
+            for leaf, value in values:
+                variable = variable_of(leaf)
+                if variable is None:
+                    leaf._restore_checkpoint_value(value)
+                elif isinstance(variable, _core.Variable):
+                    variable.assign(value)
+                else:  # of Keras, while it works out shapes: it will begin with this value
+                    leaf._initializer = partial(_given_value, value)
+
+    def _bind(self, thing: Any, number: int, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
+        """Notes that an object is a node; gives the pairs below it that are still to be matched."""
+        node = self.nodes[number]
+        is_new = self.object_by_node.get(number) is not thing
+        if is_new:
+            self.object_by_node[number] = thing
+            if isinstance(thing, Trackable) and not is_leaf(thing):
+                thing.__dict__["_restoration"] = self
+            if is_leaf(thing) and attribute_of(thing) in node.keys:
+                waiting.append((thing, node.keys[attribute_of(thing)]))
+        below = children_of(thing)
+        return [(below[name], child) for name, child in node.children.items() if name in below]
+
+    def _bind_slots(self, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
+        """Binds what optimizers keep for variables; they make it now, if they have not yet. Gives those that did."""
+        touched: dict[int, Any] = {}
+        for number, optimizer in list(self.object_by_node.items()):
+            for original, name, slot in self.nodes[number].slots:
+                variable = self.object_by_node.get(original)
+                if variable is None or slot in self.object_by_node or not hasattr(optimizer, "_create_slots"):
+                    continue
+                optimizer._create_slots([variable])
+                kept = optimizer.get_slot(variable, name)
+                if kept is not None:
+                    self._bind(kept, slot, waiting)
+                    touched[number] = optimizer
+        return [(optimizer, number) for number, optimizer in touched.items()]
+
+    def _checked(self, leaf: Any, key: str) -> Any:
+        leaf = variable_of(leaf)
+        if leaf is not None:
+            shape, dtype = self.bundle.shape(key), self.bundle.dtype(key)
+            if dtype != leaf.dtype:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"tensor_name = {key}; expected dtype {leaf.dtype.name} does not equal original dtype {dtype.name}",
+                )
+            if not leaf.shape.is_compatible_with(shape):
+                raise ValueError(
+                    f"Received incompatible tensor with shape {tuple(shape)} when attempting to restore variable with "
+                    f"shape {leaf.shape} and name {leaf.name}."
+                )
+        return self.bundle.value(key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _no_restoration, ()  # a copy of an object has nothing to wait for
+
+    # ---- what did not match
+
+    def unmatched_nodes(self) -> Iterator[tuple[str, Node]]:
+        """The nodes with values to which no object belongs, with their paths."""
+        paths = {0: "(root)"}
+        todo = [0]
+        while todo:
+            number = todo.pop(0)
+            for name, child in self.nodes[number].children.items():
+                if child not in paths:
+                    paths[child] = f"{paths[number]}.{name}"
+                    todo.append(child)
+        for number, node in enumerate(self.nodes):
+            if number not in self.object_by_node and node.keys:
+                yield paths.get(number, "a slot of an optimizer"), node
+
+    def unmatched_objects(self) -> list[Any]:
+        """The objects with values that the checkpoint does not know."""
+        matched = {id(thing) for thing in self.object_by_node.values()}
+        return [thing for thing in ObjectGraph(self.root).leaf_by_key.values() if id(thing) not in matched]
+
+
+def _no_restoration() -> None:
+    return None
+
+
+def restore_by_names(bundle: Bundle, root: Any) -> list[Any]:
+    """Restores variables by their names from a checkpoint of TensorFlow 1; gives those that it does not hold."""
+    variables = [leaf for leaf in ObjectGraph(root).leaf_by_key.values() if isinstance(leaf, _core.Variable)]
+    found = [(v, v.name.removesuffix(":0")) for v in variables]
+    for variable, name in found:
+        if name in bundle and not variable.shape.is_compatible_with(bundle.shape(name)):
+            raise ValueError(
+                f"Received incompatible tensor with shape {tuple(bundle.shape(name))} when attempting to restore "
+                f"variable with shape {variable.shape} and name {variable.name}."
+            )
+    for variable, name in found:
+        if name in bundle:
+            variable.assign(np.asarray(bundle.value(name)))
+    return [variable for variable, name in found if name not in bundle]

@@ -1,0 +1,116 @@
+"""The file `checkpoint` in a folder: which checkpoints it holds, and which is the last."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tapeflow._src.namespace import public
+from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists
+
+_LINE = re.compile(r'^\s*(\w+):\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*$')
+
+
+class CheckpointState:
+    """Which checkpoints a folder holds."""
+
+    def __init__(
+        self,
+        model_checkpoint_path: str,
+        all_model_checkpoint_paths: Sequence[str],
+        all_model_checkpoint_timestamps: Sequence[float] = (),
+        last_preserved_timestamp: float = 0.0,
+    ) -> None:
+        self.model_checkpoint_path = model_checkpoint_path
+        self.all_model_checkpoint_paths = list(all_model_checkpoint_paths)
+        self.all_model_checkpoint_timestamps = list(all_model_checkpoint_timestamps)
+        self.last_preserved_timestamp = last_preserved_timestamp
+
+    def __str__(self) -> str:
+        lines = [f'model_checkpoint_path: "{_escaped(self.model_checkpoint_path)}"']
+        lines += [f'all_model_checkpoint_paths: "{_escaped(path)}"' for path in self.all_model_checkpoint_paths]
+        lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in self.all_model_checkpoint_timestamps]
+        if self.last_preserved_timestamp:
+            lines.append(f"last_preserved_timestamp: {self.last_preserved_timestamp!r}")
+        return "\n".join(lines) + "\n"
+
+    __repr__ = __str__
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _state_file(folder: str, latest_filename: str | None) -> str:
+    return os.path.join(folder, latest_filename or "checkpoint")
+
+
+def write_checkpoint_state(folder: str, state: CheckpointState, latest_filename: str | None = None) -> None:
+    """Writes which checkpoints a folder holds; paths inside the folder are written relative to it."""
+
+    def relative(path: str) -> str:
+        inside = os.path.relpath(path, folder or ".")
+        return path if inside.startswith(os.pardir) else inside
+
+    paths = [relative(path) for path in state.all_model_checkpoint_paths]
+    written = CheckpointState(
+        relative(state.model_checkpoint_path),
+        paths,
+        state.all_model_checkpoint_timestamps,
+        state.last_preserved_timestamp,
+    )
+    file = _state_file(folder, latest_filename)
+    beside = f"{file}.tmp{os.getpid()}"
+    with open(beside, "w", encoding="utf-8") as stream:
+        stream.write(str(written))
+    os.replace(beside, file)  # nobody ever sees half a file
+
+
+@public("train.get_checkpoint_state", "compat.v1.train.get_checkpoint_state")
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
+    """Which checkpoints a folder holds, or None.
+
+    >>> tf.train.get_checkpoint_state("/no/such/folder")
+    """
+    folder = os.fspath(checkpoint_dir)
+    try:
+        with open(_state_file(folder, latest_filename), encoding="utf-8") as stream:
+            found = [match for match in map(_LINE.match, stream) if match]
+    except (OSError, UnicodeDecodeError):
+        return None
+    values: dict[str, list[str]] = {}
+    for match in found:
+        text = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
+        values.setdefault(match[1], []).append(text)
+    if not values.get("model_checkpoint_path"):
+        return None
+    return CheckpointState(
+        os.path.join(folder, values["model_checkpoint_path"][0]),
+        [os.path.join(folder, path) for path in values.get("all_model_checkpoint_paths", ())],
+        [float(time) for time in values.get("all_model_checkpoint_timestamps", ())],
+        float(values.get("last_preserved_timestamp", ["0"])[0]),
+    )
+
+
+@public("train.latest_checkpoint", "compat.v1.train.latest_checkpoint")
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The path of the last checkpoint in a folder, or None.
+
+    >>> tf.train.latest_checkpoint("/no/such/folder")
+    """
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None or not bundle_exists(state.model_checkpoint_path):
+        return None
+    return state.model_checkpoint_path
+
+
+@public("compat.v1.train.checkpoint_exists")
+def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+    """Whether there is a checkpoint at this path.
+
+    >>> tf.compat.v1.train.checkpoint_exists("/no/such/file")
+    False
+    """
+    return bundle_exists(os.fspath(checkpoint_prefix))

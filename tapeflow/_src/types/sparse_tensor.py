@@ -1,0 +1,185 @@
+"""`tf.SparseTensor`, a tensor of which only some elements are stored, and its spec; it computes nothing."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public
+from tapeflow._src.types.dtypes import DType, as_dtype, float32, int64
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+
+SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
+SparseTensorValue.__doc__ = """The parts of a sparse tensor as arrays, as `Session.run` gives them in TensorFlow 1.
+
+>>> tf.compat.v1.SparseTensorValue(indices=[[0]], values=[1.0], dense_shape=[2]).values
+[1.0]
+"""
+public("compat.v1.SparseTensorValue")(SparseTensorValue)
+
+
+_KEEPS_ZEROS = frozenset({"abs", "erf", "identity", "negative", "sign", "sqrt", "square", "tanh"})
+
+
+@public("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensor")
+class SparseTensor(CompositeTensor):
+    """Elements `values[i]` at the positions `indices[i]` of a tensor of shape `dense_shape`; all others are zero.
+
+    `indices` has the shape [n, rank], `values` [n] and `dense_shape` [rank].
+
+    >>> tf.SparseTensor([[0, 1]], [5.], [2, 2]).values
+    [5.]
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = _core.convert_to_tensor(indices, int64, None, "SparseTensor")
+        self._values = _core.convert_to_tensor(values, None, None, "SparseTensor")
+        self._dense_shape = _core.convert_to_tensor(dense_shape, int64, None, "SparseTensor")
+        self._static_shape = TensorShape(None)
+        positions, elements, sizes = self._indices.shape, self._values.shape, self._dense_shape.shape
+        if positions.rank not in (2, None) or elements.rank not in (1, None) or sizes.rank not in (1, None):
+            raise ValueError(
+                "SparseTensor: indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes "
+                f"{positions}, {elements} and {sizes}"
+            )
+        if positions.rank is None:
+            return
+        if not positions[:1].is_compatible_with(elements):
+            raise ValueError(f"Dimensions {positions[0]} and {elements[0]} of indices and values are not compatible")
+        if not positions[1:].is_compatible_with(sizes):
+            raise ValueError(f"Dimensions {positions[1]} and {sizes[0]} of indices and dense_shape are not compatible")
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A SparseTensor from a SparseTensor or a tuple of NumPy arrays."""
+        if not isinstance(sparse_tensor_value, SparseTensor | SparseTensorValue):
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue."
+            )
+        return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
+
+    @property
+    def indices(self) -> Any:
+        """The positions of the elements, int64 of shape [n, rank]."""
+        return self._indices
+
+    @property
+    def values(self) -> Any:
+        """The elements, of shape [n]."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape of the tensor, as an int64 tensor."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the tensor."""
+        if _core.is_symbolic(self._dense_shape):
+            rank = self._dense_shape.shape[0]
+            known = None if rank is None else _core.known_elements(self._dense_shape) or [None] * rank
+            return TensorShape(known).merge_with(self._static_shape)
+        return TensorShape(self._dense_shape.numpy().tolist())
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the elements."""
+        return self._values.dtype
+
+    @property
+    def op(self) -> Any:
+        """The operation that made the values."""
+        return self._values.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph to which the tensors belong."""
+        return self._values.graph
+
+    def get_shape(self) -> TensorShape:
+        """The shape of the tensor."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Says what is known of the shape, which must be compatible with it."""
+        if not self.shape.is_compatible_with(as_shape(shape)):
+            raise ValueError(f"Shapes {self.shape} and {as_shape(shape)} are incompatible")
+        self._static_shape = self.shape.merge_with(as_shape(shape))
+
+    def consumers(self) -> list[Any]:
+        """The operations of a graph that use the values."""
+        return self._values.consumers()
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """The same positions with other elements.
+
+        >>> tf.SparseTensor([[0, 1]], [5.], [2, 2]).with_values([7.]).values
+        [7.]
+        """
+        return SparseTensor(self._indices, new_values, self._dense_shape)
+
+    def _numpy(self) -> SparseTensorValue:
+        return SparseTensorValue(self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy())
+
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec(self.shape, self.dtype)
+
+    def _shape_invariant_to_type_spec(self, shape: Any) -> SparseTensorSpec:
+        return SparseTensorSpec(shape, self.dtype)
+
+    def __str__(self) -> str:
+        return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
+
+    __repr__ = __str__
+
+    def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs an operation that keeps zeros on the stored elements."""
+        if getattr(function, "__name__", "") not in _KEEPS_ZEROS or args[:1] != (self,):
+            return NotImplemented
+        return self.with_values(function(self._values, *args[1:], **kwargs))
+
+
+@public("SparseTensorSpec")
+class SparseTensorSpec(TypeSpec):
+    """The spec of a `tf.SparseTensor`.
+
+    >>> tf.SparseTensorSpec([2, None])
+    SparseTensorSpec(TensorShape([2, None]), tf.float32)
+    """
+
+    value_type = SparseTensor
+
+    def __init__(self, shape: Any = None, dtype: Any = float32) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = as_dtype(dtype)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._shape, self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the dense tensor."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the elements."""
+        return self._dtype
+
+    @property
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        rank = self._shape.rank
+        return TensorSpec([None, rank], int64), TensorSpec([None], self._dtype), TensorSpec([rank], int64)
+
+    def _to_components(self, value: SparseTensor) -> tuple[Any, ...]:
+        return value.indices, value.values, value.dense_shape
+
+    def _from_components(self, components: Any) -> SparseTensor:
+        value = SparseTensor(*components)
+        if _core.is_symbolic(components[2]):
+            value.set_shape(self._shape)
+        return value

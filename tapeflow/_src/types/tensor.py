@@ -1,0 +1,195 @@
+"""`tf.Tensor`: the methods of the core's tensor type that are not on the path of an operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public
+from tapeflow._src.types.dtypes import DType
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+
+Tensor = _core.Tensor
+
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+class Reference:
+    """A hashable stand-in for a tensor or a variable, equal to itself by identity."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The object that is referred to."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
+def element_text(values: Any, form: Any) -> str:
+    """NumPy's text for the elements; one of several lines starts on a line of its own."""
+    text = form(values)
+    return "\n" + text if "\n" in text else text
+
+
+def element_repr(values: Any) -> str:
+    """The elements as `repr` shows them: Python's number for a scalar, `array(...)` otherwise."""
+    if isinstance(values, np.ndarray):
+        return element_text(values, repr)
+    return repr(values if isinstance(values, bytes) else values.item())
+
+
+def _name(self: Any) -> str:
+    """The name in its graph, as `add:0`."""
+    place = _core.place_of(self)
+    if place is None:
+        raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
+    graph, value, node = place
+    if graph is None:
+        return f"value_{value}:0"
+    if node < 0:
+        return graph.input_name(value) if hasattr(graph, "input_name") else f"Placeholder_{value}:0"
+    if hasattr(graph, "name_nodes_now"):
+        graph.name_nodes_now()
+    operation, name, _, outputs, _, _ = graph.node(node)
+    index = next(i for i, output in enumerate(outputs) if output is self)
+    return f"{name or f'{operation}_{node}'}:{index}"
+
+
+def _repr(tensor: Any) -> str:
+    if _core.is_symbolic(tensor):
+        return f"<tf.Tensor '{tensor.name}' shape={tensor.shape} dtype={tensor.dtype.name}>"
+    return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={element_repr(tensor.numpy())}>"
+
+
+def _str(tensor: Any) -> str:
+    if _core.is_symbolic(tensor):
+        shape = f", shape={tensor.shape}" if tensor.shape.rank is not None else ""
+        return f'Tensor("{tensor.name}"{shape}, dtype={tensor.dtype.name})'
+    return f"tf.Tensor({element_text(tensor.numpy(), str)}, shape={tensor.shape}, dtype={tensor.dtype.name})"
+
+
+def _ref(self: Any) -> Reference:
+    """A hashable reference, for dictionaries and sets.
+
+    >>> x = tf.constant(1.)
+    >>> {x.ref(): "one"}[x.ref()]
+    'one'
+    """
+    return Reference(self)
+
+
+def _get_shape(self: Any) -> TensorShape:
+    """The shape; the same as `.shape`."""
+    return self.shape
+
+
+def _set_shape(self: Any, shape: Any) -> None:
+    """Checks that the shape is compatible with `shape`."""
+    shape = as_shape(shape)
+    if _core.is_symbolic(self):
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(_shape_conflict(self.shape.as_list(), shape.as_list()))
+        _core.narrow_shape(self, self.shape.merge_with(shape))
+    elif not self.shape.is_compatible_with(shape):
+        raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
+
+
+def _shape_conflict(one: list[Any], two: list[Any]) -> str:
+    if len(one) != len(two):
+        return f"Shapes must be equal rank, but are {len(one)} and {len(two)}"
+    place = next(i for i, (a, b) in enumerate(zip(one, two)) if None not in (a, b) and a != b)
+    shapes = [f"[{','.join('?' if size is None else str(size) for size in shape)}]" for shape in (one, two)]
+    return (
+        f"Dimension {place} in both shapes must be equal, but are {one[place]} and {two[place]}. "
+        f"Shapes are {shapes[0]} and {shapes[1]}."
+    )
+
+
+def _format(self: Any, specification: str) -> str:
+    if _core.is_symbolic(self):
+        return format(str(self), specification)
+    return format(self.numpy(), specification)
+
+
+def _copy(self: Any, memo: Any = None) -> Any:
+    return self
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return _restore, (np.asarray(self), self.dtype)
+
+
+def _restore(values: np.ndarray, dtype: DType) -> Any:
+    return _core.convert_to_tensor(values, dtype, None, "constant")
+
+
+def _dlpack(self: Any, **options: Any) -> Any:
+    return self.numpy().__dlpack__(**options)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    return (1, 0)
+
+
+def _complex(self: Any) -> complex:
+    return complex(self.numpy().item() if self.shape.rank else self.numpy())
+
+
+def _refuse_item_assignment(self: Any, key: Any, value: Any) -> None:
+    raise TypeError(
+        f"'{type(self).__name__}' object does not support item assignment. "
+        "Use tf.tensor_scatter_nd_update for a tensor, or v[i].assign(value) for a variable."
+    )
+
+
+def add_array_behaviour(cls: type) -> None:
+    """Gives a class with `.numpy()` the members that tensors and variables share."""
+    cls.ref = _ref
+    cls.get_shape = _get_shape
+    cls.device = property(lambda self: DEVICE)
+    cls.__array_priority__ = 100
+    cls.__dlpack__ = _dlpack
+    cls.__dlpack_device__ = _dlpack_device
+    cls.__complex__ = _complex
+
+
+_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+_OPERATORS = [
+    *_BINARY,
+    *(f"r{name}" for name in _BINARY),
+    *["neg", "invert", "abs", "getitem", "eq", "ne", "lt", "le", "gt", "ge"],
+]
+
+add_array_behaviour(Tensor)
+Tensor.OVERLOADABLE_OPERATORS = {f"__{name}__" for name in _OPERATORS}
+Tensor.__nonzero__ = Tensor.__bool__
+Tensor.set_shape = _set_shape
+Tensor.name = property(_name)
+Tensor.backing_device = Tensor.device
+Tensor.__format__ = _format
+Tensor.__copy__ = Tensor.__deepcopy__ = _copy
+Tensor.__reduce__ = _reduce
+Tensor.__setitem__ = _refuse_item_assignment
+Tensor.cpu = _copy
+Tensor.is_tensor_like = True
+Tensor.__doc__ = """An array that operations take and give: it has a shape and a dtype, and never changes.
+
+>>> tf.constant([[1.0, 2.0]]).shape
+TensorShape([1, 2])
+"""
+public("Tensor")(Tensor)
+
+_core.register_objects({"tensor_repr": _repr, "tensor_str": _str})

@@ -1,0 +1,128 @@
+"""Objects that know which others they hold, so that checkpoints find them: `tf.__internal__.tracking`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tapeflow._src.namespace import public
+
+_CONTAINERS = frozenset({list, dict, tuple})  # what they hold is found when a checkpoint is written
+_HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
+
+
+class NoDependency:
+    """A value on its way into an attribute that checkpoints shall leave out."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@public("__internal__.types.Tensor")
+class TensorLike:
+    """A base for classes of others whose objects stand for tensors: `tf.is_tensor` is true of them.
+
+    >>> class Parameter(tf.__internal__.types.Tensor):
+    ...     pass
+    >>> tf.is_tensor(Parameter())
+    True
+    """
+
+    __slots__ = ()
+    is_tensor_like = True
+
+
+@public("__internal__.tracking.Trackable")
+class Trackable:
+    """An object that can be saved in a checkpoint; `_track_trackable` tells it of the objects that it holds.
+
+    >>> class Pair(tf.__internal__.tracking.Trackable):
+    ...     pass
+    >>> pair = Pair()
+    >>> _ = pair._track_trackable(tf.Variable(1.), "left")
+    >>> list(pair._trackable_children())
+    ['left']
+    """
+
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Notes that this object holds another one under a name, and gives that one back."""
+        held = self.__dict__.setdefault(_HELD, {})
+        if not overwrite and held.get(name, trackable) is not trackable:
+            raise ValueError(
+                f"Called Trackable._track_trackable() with name='{name}', but a Trackable with this name is already "
+                "declared as a dependency. Names must be unique (or overwrite=True)."
+            )
+        held[name] = trackable
+        restoration = self.__dict__.get("_restoration")
+        if restoration is not None:  # a checkpoint holds values for what comes later
+            restoration.attribute_set(self, name, trackable)
+        return trackable
+
+    def _no_dependency(self, value: Any) -> Any:
+        """What to set an attribute to, so that it is `value` but is not saved."""
+        return value
+
+    def _lookup_dependency(self, name: str, cached_dependencies: Any = None) -> Any:
+        """What this object holds under a name, or None."""
+        return self.__dict__.get(_HELD, {}).get(name)
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """The objects that this one holds, by name."""
+        return dict(self.__dict__.get(_HELD, {}))
+
+
+@public("__internal__.tracking.AutoTrackable")
+class AutoTrackable(Trackable):
+    """An object that holds what its attributes are set to.
+
+    >>> class Layer(tf.__internal__.tracking.AutoTrackable):
+    ...     pass
+    >>> layer = Layer()
+    >>> layer.kernel = tf.Variable(1.)
+    >>> list(layer._trackable_children())
+    ['kernel']
+    """
+
+    def _no_dependency(self, value: Any) -> Any:
+        return NoDependency(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is NoDependency:
+            self.__dict__.get(_HELD, {}).pop(name, None)
+            super().__setattr__(name, value.value)
+            return
+        held = isinstance(value, Trackable) or type(value) in _CONTAINERS
+        if held and self.__dict__.get("_self_setattr_tracking", True):
+            self._track_trackable(value, name, overwrite=True)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self.__dict__.get(_HELD, {}).pop(name, None)
+        super().__delattr__(name)
+
+
+@public("__internal__.tracking.no_automatic_dependency_tracking")
+def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method during which attributes that are set are not noted.
+
+    >>> class Layer(tf.__internal__.tracking.AutoTrackable):
+    ...     @tf.__internal__.tracking.no_automatic_dependency_tracking
+    ...     def __init__(self):
+    ...         self.kernel = tf.Variable(1.)
+    >>> list(Layer()._trackable_children())
+    []
+    """
+
+    @wraps(method)
+    def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self.__dict__.get("_self_setattr_tracking", True)
+        object.__setattr__(self, "_self_setattr_tracking", False)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            object.__setattr__(self, "_self_setattr_tracking", before)
+
+    return untracked

@@ -1,0 +1,541 @@
+"""`tf.Variable`: construction, sparse updates, printing. The cell itself is in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.module import variable_name_prefix
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.program_order import run_later
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
+from tapeflow._src.types.enums import VariableSynchronization
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.indexed_slices import IndexedSlices
+from tapeflow._src.types.tensor import add_array_behaviour, element_repr
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.trackable import Trackable
+
+
+class _Creators(local):
+    """The functions of open `variable_creator_scope`s, outermost first."""
+
+    def __init__(self) -> None:
+        self.stack: list[Callable[..., Any]] = []
+
+
+_creators = _Creators()
+
+
+class _VariableType(type):
+    """Lets the open creator scopes take part when `tf.Variable` itself is called."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        names = vars(cls).get("_constructor_arguments") if _creators.stack else None
+        if names is None:
+            return super().__call__(*args, **kwargs)
+        arguments = dict(zip(names, args)) | kwargs
+        create: Callable[..., Any] = super().__call__
+        for creator in _creators.stack:
+            create = _wrap_creator(creator, create)
+        return create(**arguments)
+
+
+def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **kwargs: creator(next_creator, **kwargs)
+
+
+def session_graph() -> Any:
+    """The graph of TensorFlow 1 that is being built, perhaps from inside a branch or function; None without one."""
+    graph = _core.current_graph()
+    while graph is not None and not graph.takes_everything:
+        graph = graph.outer
+    return graph
+
+
+@contextmanager
+def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
+    """A variable made while a function is traced exists at once: its initial value is computed outside of the graph."""
+    graph = _core.current_graph()
+    if graph is None:
+        yield initial_value
+        return
+    if not graph.may_create_variables:
+        if getattr(graph, "follows_first_call", False):
+            raise ValueError("Creating variables on a non-first call to a function decorated with tf.function.")
+        raise ValueError(
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is "
+            "only created once or created outside tf.function. See "
+            "https://www.tensorflow.org/guide/function#creating_tfvariables for more information."
+        )
+    if _core.is_symbolic(initial_value):
+        initial_value = graph.first_value(initial_value)
+    _core.swap_stage(None)
+    try:
+        yield initial_value
+    finally:
+        _core.swap_stage(graph)
+    graph.created_variables.append(variable)
+
+
+@public("Variable")
+class Variable(_core.Variable, Trackable, metaclass=_VariableType):
+    """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
+
+    >>> v = tf.Variable([1., 2.])
+    >>> v.assign_add([10., 10.])
+    <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
+    """
+
+    _constructor_arguments = (
+        "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype",
+        "import_scope", "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("Variable: the `constraint` argument must be a callable.")
+        if trainable is None:
+            trainable = synchronization != VariableSynchronization.ON_READ
+        self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint
+        graph = session_graph()
+        if graph is not None:
+            stage = _core.swap_stage(graph)
+            try:
+                graph.add_variable(self, initial_value, bool(trainable), name, dtype, shape, validate_shape)
+            finally:
+                _core.swap_stage(stage)
+            return
+        with _core.StopRecording(True), _outside_of_graph(self, initial_value) as initial_value:
+            value = initial_value() if callable(initial_value) else initial_value
+            if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):
+                raise ValueError(
+                    f"Variable: the initial value has dtype {value.dtype.name}, not the given {as_dtype(dtype).name}"
+                )
+            tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
+        self._name = variable_name_prefix() + (name or "Variable")
+        self._set_up(tensor, None if shape is None else as_shape(shape), bool(trainable), f"{self._name}:0")
+        self._unique_id = f"{self._name}_{id(self)}"
+
+    name = property(lambda self: f"{self._name}:0", doc="The name, with the scopes it was made in.")
+    synchronization = property(lambda self: self._synchronization)
+    aggregation = property(lambda self: self._aggregation)
+    constraint = property(lambda self: self._constraint)
+    handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
+    _graph: Any = None
+    op = property(lambda self: self if self._graph is None else self._graph.variable_operation(self))
+    graph = property(lambda self: self._graph)
+    _shared_name = property(lambda self: self._name)
+    is_tensor_like = True
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions."""
+        return self.shape.rank
+
+    def initialized_value(self) -> Any:
+        """The value, as a tensor; in a graph the first value, for the initializers of other variables."""
+        return self.read_value() if self._graph is None else self.initial_value
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """Whether the variable has a value."""
+        return self._is_initialized()
+
+    def _in_graph(self, what: str) -> Any:
+        if self._graph is None:
+            raise AttributeError(f"{what} not supported while eager execution is enabled.")
+        return self._graph
+
+    @property
+    def initializer(self) -> Any:
+        """The operation of a graph that gives the variable its first value; eagerly None: it has one."""
+        return None if self._graph is None else self._graph.initializer_of(self)
+
+    @property
+    def initial_value(self) -> Any:
+        """The tensor of a graph that is the variable's first value."""
+        return self._in_graph("initial_value").initial_value_of(self)
+
+    def fetched_value(self) -> Any:
+        """The tensor of its graph that a session computes when the variable is asked for."""
+        return self._in_graph("fetched_value").reading_of(self)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in a session."""
+        if self._graph is None:
+            raise RuntimeError("This operation is not supported when eager execution is enabled.")
+        return self.fetched_value().eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Puts a value into the variable in a session."""
+        self._in_graph("load").load_variable(self, value, session)
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`."""
+        if not self.shape.is_compatible_with(as_shape(shape)):
+            raise ValueError(f"Shapes {self.shape} and {as_shape(shape)} are incompatible")
+
+    # ---- sparse updates: rows of `values` go to the rows `indices`
+
+    def _update_later(self, update: Callable[..., Any], *args: Any) -> Variable:
+        """A node of the graph that is traced: it changes the variable as `update(*args)` does."""
+        operation = run_later(update, args, {})
+        graph = _core.current_graph()
+        if not any(v is self for v in graph.changing):
+            graph.changing = [*graph.changing, self]
+        if operation is None:
+            return self
+        with graph.control_dependencies([operation]):
+            return self.read_value()
+
+    def _scatter(self, slices: IndexedSlices, who: str, combine: Callable[..., Any] | None = None) -> Variable:
+        if not isinstance(slices, IndexedSlices):
+            raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
+        if _core.is_tracing():
+            return self._scatter_in_graph(slices, who)
+        if who in _ROW_UPDATES:
+            return self._update_rows(slices.indices, slices.values, who)
+        with _core.StopRecording(True):
+            values = np.array(self.numpy())
+            given = np.asarray(slices.indices)
+            indices = given.reshape(-1)
+            wanted = (*given.shape, *values.shape[1:])
+            if values.ndim == 0 or np.shape(slices.values) not in ((), wanted):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"{who}: Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+                    f"updates.shape {list(np.shape(slices.values))}, indices.shape {list(given.shape)}, params.shape "
+                    f"{list(values.shape)}",
+                )
+            if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
+                bad = int(np.argmax((indices < 0) | (indices >= values.shape[0])))
+                _fail_index(who, bad, int(indices[bad]), values.shape[0])
+            updates = np.asarray(convert_to_tensor(slices.values, dtype=self.dtype))
+            combine(values, indices, np.broadcast_to(updates, wanted).reshape(indices.size, *values.shape[1:]))
+        return self.assign(values)
+
+    def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Any:
+        old, indices = self.read_value(), convert_to_tensor(slices.indices)
+        updates = convert_to_tensor(slices.values, dtype=self.dtype)
+        places = primitives.ExpandDims(indices, -1)
+        if who in _SCATTER_BY_METHOD:
+            return self.assign(_SCATTER_BY_METHOD[who](old, places, updates))
+        rows = primitives.GatherV2(old, indices, 0, 0)
+        rows = rows * updates if who == "scatter_mul" else rows / updates
+        return self.assign(primitives.TensorScatterUpdate(old, places, rows))
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Adds rows; repeated ones add up."""
+        return self._scatter(sparse_delta, "scatter_add")
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Subtracts rows; repeated ones add up."""
+        return self._scatter(sparse_delta, "scatter_sub")
+
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Multiplies by rows."""
+        return self._scatter(sparse_delta, "scatter_mul", np.multiply.at)
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Divides by rows."""
+        divide = np.true_divide if self.dtype.is_floating or self.dtype.is_complex else np.floor_divide
+        return self._scatter(sparse_delta, "scatter_div", divide.at)
+
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Takes the larger of each element and the row's."""
+        return self._scatter(sparse_delta, "scatter_max", np.maximum.at)
+
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Takes the smaller of each element and the row's."""
+        return self._scatter(sparse_delta, "scatter_min", np.minimum.at)
+
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Puts rows in place of the old ones."""
+        return self._scatter(sparse_delta, "scatter_update")
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
+        if _core.is_tracing():
+            return self._update_later(self.batch_scatter_update, sparse_delta)
+        values = np.array(self.numpy())
+        indices = np.asarray(sparse_delta.indices)
+        if values.ndim < indices.ndim or indices.shape[:-1] != values.shape[: indices.ndim - 1]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "batch_scatter_update: indices must begin with the leading dimensions of the variable; got shapes "
+                f"{list(indices.shape)} and {list(values.shape)}",
+            )
+        if indices.size and (indices.min() < 0 or indices.max() >= values.shape[indices.ndim - 1]):
+            bad = int(np.argmax((indices < 0) | (indices >= values.shape[indices.ndim - 1])))
+            _fail_index("batch_scatter_update", bad, int(indices.flat[bad]), values.shape[indices.ndim - 1])
+        flat = values.reshape(-1, *values.shape[indices.ndim - 1 :])
+        rows = indices.reshape(-1, indices.shape[-1])
+        updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self.dtype)).reshape(
+            -1, rows.shape[-1], *flat.shape[2:]
+        )
+        for batch, row, update in zip(flat, rows, updates):
+            batch[row] = update
+        return self.assign(flat.reshape(values.shape))
+
+    def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
+        with _core.StopRecording(True):
+            scatter = _SCATTER_BY_FUNCTION[combine]
+            return self.assign(scatter(self.read_value(), indices, convert_to_tensor(updates, dtype=self.dtype)))
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Adds at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.add.at)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtracts at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.subtract.at)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Puts new values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, None)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Takes the larger values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.maximum.at)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Takes the smaller values at the positions in the last dimension of `indices`."""
+        return self._scatter_nd(indices, updates, np.minimum.at)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows with the given numbers; the gradient is an IndexedSlices."""
+        return primitives.GatherV2(self, indices, 0, 0)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The slices at the positions in the last dimension of `indices`."""
+        return primitives.GatherNd(self, indices, 0)
+
+    # ---- Python's protocols
+
+    def __getitem__(self, key: Any) -> Any:
+        tensor = super().__getitem__(key)
+        tensor.assign = _SliceAssignment(self, key)
+        return tensor
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("'Variable' object does not support item assignment. Use v[key].assign(value).")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read_value())
+
+    def __len__(self) -> int:
+        return len(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
+    def __index__(self) -> int:
+        return self.read_value().__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = np.asarray(self.numpy())
+        return values if dtype is None else values.astype(dtype)
+
+    def __format__(self, specification: str) -> str:
+        return format(self.numpy(), specification) if specification else str(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        copy = Variable(
+            self.numpy(), trainable=self.trainable, name=self._name, dtype=self.dtype, shape=self.shape,
+            constraint=self._constraint, synchronization=self._synchronization, aggregation=self._aggregation,
+        )  # fmt: skip
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.numpy(), self.dtype, self.trainable, self._name, self.shape)
+
+    def __repr__(self) -> str:
+        if self._graph is not None:
+            return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        values = element_repr(self.numpy())
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values}>"
+
+
+add_array_behaviour(Variable)
+
+_ROW_UPDATES = ("scatter_add", "scatter_sub", "scatter_update")
+_SCATTER_BY_METHOD = {
+    "scatter_add": primitives.TensorScatterAdd,
+    "scatter_sub": primitives.TensorScatterSub,
+    "scatter_max": primitives.TensorScatterMax,
+    "scatter_min": primitives.TensorScatterMin,
+    "scatter_update": primitives.TensorScatterUpdate,
+}
+_SCATTER_BY_FUNCTION = {
+    np.add.at: primitives.TensorScatterAdd,
+    np.subtract.at: primitives.TensorScatterSub,
+    np.maximum.at: primitives.TensorScatterMax,
+    np.minimum.at: primitives.TensorScatterMin,
+    None: primitives.TensorScatterUpdate,
+}
+
+
+class _SliceAssignment:
+    """`v[key].assign(value)`: writes into a part of a variable."""
+
+    __slots__ = ("_key", "_variable")
+
+    def __init__(self, variable: Variable, key: Any) -> None:
+        self._variable, self._key = variable, key
+
+    def __call__(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        variable = self._variable
+        if not _core.is_tracing():
+            return variable._assign_slice(self._key, value)
+        parts, places = _key_parts(self._key)
+
+        def update(parts: list[Any], value: Any) -> None:
+            variable._assign_slice(_key_from(parts, places), value)
+
+        return variable._update_later(update, parts, value)
+
+
+def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:
+    """The numbers and tensors of an index expression, and for each part of it whether it was a slice."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    parts: list[Any] = []
+    for item in items:
+        parts += [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
+    return parts, [isinstance(item, slice) for item in items]
+
+
+def _key_from(parts: list[Any], are_slices: list[bool]) -> tuple[Any, ...]:
+    rest = iter(parts)
+    return tuple([slice(next(rest), next(rest), next(rest)) if is_slice else next(rest) for is_slice in are_slices])
+
+
+def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorShape) -> Variable:
+    return Variable(values, trainable=trainable, name=name, dtype=dtype, shape=shape)
+
+
+def _fail_index(who: str, position: int, index: int, limit: int) -> None:
+    raise InvalidArgumentError(None, None, f"{who}: indices[{position}] = {index} is not in [0, {limit})")
+
+
+@public("variable_creator_scope")
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """While open, `variable_creator(next_creator, **kwargs)` is called for every new `tf.Variable`.
+
+    >>> with tf.variable_creator_scope(lambda make, **kwargs: make(**kwargs)):
+    ...     tf.Variable(1.).name
+    'Variable:0'
+    """
+    _creators.stack.append(variable_creator)
+    try:
+        yield
+    finally:
+        _creators.stack.remove(variable_creator)
+
+
+class _Settings:
+    """How an initializer without settings is written down and made again."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The initializer with these arguments."""
+        config.pop("dtype", None)
+        return cls(**config)
+
+
+@public("zeros_initializer")
+class ZerosInitializer(_Settings):
+    """Makes zeros.
+
+    >>> tf.zeros_initializer()([2])
+    [0.0, 0.0]
+    """
+
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+        return primitives.BroadcastTo(cast(0, dtype), list(as_shape(shape)))
+
+
+@public("ones_initializer")
+class OnesInitializer(_Settings):
+    """Makes ones.
+
+    >>> tf.ones_initializer()([2])
+    [1.0, 1.0]
+    """
+
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+        return primitives.BroadcastTo(cast(1, dtype), list(as_shape(shape)))
+
+
+@public("constant_initializer")
+class ConstantInitializer(_Settings):
+    """Makes a tensor of the given value or values.
+
+    >>> tf.constant_initializer(3.)([2])
+    [3.0, 3.0]
+    """
+
+    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
+        self.value = value
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"value": self.value}
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        tensor = _core.convert_to_tensor(self.value, dtype, None, "constant_initializer")
+        dims = list(as_shape(shape))
+        if tensor.shape.rank == 0:
+            return primitives.BroadcastTo(tensor, dims)
+        if tensor.shape.num_elements() != as_shape(dims).num_elements():
+            raise TypeError(
+                f"constant_initializer: {tensor.shape.num_elements()} values with unsupported shape: the `shape` "
+                f"{tuple(dims)} has {as_shape(dims).num_elements()} elements"
+            )
+        return primitives.Reshape(tensor, dims)

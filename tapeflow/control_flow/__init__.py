@@ -1,3 +1,0 @@
-"""Control flow as functions: branches, loops, maps, and the arrays they fill."""
-
-from tapeflow.control_flow import branches, critical_section, loops, maps, smart_cond, tensor_array, vectorized_map

@@ -1,3 +1,0 @@
-"""Answers about a tape: why a gradient is None, what the tape holds, what it looks like."""
-
-from tapeflow.diagnostics import first_nan

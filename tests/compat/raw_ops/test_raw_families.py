@@ -1,0 +1,103 @@
+"""Raw operations beside those that primitives are: results as recorded from TensorFlow, gradients, signatures."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tests.compat.raw_ops.raw_calls import CALLS, VALUES, plain
+
+RECORDED = json.loads(VALUES.read_text())
+
+
+def compare(found, expected, path=""):
+    if "items" in expected:
+        assert found.get("fields") == expected["fields"], path
+        assert len(found["items"]) == len(expected["items"]), path
+        for number, (x, y) in enumerate(zip(found["items"], expected["items"])):
+            compare(x, y, f"{path}[{number}]")
+        return
+    assert (found["dtype"], found["shape"]) == (expected["dtype"], expected["shape"]), path
+    if expected["dtype"] == "string":
+        assert found["values"] == expected["values"], path
+    else:
+        np.testing.assert_allclose(found["values"], expected["values"], rtol=2e-5, atol=2e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=[name for name, _ in CALLS])
+def test_result_is_tensorflows(number):
+    name, arguments = CALLS[number]
+    tf.random.set_seed(None)
+    compare(plain(getattr(tf.raw_ops, name)(**arguments)), RECORDED[number], name)
+
+
+def test_every_name_is_tensorflows():
+    """With TensorFlow's argument names, as far as it has the operation."""
+    for name, arguments in CALLS:
+        operation = getattr(tf.raw_ops, name)
+        assert pickle.loads(pickle.dumps(operation)) is operation
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            operation(**arguments, nonsense=1)
+
+
+GRADIENTS = [
+    ("Conv2D", {"input": (1, 4, 4, 2), "filter": (2, 2, 2, 3)}, {"strides": [1, 1, 1, 1], "padding": "SAME"}),
+    (
+        "Conv2DBackpropInput",
+        {"filter": (2, 2, 2, 3), "out_backprop": (1, 4, 4, 3)},
+        {"input_sizes": [1, 4, 4, 2], "strides": [1] * 4, "padding": "SAME"},
+    ),
+    (
+        "FusedBatchNormGradV3",
+        {"y_backprop": (1, 3, 3, 2), "x": (1, 3, 3, 2), "scale": (2,)},
+        {"reserve_space_1": np.zeros(2), "reserve_space_2": np.ones(2), "reserve_space_3": np.zeros(0)},
+    ),
+    (
+        "MaxPoolGrad",
+        {"grad": (1, 2, 2, 1)},
+        {
+            "orig_input": np.arange(16.0).reshape(1, 4, 4, 1),
+            "orig_output": np.zeros((1, 2, 2, 1)),
+            "ksize": [1, 2, 2, 1],
+            "strides": [1, 2, 2, 1],
+            "padding": "SAME",
+        },
+    ),
+    ("ResizeBilinearGrad", {"grads": (1, 3, 3, 1)}, {"original_image": np.zeros((1, 5, 4, 1))}),
+    ("LRN", {"input": (1, 2, 2, 3)}, {}),
+    (
+        "LSTMBlockCell",
+        {"x": (2, 3), "cs_prev": (2, 2), "w": (5, 8)},
+        {"h_prev": np.ones((2, 2)), "wci": np.zeros(2), "wcf": np.zeros(2), "wco": np.zeros(2), "b": np.zeros(8)},
+    ),
+    ("RaggedFillEmptyRows", {"values": (2,)}, {"value_rowids": [0, 2], "nrows": 4, "default_value": -1.0}),
+    ("StridedSliceGrad", {"dy": (2, 2)}, {"shape": [4, 3], "begin": [1, 0], "end": [3, 3], "strides": [1, 2]}),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "rest"), GRADIENTS, ids=[g[0] for g in GRADIENTS])
+def test_gradients_are_the_numeric_ones(name, shapes, rest):
+    random = np.random.default_rng(1)
+    operation, sources = getattr(tf.raw_ops, name), [tf.constant(random.normal(size=s)) for s in shapes.values()]
+
+    def run(*values):
+        found = operation(**dict(zip(shapes, values)), **rest)
+        outputs = [
+            y for y in (found if isinstance(found, tuple) else [found]) if y.dtype == tf.float64 and y.shape.rank
+        ]
+        return tf.add_n([tf.reduce_sum(tf.sin(y)) for y in outputs])
+
+    analytic, numeric = tf.test.compute_gradient(run, sources)
+    for a, n in zip(analytic, numeric):
+        np.testing.assert_allclose(a, n, rtol=1e-4, atol=1e-5)
+
+
+def test_in_a_graph():
+    @tf.function
+    def run(x, filters):
+        y = tf.raw_ops.Conv2D(input=x, filter=filters, strides=[1, 1, 1, 1], padding="SAME")
+        return tf.raw_ops.MaxPoolWithArgmax(input=y, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME").output
+
+    assert run(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1])).shape == [1, 2, 2, 1]

@@ -1,0 +1,152 @@
+"""Names in TensorFlow's files that are public in TensorFlow lead to the public objects; tests written with them run."""
+
+import unittest
+
+import pytest
+
+import tapeflow as tf
+from tapeflow._src.compat.tensorflow.inner_modules import module_map, table
+from tapeflow._src.namespace import find_public
+
+
+def inner(path):
+    return table.find(f"python.{path}")
+
+
+def test_every_public_path_exists():
+    for names in module_map.paths_by_module().values():
+        for path in names.values():
+            assert find_public(path) is not None, path
+
+
+def test_functions_are_the_public_ones():
+    assert inner("ops.math_ops").reduce_sum is tf.reduce_sum
+    assert inner("ops.math_ops").reduce_sum_v1 is tf.compat.v1.reduce_sum
+    assert inner("framework.dtypes").float32 is tf.float32
+    assert inner("training.training").GradientDescentOptimizer is tf.compat.v1.train.GradientDescentOptimizer
+    assert inner("ops.gen_math_ops").mat_mul([[2.0]], [[3.0]]).numpy().tolist() == [[6.0]]
+    with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
+        inner("ops.gen_math_ops").sub(1.0, 2.0, None, 4)
+    with pytest.raises(AttributeError, match=r"'tensorflow.python.ops.math_ops' has no attribute 'no_such_name'"):
+        inner("ops.math_ops").no_such_name  # noqa: B018
+
+
+def test_gradients_of_functions():
+    backprop = inner("eager.backprop")
+    assert [g.numpy() for g in backprop.gradients_function(lambda x, y: x * y)(2.0, 3.0)] == [3.0, 2.0]
+    x = tf.constant(3.0)
+    assert [g.numpy() for g in backprop.gradients_function(lambda a, b: a * b)(x, x)] == [3.0, 3.0]
+    value, (dy,) = backprop.val_and_grad_function(lambda x, y: x * y, params=["y"])(2.0, 3.0)
+    assert (value.numpy(), dy.numpy()) == (6.0, 2.0)
+    result, vjp = backprop.make_vjp(lambda x: x * x)(tf.constant(3.0))
+    assert (result.numpy(), vjp(2.0)[0].numpy()) == (9.0, 12.0)
+    first, second = tf.Variable(1.0), tf.Variable(2.0)
+    found = backprop.implicit_grad(lambda: second * second + first)()
+    assert [variable is v for (_, variable), v in zip(found, (first, second))] == [True, True]
+    with pytest.raises(ValueError, match="did you forget to return a value from nothing"):
+
+        def nothing():
+            return None
+
+        backprop.implicit_grad(nothing)()
+    with pytest.raises(ValueError, match="No trainable variables were accessed"):
+        backprop.implicit_grad(lambda: tf.constant(1.0))()
+
+
+def run(case):
+    result = unittest.TestResult()
+    for name in unittest.TestLoader().getTestCaseNames(case):
+        if name != "test_session":
+            case(name).run(result)
+    assert not result.errors and not result.failures, result.errors + result.failures
+    return result
+
+
+def test_modes():
+    test_util, seen = inner("framework.test_util"), []
+
+    class Case(tf.test.TestCase):
+        @test_util.run_in_graph_and_eager_modes
+        def testBoth(self):  # noqa: N802
+            seen.append((tf.executing_eagerly(), float(self.evaluate(tf.constant(2.0) * 3.0))))
+
+        @test_util.run_deprecated_v1
+        def testGraph(self):  # noqa: N802
+            with self.cached_session():
+                seen.append((tf.executing_eagerly(), float(tf.constant(1.0).eval())))
+
+        @test_util.run_v1_only("older")
+        def testOlder(self):  # noqa: N802
+            seen.append("older")
+
+        @test_util.run_gpu_only
+        def testOther(self):  # noqa: N802
+            seen.append("other machine")
+
+        @test_util.run_v2_only
+        @test_util.assert_no_new_tensors
+        @test_util.assert_no_garbage_created
+        def testNewer(self):  # noqa: N802
+            seen.append(tf.executing_eagerly())
+
+    result = run(Case)
+    assert seen == [(False, 6.0), (True, 6.0), (False, 1.0), True]
+    assert len(result.skipped) == 2
+    assert tf.executing_eagerly()
+
+
+def test_contexts_of_execution():
+    context = inner("eager.context")
+    with context.graph_mode():
+        assert not tf.executing_eagerly()
+        with context.eager_mode():
+            assert tf.executing_eagerly()
+    assert context.context().executing_eagerly()
+
+
+def test_callbacks_after_a_trace():
+    ops, seen = inner("framework.ops"), []
+
+    @tf.function
+    def f(x):
+        ops.add_exit_callback_to_default_func_graph(lambda: seen.append("traced"))
+        seen.append("tracing")
+        return x
+
+    f(1.0)
+    assert seen == ["tracing", "traced"]
+    with pytest.raises(RuntimeError, match="when not building a function"):
+        ops.add_exit_callback_to_default_func_graph(print)
+
+
+def test_decorators_are_unwrapped():
+    tf_decorator = inner("util.tf_decorator")
+
+    def target(x, y=2):
+        return x + y
+
+    def wrapper(*args, **kwargs):
+        return target(*args, **kwargs)
+
+    decorated = tf_decorator.make_decorator(target, wrapper)
+    assert decorated(1) == 3 and decorated.__name__ == "target"
+    decorators, inside = tf_decorator.unwrap(decorated)
+    assert [d.decorator_name for d in decorators] == ["test_decorators_are_unwrapped"] and inside is target
+    assert tf.function(decorated)(1).numpy() == 3
+
+
+def test_typed_functions():
+    define = inner("framework.function").Defun
+
+    @define(tf.float32, tf.float32, func_name="Scaled")
+    def scaled(x, y):
+        return 2.0 * x * y
+
+    assert scaled.name == "Scaled"
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant(3.0)
+        assert session.run([scaled(x, 2), *tf.gradients(scaled(x, 2.0), x)]) == [12.0, 4.0]
+    with pytest.raises(ValueError, match="Expected number of arguments: 2, received: 1"):
+        scaled(1.0)
+    with pytest.raises(NotImplementedError, match=r"tf\.custom_gradient"):
+        define(tf.float32, python_grad_func=print)

@@ -1,0 +1,60 @@
+"""How a tape prints and draws itself."""
+
+from xml.dom import minidom
+
+import tapeflow as tf
+
+
+def boxes(svg):
+    return minidom.parseString(svg).getElementsByTagName("rect")
+
+
+def test_every_record_has_a_box():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tf.reduce_sum(tf.sin(x) * x)
+    svg = tape.svg()
+    assert len(boxes(svg)) == 3
+    assert "reduce_sum" in svg and "test_tape_drawing.py" in svg and "broken" not in svg.split("</style>")[1]
+
+
+def test_the_broken_edge_is_marked():
+    x = tf.Variable(2.5)
+    with tf.GradientTape() as tape:
+        y = tf.sin(x)
+        z = tf.round(y) * 3.0
+    svg = tape.svg(z, x)
+    marked = [box for box in boxes(svg) if box.getAttribute("class") == "broken"]
+    paths = minidom.parseString(svg).getElementsByTagName("path")
+    assert len(marked) == 1 and [p.getAttribute("class") for p in paths].count("broken") == 1
+    assert str(tape.explain(z, x)).split(" (")[0] in svg
+
+
+def test_a_step_that_was_not_recorded_is_marked():
+    x = tf.Variable(2.5)
+    with tf.GradientTape() as tape:
+        y = tf.sin(x)
+    z = y * 2.0
+    assert 'rect class="broken"' in tape.svg(z, x)
+
+
+def test_a_long_tape_is_abbreviated():
+    x = tf.Variable(2.5)
+    with tf.GradientTape() as tape:
+        y = x
+        for _ in range(300):
+            y = tf.sin(y)
+        z = tf.round(y)
+        for _ in range(300):
+            z = tf.cos(z)
+    svg = tape.svg(z, x)
+    assert len(boxes(svg)) <= 42
+    assert "more" in svg and "round" in svg
+
+
+def test_notebooks():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        x * x
+    html = tape._repr_html_()
+    assert "&lt;tf.GradientTape: closed, 1 records&gt;" in html and "<svg" in html
