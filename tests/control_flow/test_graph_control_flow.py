@@ -400,3 +400,25 @@ def test_python_values_are_no_conditions_of_a_graph():
     assert tf.cond(True, lambda: 1, lambda: 2) == 1
     with pytest.raises(TypeError, match="pred must be a Tensor, got: True"):
         tf.case([(True, lambda: 1)])
+
+
+@pytest.mark.parametrize("branch", [0, 1, 2])
+def test_indices_of_sparse_gradients_have_one_dtype(branch):
+    """As in TensorFlow, IndexedSlices of int32 and int64 indices meet as int64."""
+
+    def slices(dtype, value):
+        return lambda: {"g": tf.IndexedSlices(tf.fill([2, 3], value), tf.constant([1, 0], dtype), tf.constant([4, 3]))}
+
+    @tf.function
+    def pair(which):
+        return tf.cond(which == 0, slices(tf.int32, 1.0), slices(tf.int64, 2.0))["g"]
+
+    @tf.function
+    def several(which):
+        choices = [slices(tf.int64, 1.0), slices(tf.int32, 2.0), slices(tf.int32, 3.0)]
+        return tf.switch_case(which, choices)["g"]
+
+    which = tf.constant(branch)
+    for found, value in ((pair(which), min(branch, 1) + 1.0), (several(which), branch + 1.0)):
+        assert found.indices.dtype == tf.int64
+        assert found.indices.numpy().tolist() == [1, 0] and found.values.numpy().tolist() == [[value] * 3] * 2

@@ -261,3 +261,18 @@ def test_a_checkpoint_restored_before_the_model_is_built(keras, rows, tmp_path):
     tf.train.Checkpoint(model=second, optimizer=other).restore(path)
     assert [step(first, optimizer) for _ in range(3)] == [step(second, other) for _ in range(3)]
     assert len(second.trainable_variables) == 2
+
+
+@pytest.mark.parametrize("optimizer", ["RMSprop", "Adagrad", "Adadelta", "Adafactor", "Adam", "SGD"])
+def test_fit_of_an_embedding(optimizer):
+    """The sparse gradient passes a `tf.cond` in which Keras merges repeated indices; other rows stay as they are."""
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Embedding(10, 4), layers.Flatten(), layers.Dense(1)])
+    model.compile(optimizer, "mse")
+    ids = np.arange(48).reshape(16, 3) % 7
+    before = model.evaluate(ids, np.ones([16, 1]), verbose=0)
+    table = np.array(model.layers[0].embeddings)
+    model.fit(ids, np.ones([16, 1]), epochs=3, verbose=0)
+    assert model.evaluate(ids, np.ones([16, 1]), verbose=0) < before
+    np.testing.assert_array_equal(np.array(model.layers[0].embeddings)[7:], table[7:])

@@ -13,6 +13,7 @@ from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.indexed_slices import IndexedSlices
 
 _EXCLUSIVE = (
     "case: Input error: exclusive=True: more than 1 conditions evaluated as True. "
@@ -36,7 +37,7 @@ def _is_staged(value: Any) -> bool:
 def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: Callable[[Any, Any], None]) -> Any:
     """The result of the function with this number, all of them traced; the last one if there is none."""
     outer = _core.current_graph()
-    traced = [_trace_branch(function, outer) for function in functions]
+    traced = _with_equal_index_dtypes([_trace_branch(function, outer) for function in functions])
     graphs = [graph for graph, _, _ in traced]
     _, first, leaves = traced[0]
     for graph, result, other_leaves in traced[1:]:
@@ -60,8 +61,37 @@ def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, li
         leaves = nest.flatten(result, expand_composites=True)
         tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
         result = nest.pack_sequence_as(result, tensors, expand_composites=True)
+    return _with_outputs(graph, result)
+
+
+def _with_outputs(graph: Any, result: Any) -> tuple[Any, Any, list[bool]]:
+    tensors = nest.flatten(result, expand_composites=True)
     graph.set_outputs([t for t in tensors if t is not None])
     return graph, result, [t is not None for t in tensors]
+
+
+def _with_equal_index_dtypes(traced: list[tuple[Any, Any, list[bool]]]) -> list[tuple[Any, Any, list[bool]]]:
+    """Branches whose IndexedSlices have indices of int32 in one and int64 in another: int64 in all, as in TensorFlow."""
+    results = [nest.flatten(result) for _, result, _ in traced]
+    if len({len(leaves) for leaves in results}) != 1:
+        return traced
+    mixed = [
+        place
+        for place, leaves in enumerate(zip(*results))
+        if all(isinstance(leaf, IndexedSlices) for leaf in leaves)
+        and {leaf.indices.dtype.name for leaf in leaves} == {"int32", "int64"}
+    ]
+    if not mixed:
+        return traced
+    widened = []
+    for (graph, result, _), leaves in zip(traced, results):
+        with building_inside(graph):
+            for place in mixed:
+                slices = leaves[place]
+                indices = primitives.Cast(slices.indices, "int64")
+                leaves[place] = IndexedSlices(slices.values, indices, slices.dense_shape)
+        widened.append(_with_outputs(graph, nest.pack_sequence_as(result, leaves)))
+    return widened
 
 
 def _check_pair(first: Any, second: Any) -> None:
