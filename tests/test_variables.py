@@ -188,3 +188,14 @@ def test_initializers_know_their_arguments():
     assert tf.zeros_initializer().get_config() == {}
     with pytest.raises(TypeError, match="unsupported shape"):
         tf.constant_initializer([1, 2, 3])([2, 2])
+
+
+def test_libraries_set_the_private_trainable():
+    v = tf.Variable(2.0)
+    v._trainable = False
+    assert not v.trainable and not v._trainable
+    with tf.GradientTape() as tape:
+        y = v * v
+    assert tape.watched_variables() == () and tape.gradient(y, v) is None
+    v._trainable = True
+    assert v.trainable

@@ -156,6 +156,15 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     is_tensor_like = True
 
     @property
+    def _trainable(self) -> bool:
+        """Libraries written for TensorFlow set this, as it is where TensorFlow keeps `trainable`."""
+        return bool(self.trainable)
+
+    @_trainable.setter
+    def _trainable(self, value: bool) -> None:
+        self.trainable = value
+
+    @property
     def ndim(self) -> int | None:
         """The number of dimensions."""
         return self.shape.rank
