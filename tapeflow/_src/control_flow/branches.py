@@ -71,7 +71,7 @@ def _with_outputs(graph: Any, result: Any) -> tuple[Any, Any, list[bool]]:
 
 
 def _with_equal_index_dtypes(traced: list[tuple[Any, Any, list[bool]]]) -> list[tuple[Any, Any, list[bool]]]:
-    """Branches whose IndexedSlices have indices of int32 in one and int64 in another: int64 in all, as in TensorFlow."""
+    """Where branches give IndexedSlices with int32 and with int64 indices, all get int64, as in TensorFlow."""
     results = [nest.flatten(result) for _, result, _ in traced]
     if len({len(leaves) for leaves in results}) != 1:
         return traced
