@@ -12,9 +12,9 @@ def test_the_tape_in_100_lines_runs():
     exec(compile(block, "tape_in_100_lines.md", "exec"), {})
 
 
-def test_the_program_about_many_rows_runs():
-    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "many_rows.md").read_text(), re.DOTALL)
-    exec(compile(block, "many_rows.md", "exec"), {})
+def test_the_program_about_vectorised_maps_runs():
+    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "vectorised_maps.md").read_text(), re.DOTALL)
+    exec(compile(block, "vectorised_maps.md", "exec"), {})
 
 
 def test_the_readmes_first_program_runs(capsys):
