@@ -67,16 +67,6 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Any:
     return primitives.Relu(primitives.ConcatV2([features, -features], axis))
 
 
-@public("compat.v1.nn.crelu")
-def crelu_v1(features: Any, name: str | None = None, axis: int = -1) -> Any:
-    """relu of `features` and of `-features`, side by side along `axis`.
-
-    >>> tf.compat.v1.nn.crelu([-1., 2.])
-    [0., 2., 1., 0.]
-    """
-    return crelu(features, axis)
-
-
 @public("compat.v1.nn.relu_layer")
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     """`relu(x @ weights + biases)`.
@@ -142,26 +132,6 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -
     [-0.6931472, -0.6931472]
     """
     return _along(-1 if axis is None else int(axis), logits, primitives.LogSoftmax, _log_softmax_along)
-
-
-@public("compat.v1.nn.softmax", "compat.v1.math.softmax")
-def softmax_v1(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
-    """`exp(logits)` scaled so that the sum along `axis` (also called `dim`) is 1.
-
-    >>> tf.compat.v1.nn.softmax([0., 0.])
-    [0.5, 0.5]
-    """
-    return softmax(logits, dim if axis is None else axis)
-
-
-@public("compat.v1.nn.log_softmax", "compat.v1.math.log_softmax")
-def log_softmax_v1(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
-    """The logarithm of softmax along `axis` (also called `dim`).
-
-    >>> tf.compat.v1.nn.log_softmax([0., 0.])
-    [-0.6931472, -0.6931472]
-    """
-    return log_softmax(logits, dim if axis is None else axis)
 
 
 for _path, _function in {

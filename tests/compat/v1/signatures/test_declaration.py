@@ -1,13 +1,59 @@
-"""Functions of TensorFlow 1 under their older argument names and in their older order."""
+"""Functions of TensorFlow 1 with their own argument names, order and defaults."""
 
 import inspect
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.compat.v1.signatures.declaration import declarations
+from tapeflow._src.namespace import find_public
 
 v1 = tf.compat.v1
+assert v1.Session  # loads the declarations
+
+
+@pytest.mark.parametrize("path", sorted(declarations))
+def test_declarations_fit_the_function_of_today(path):
+    function = find_public(f"compat.v1.{path}")
+    declaration = declarations[path]
+    parameters = inspect.signature(find_public(declaration.target)).parameters
+    required = {name for name, p in parameters.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
+    assert declaration.adapted or required <= declaration.received <= {*parameters}
+    assert inspect.signature(function) == declaration.signature
+    assert function.__name__ == path.rpartition(".")[2]
+    assert f"tf.{declaration.target}" in function.__doc__
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_functions_unpickle_in_a_new_process():
+    text = pickle.dumps([v1.reduce_sum, v1.nn.softmax, v1.sparse.concat])
+    program = f"import pickle; print([f.__name__ for f in pickle.loads({text!r})])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['reduce_sum', 'softmax', 'concat']"
+
+
+def test_a_deprecated_argument_and_its_new_name_exclude_each_other():
+    for call in (
+        lambda: v1.nn.softmax([0.0], axis=0, dim=0),
+        lambda: v1.reduce_sum([1.0], 0, reduction_indices=0),
+        lambda: v1.argmax([1.0], axis=0, dimension=0),
+        lambda: v1.squeeze([[1.0]], [0], squeeze_dims=[0]),
+        lambda: v1.count_nonzero([1], input=[1]),
+    ):
+        with pytest.raises(ValueError, match=r"^Cannot specify both '\w+' and '\w+'\.$"):
+            call()
+    with pytest.raises(ValueError, match=r"Must specify an axis argument to tf\.expand_dims\(\)"):
+        v1.expand_dims([1.0])
+
+
+def test_names_of_graph_nodes():
+    with tf.Graph().as_default():
+        assert v1.to_float(tf.constant(1)).op.name == "ToFloat"
+        assert v1.reduce_sum([1.0], name="total").op.name == "total"
 
 
 def test_order_of_arguments():
@@ -21,7 +67,7 @@ def test_order_of_arguments():
     assert list(inspect.signature(v1.assert_less).parameters)[2:4] == ["data", "summarize"]
 
 
-def test_older_names():
+def test_deprecated_names():
     assert v1.reverse_sequence([[1, 2]], [2], seq_dim=1, batch_dim=0).numpy().tolist() == [[2, 1]]
     assert v1.zeros_like(tensor=[1], optimize=False).numpy() == [0]
     assert v1.strings.to_number(string_tensor="2").numpy() == 2
@@ -41,7 +87,7 @@ def test_split_gives_a_sparse_tensor():
     assert v1.strings.split(["a b"], result_type="RaggedTensor").to_list() == [[b"a", b"b"]]
 
 
-def test_a_message_is_told():
+def test_the_message_of_an_assertion_is_shown():
     with pytest.raises(tf.errors.InvalidArgumentError, match="they differ"):
         v1.assert_equal(1, 2, data=["x"], message="they differ")
 
