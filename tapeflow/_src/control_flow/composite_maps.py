@@ -11,7 +11,7 @@ from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, scratch_graph
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.ragged import ragged_tensor
+from tapeflow._src.ops.ragged import joining as ragged_joining
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
@@ -125,7 +125,7 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
     if not isinstance(kind, RaggedTensorSpec):
         return primitives.Pack(rows, 0) if rows else zeros([0], kind.dtype if isinstance(kind, TypeSpec) else kind)
     if rows:
-        return ragged_tensor.stack(rows)
+        return ragged_joining.stack(rows)
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
 
 

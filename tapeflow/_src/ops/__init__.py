@@ -48,9 +48,16 @@ import tapeflow._src.ops.nn.normalization
 import tapeflow._src.ops.nn.pools
 import tapeflow._src.ops.nn.sampled_losses
 import tapeflow._src.ops.nn.window_arguments
+import tapeflow._src.ops.ragged.construction
+import tapeflow._src.ops.ragged.elementwise
+import tapeflow._src.ops.ragged.joining
+import tapeflow._src.ops.ragged.operations
 import tapeflow._src.ops.ragged.ragged_shape
 import tapeflow._src.ops.ragged.ragged_tensor
+import tapeflow._src.ops.ragged.reductions
 import tapeflow._src.ops.ragged.row_partition
+import tapeflow._src.ops.ragged.row_splits
+import tapeflow._src.ops.ragged.rows
 import tapeflow._src.ops.random.seeds
 import tapeflow._src.ops.random.stateless
 import tapeflow._src.ops.random.streams

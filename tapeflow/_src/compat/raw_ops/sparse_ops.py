@@ -10,8 +10,9 @@ from tapeflow._src import primitives
 from tapeflow._src.ops.arrays import constants, sets
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import segments
-from tapeflow._src.ops.ragged import ragged_tensor
+from tapeflow._src.ops.ragged.construction import range_ as ragged_range
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.ragged.rows import gather_rows
 from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
@@ -135,7 +136,7 @@ def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlengt
 
 
 def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedParts:
-    found = ragged_tensor.range_(starts, limits, deltas, row_splits_dtype=Tsplits)
+    found = ragged_range(starts, limits, deltas, row_splits_dtype=Tsplits)
     return RaggedParts(found.row_splits, found.values)
 
 
@@ -144,7 +145,7 @@ def _ragged_to_sparse(nested_splits: Any, values: Any) -> RaggedSparse:
 
 
 def _ragged_gather(nested_splits: Any, values: Any, indices: Any, rank: int) -> RaggedGathered:
-    found = ragged_tensor.gather(_ragged(nested_splits, values), indices)
+    found = gather_rows(_ragged(nested_splits, values), indices)
     return RaggedGathered(list(found.nested_row_splits), found.flat_values)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec, gather_rows
-from tapeflow._src.ops.ragged.ragged_tensor import stack as stack_ragged
+from tapeflow._src.ops.ragged.joining import stack as stack_ragged
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
+from tapeflow._src.ops.ragged.rows import gather_rows
 from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError

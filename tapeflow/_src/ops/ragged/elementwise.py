@@ -1,0 +1,129 @@
+"""Elementwise operations on ragged tensors, and Python's operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.assertions import assert_equal
+from tapeflow._src.ops.ragged.rows import RaggedRows, row_count
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def _spread(x: Any, like: RaggedRows) -> Any:
+    """The elements of a dense tensor, broadcast to the rows of a ragged one, for each of its flat values."""
+    tensor = convert_to_tensor(x, dtype_hint=like.dtype)
+    rank, inner_rank = like.shape.rank, like.flat_values.shape.rank - 1
+    if tensor.shape.rank <= inner_rank:
+        return tensor
+    coordinates = like._coordinates()
+    outer = like.ragged_rank + 1
+    skip = rank - tensor.shape.rank
+    dims = tensor.shape.as_list()
+    if skip < 0:
+        raise ValueError(f"Unable to broadcast a tensor of shape {dims} to a ragged tensor of rank {rank}")
+    columns = []
+    for place in range(skip, outer):
+        size = dims[place - skip]
+        column = coordinates[:, place]
+        columns.append(column * 0 if size == 1 else column)
+        if size != 1 and column.shape[0] and int(primitives.Max(column)) >= size:
+            raise InvalidArgumentError(
+                None, None, f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
+            )
+    return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
+
+
+def same_splits(a: Any, b: Any) -> bool:
+    """Whether two tensors are equal; while tracing, they have to be when the graph runs."""
+    if a is b:
+        return True
+    if _core.is_symbolic(a) or _core.is_symbolic(b):
+        assert_equal(a, b, "ragged tensors must have the same rows for an elementwise operation")
+        return True
+    return np.array_equal(a.numpy(), b.numpy())
+
+
+def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs an elementwise operation on the flat values."""
+    found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedRows)]
+    if not found:
+        return NotImplemented
+    first = max(found, key=lambda r: r.ragged_rank)
+    spreads = False
+
+    def inner(value: Any) -> Any:
+        nonlocal spreads
+        if isinstance(value, RaggedRows):
+            if not all(map(same_splits, value.nested_row_splits, first.nested_row_splits)):
+                raise InvalidArgumentError(
+                    None, None, "ragged tensors must have the same rows for an elementwise operation"
+                )
+            return value.flat_values
+        if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
+            spreads = True
+            return _spread(value, first)
+        return value
+
+    values = [inner(a) for a in args]
+    named = {key: inner(v) for key, v in kwargs.items()}
+    if spreads:
+        places = cast(np.arange(row_count(first.flat_values)), int64)
+        values = [
+            primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedRows) else v for a, v in zip(args, values)
+        ]
+    return first.with_flat_values(function(*values, **named))
+
+
+def holds_ragged(argument: Any) -> bool:
+    """Whether an argument is ragged, or a list with a ragged part."""
+    if isinstance(argument, list | tuple):
+        return any(isinstance(part, RaggedRows) for part in argument)
+    return isinstance(argument, RaggedRows)
+
+
+def _true_division(x: Any, y: Any) -> Any:
+    return x / y
+
+
+def _operator(function: Any) -> Any:
+    return lambda self, other: elementwise(function, (self, other), {})
+
+
+def _reflected(function: Any) -> Any:
+    return lambda self, other: elementwise(function, (other, self), {})
+
+
+class RaggedOperators:
+    """Python's operators, on the flat values."""
+
+    __add__, __radd__ = _operator(primitives.AddV2), _reflected(primitives.AddV2)
+    __sub__, __rsub__ = _operator(primitives.Sub), _reflected(primitives.Sub)
+    __mul__, __rmul__ = _operator(primitives.Mul), _reflected(primitives.Mul)
+    __truediv__, __rtruediv__ = _operator(_true_division), _reflected(_true_division)
+    __floordiv__, __rfloordiv__ = _operator(primitives.FloorDiv), _reflected(primitives.FloorDiv)
+    __mod__, __rmod__ = _operator(primitives.FloorMod), _reflected(primitives.FloorMod)
+    __pow__, __rpow__ = _operator(primitives.Pow), _reflected(primitives.Pow)
+    __and__, __rand__ = _operator(primitives.LogicalAnd), _reflected(primitives.LogicalAnd)
+    __or__, __ror__ = _operator(primitives.LogicalOr), _reflected(primitives.LogicalOr)
+    __eq__ = _operator(primitives.Equal)
+    __ne__ = _operator(primitives.NotEqual)
+    __lt__ = _operator(primitives.Less)
+    __le__ = _operator(primitives.LessEqual)
+    __gt__ = _operator(primitives.Greater)
+    __ge__ = _operator(primitives.GreaterEqual)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> Any:
+        return elementwise(primitives.Neg, (self,), {})
+
+    def __abs__(self) -> Any:
+        return elementwise(abs, (self,), {})
+
+    def __invert__(self) -> Any:
+        return elementwise(primitives.LogicalNot, (self,), {})

@@ -1,0 +1,164 @@
+"""`tf.ragged`: joining ragged tensors, and choosing or mapping their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.ragged.construction import constant
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.ragged.row_splits import spans, splits_from_lengths
+from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows, row_count
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+@public("ragged.map_flat_values")
+def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """`op` applied to the innermost values; all ragged arguments must have the same rows.
+
+    >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]])).to_list()
+    [[1, 4], [9]]
+    """
+    found = [a for a in nest.flatten((args, kwargs)) if isinstance(a, RaggedTensor)]
+    if not found:
+        return op(*args, **kwargs)
+    for other in found[1:]:
+        same = len(other.nested_row_splits) == len(found[0].nested_row_splits) and all(
+            np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
+        )
+        if not same:
+            raise InvalidArgumentError(
+                None, None, "map_flat_values: all ragged arguments must have the same row splits"
+            )
+
+    def inner(value: Any) -> Any:
+        if isinstance(value, RaggedTensor):
+            return value.flat_values
+        if isinstance(value, list | tuple):
+            return type(value)(inner(v) for v in value)
+        return value
+
+    result = op(*(inner(a) for a in args), **{key: inner(v) for key, v in kwargs.items()})
+    return found[0].with_flat_values(result)
+
+
+@public("ragged.boolean_mask")
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+    """The elements whose place in `mask` is true, in their rows.
+
+    >>> tf.ragged.boolean_mask([[1, 2], [3, 4]], [[True, False], [True, True]]).to_list()
+    [[1], [3, 4]]
+    """
+    if isinstance(mask, list) and any(isinstance(m, list) for m in mask):
+        mask = constant(mask, dtype="bool")
+    if not isinstance(mask, RaggedTensor):
+        mask = convert_to_tensor(mask)
+        if mask.shape.rank == 1:
+            places = primitives.Squeeze(primitives.Where(mask), [1])
+            return gather_rows(data if isinstance(data, RaggedTensor) else convert_to_tensor(data), places)
+        mask = RaggedTensor.from_tensor(mask, ragged_rank=mask.shape.rank - 1)
+    if not isinstance(data, RaggedTensor):
+        data = constant(data) if isinstance(data, list) else convert_to_tensor(data)
+    if not isinstance(data, RaggedTensor):
+        data = RaggedTensor.from_tensor(data, ragged_rank=mask.ragged_rank)
+    inner = boolean_mask(data.values, mask.values)
+    if isinstance(mask.values, RaggedTensor):
+        return RaggedTensor(inner, data.row_splits)
+    kept = primitives.UnsortedSegmentSum(
+        cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows())
+    )
+    return RaggedTensor(inner, splits_from_lengths(kept))
+
+
+# ---- joining
+
+
+def _as_ragged(x: Any) -> RaggedTensor:
+    if isinstance(x, RaggedTensor):
+        return x
+    tensor = convert_to_tensor(x)
+    return RaggedTensor.from_tensor(tensor)
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """Ragged tensors joined along `axis`."""
+    parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
+    rank = parts[0].shape.rank
+    for part in parts[1:]:
+        if None not in (rank, part.shape.rank) and part.shape.rank != rank:
+            raise ValueError(f"concat: Shape {part.shape} must have rank {rank}")
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"concat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    axis %= rank
+    ragged = [_as_ragged(x) for x in parts]
+    if axis == 0:
+        rows = [x.values for x in ragged]
+        inner = concat(rows, 0) if any(isinstance(r, RaggedTensor) for r in rows) else primitives.ConcatV2(rows, 0)
+        return RaggedTensor(inner, splits_from_lengths(primitives.ConcatV2([x.row_lengths() for x in ragged], 0)))
+    counts = {x.row_splits.shape[0] for x in ragged} - {None}
+    if len(counts) > 1:
+        raise InvalidArgumentError(
+            None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
+        )
+    if axis > 1:
+        return ragged[0].with_values(
+            concat([x.values for x in ragged], axis - 1)
+            if any(isinstance(x.values, RaggedTensor) for x in ragged)
+            else primitives.ConcatV2([x.values for x in ragged], axis - 1)
+        )
+    starts, begin = [], 0
+    for x in ragged:
+        starts.append(cast(x.row_splits[:-1], int64) + begin)
+        begin = begin + cast(x.row_splits[-1], int64)
+    order = spans(
+        primitives.Reshape(primitives.Pack(starts, 1), [-1]),
+        primitives.Reshape(primitives.Pack([cast(x.row_lengths(), int64) for x in ragged], 1), [-1]),
+    )
+    picked = [gather_rows(x.values, spans(x.row_splits[:1], x.row_splits[-1:])) for x in ragged]
+    lengths = ragged[0].row_lengths()
+    for x in ragged[1:]:
+        lengths = lengths + cast(x.row_lengths(), lengths.dtype)
+    if any(isinstance(p, RaggedTensor) for p in picked):
+        return RaggedTensor(gather_rows(concat(picked, 0), order), splits_from_lengths(lengths))
+    joined = primitives.ConcatV2(picked, 0)
+    wide = primitives.GatherV2(primitives.ExpandDims(joined, 0), order, 1, 0)
+    return RaggedTensor(primitives.Squeeze(wide, [0]), splits_from_lengths(lengths))
+
+
+@public("ragged.stack")
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+    """Tensors put side by side along a new dimension; they need not have one shape.
+
+    >>> tf.ragged.stack([[1, 2], [3]]).to_list()
+    [[1, 2], [3]]
+    """
+    if isinstance(values, RaggedTensor | _core.Tensor):
+        values = [values]
+    parts = [
+        x
+        if isinstance(x, RaggedTensor)
+        else constant(x)
+        if isinstance(x, list) and x and isinstance(x[0], list)
+        else convert_to_tensor(x)
+        for x in values
+    ]
+    if not parts:
+        raise ValueError("ragged.stack: values must not be empty")
+    rank = parts[0].shape.rank
+    axis = axis if axis >= 0 else axis + rank + 1
+    dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)
+    if rank == 0:
+        return primitives.Pack(parts, 0)
+    if axis == 0:
+        lengths = cast([row_count(x) for x in parts], dtype)
+        if rank == 1:
+            return RaggedTensor(primitives.ConcatV2(parts, 0), splits_from_lengths(lengths))
+        return RaggedTensor(concat(parts, 0), splits_from_lengths(lengths))
+    return concat([expand_dims(x, axis) for x in parts], axis)

@@ -1,0 +1,213 @@
+"""Operations that have a meaning of their own for ragged tensors, by the name of the operation."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.math.reductions import reduce_logsumexp, reduce_std, reduce_variance
+from tapeflow._src.ops.ragged.elementwise import same_splits
+from tapeflow._src.ops.ragged.joining import boolean_mask, concat, stack
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, add_operation
+from tapeflow._src.ops.ragged.reductions import (
+    reduction,
+    segment_bool,
+    segment_deviations,
+    segment_logsumexp,
+    segment_mean,
+    segment_std,
+    segment_variance,
+    with_axis,
+)
+from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def _gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
+    if axis != 0 or batch_dims != 0:
+        raise ValueError(f"gather: a ragged tensor is gathered along axis 0; got axis={axis}, batch_dims={batch_dims}")
+    return gather_rows(params, indices)
+
+
+def _true_places(condition: RaggedTensor) -> Any:
+    places = primitives.Squeeze(primitives.Where(condition.flat_values), [1])
+    return cast(primitives.GatherV2(condition._coordinates(), places, 0, 0), int64)
+
+
+def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
+    for a in dims_of(axis):
+        key = [builtins.slice(None)] * (a % tensor.shape.rank) + [builtins.slice(None, None, -1)]
+        tensor = tensor[tuple(key)]
+    return tensor
+
+
+def _tile(input: RaggedTensor, multiples: Any, name: str | None = None) -> Any:
+    for axis, times in enumerate(dims_of(multiples)):
+        input = (
+            concat([input] * times, axis) if times else input[(builtins.slice(None),) * axis + (builtins.slice(0, 0),)]
+        )
+    return input
+
+
+def _softmax(logits: RaggedTensor, axis: int | None = None, name: str | None = None) -> Any:
+    if axis not in (None, -1, logits.shape.rank - 1) or logits.flat_values.shape.rank != 1:
+        raise ValueError(f"softmax: a ragged tensor is normalized along its last dimension; got axis={axis}")
+    if isinstance(logits.values, RaggedTensor):
+        return logits.with_values(_softmax(logits.values))
+    ids, count = logits.value_rowids(), logits.nrows()
+    largest = primitives.StopGradient(primitives.UnsortedSegmentMax(logits.values, ids, count))
+    powers = primitives.Exp(segment_deviations(logits.values, ids, largest))
+    total = primitives.UnsortedSegmentSum(powers, ids, count)
+    return logits.with_values(powers / primitives.GatherV2(total, ids, 0, 0))
+
+
+def _squeeze(input: RaggedTensor, axis: Any = None, name: str | None = None) -> Any:
+    if axis is None:
+        raise ValueError("Ragged.squeeze must have an axis argument.")
+    for a in sorted((a % input.shape.rank for a in dims_of(axis)), reverse=True):
+        input = _squeezed(input, a)
+    return input
+
+
+def _squeezed(x: Any, axis: int) -> Any:
+    if not isinstance(x, RaggedTensor):
+        return primitives.Squeeze(x, [axis])
+    if axis > 1:
+        return x.with_values(_squeezed(x.values, axis - 1))
+    lengths = [int(x.nrows())] if axis == 0 else x.row_lengths().numpy().tolist()
+    if any(n != 1 for n in lengths):
+        raise InvalidArgumentError(None, None, f"squeeze: Can not squeeze dim[{axis}], expected a dimension of 1")
+    return x.values
+
+
+def _split(
+    value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: str | None = None
+) -> Any:
+    if int(axis) != 0:
+        raise ValueError(f"split: a ragged tensor is split along axis 0; got axis={axis}")
+    sizes = num_or_size_splits
+    rows = int(value.nrows())
+    if not isinstance(sizes, list | tuple) and not getattr(sizes, "shape", None):
+        if rows % int(sizes):
+            raise InvalidArgumentError(
+                None, None, f"split: {rows} rows cannot be divided into {int(sizes)} equal parts"
+            )
+        sizes = [rows // int(sizes)] * int(sizes)
+    ends = np.cumsum(dims_of(sizes)).tolist()
+    return [value[begin:end] for begin, end in zip([0, *ends[:-1]], ends)]
+
+
+def _reduce_join(
+    inputs: RaggedTensor, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
+) -> Any:
+    if axis is not None and dims_of(axis)[0] not in (-1, inputs.shape.rank - 1):
+        raise ValueError(f"reduce_join: a ragged tensor is joined along its last dimension; got axis={axis}")
+    glue = separator.encode()
+    if axis is None:
+        return convert_to_tensor(glue.join(inputs.flat_values.numpy().reshape(-1).tolist()))
+    if isinstance(inputs.values, RaggedTensor):
+        return inputs.with_values(_reduce_join(inputs.values, -1, keepdims, separator))
+    at, words = inputs.row_splits.numpy(), inputs.values.numpy().tolist()
+    joined = [glue.join(words[begin:end]) for begin, end in itertools.pairwise(at)]
+    return convert_to_tensor([[text] for text in joined] if keepdims else joined)
+
+
+def _add_n(inputs: list[Any], name: str | None = None) -> Any:
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = total + x
+    return total
+
+
+def _reshape(tensor: RaggedTensor, shape: Any, name: str | None = None) -> Any:
+    if dims_of(shape) != [-1]:
+        raise ValueError(f"reshape: of a ragged tensor only all elements can be had, as shape [-1]; got {shape}")
+    return primitives.Reshape(tensor.flat_values, [-1])
+
+
+def _cumsum(
+    x: RaggedTensor, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> RaggedTensor:
+    rank = x.shape.rank
+    axis = int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"cumsum: axis must be in [{-rank}, {rank}); got {axis}")
+    axis %= rank
+    if axis > 1 and isinstance(x.values, RaggedTensor):
+        return x.with_values(_cumsum(x.values, axis - 1, exclusive, reverse))
+    if axis > 1:
+        return x.with_values(primitives.Cumsum(x.values, axis - 1, exclusive, reverse))
+    if isinstance(x.values, RaggedTensor):
+        raise ValueError(f"cumsum: along dimension {axis} of a ragged tensor the rows must be plain; got {x.shape}")
+    sums = primitives.Cumsum(x.to_tensor(), axis, exclusive, reverse)
+    return RaggedTensor.from_tensor(sums, lengths=x.row_lengths())
+
+
+def _matmul(
+    a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
+) -> RaggedTensor:
+    if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
+        raise ValueError(
+            "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
+            f"{a.shape} and {b.shape}"
+        )
+    product = primitives.MatMul(a.to_tensor(), convert_to_tensor(b, dtype_hint=a.dtype), False, transpose_b)
+    return RaggedTensor.from_tensor(product, lengths=a.row_lengths())
+
+
+def _by_segment(function: Any, filler: Any) -> Any:
+    """Elements by the number that stands in their place, or rows by the number of the row."""
+
+    def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        if isinstance(segment_ids, RaggedTensor):
+            if not all(map(same_splits, data.nested_row_splits, segment_ids.nested_row_splits)):
+                raise InvalidArgumentError(None, None, "segment_ids must have the rows of data")
+            return function(data.flat_values, segment_ids.flat_values, num_segments)
+        none = convert_to_tensor(filler(data.dtype), dtype=data.dtype)
+        lengths = primitives.UnsortedSegmentMax(data.row_lengths(), segment_ids, num_segments)
+        rows = function(data.to_tensor(default_value=none), segment_ids, num_segments)
+        return RaggedTensor.from_tensor(rows, lengths=primitives.Maximum(lengths, cast(0, lengths.dtype)))
+
+    return run
+
+
+for _name, _function in {
+    "reduce_sum": reduction(primitives.UnsortedSegmentSum, with_axis(primitives.Sum)),
+    "reduce_prod": reduction(primitives.UnsortedSegmentProd, with_axis(primitives.Prod)),
+    "reduce_max": reduction(primitives.UnsortedSegmentMax, with_axis(primitives.Max)),
+    "reduce_min": reduction(primitives.UnsortedSegmentMin, with_axis(primitives.Min)),
+    "reduce_mean": reduction(segment_mean, with_axis(primitives.Mean)),
+    "reduce_any": reduction(segment_bool(primitives.UnsortedSegmentMax), with_axis(primitives.Any)),
+    "reduce_all": reduction(segment_bool(primitives.UnsortedSegmentMin), with_axis(primitives.All)),
+    "reduce_variance": reduction(segment_variance, reduce_variance),
+    "reduce_std": reduction(segment_std, reduce_std),
+    "reduce_logsumexp": reduction(segment_logsumexp, reduce_logsumexp),
+    "concat": concat,
+    "stack": stack,
+    "expand_dims": expand_dims,
+    "gather": _gather,
+    "boolean_mask": boolean_mask,
+    "where": _true_places,
+    "reverse": _reverse,
+    "tile": _tile,
+    "softmax": _softmax,
+    "squeeze": _squeeze,
+    "split": _split,
+    "reduce_join": _reduce_join,
+    "add_n": _add_n,
+    "reshape": _reshape,
+    "cumsum": _cumsum,
+    "matmul": _matmul,
+    "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0),
+    "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd, lambda dtype: 1),
+    "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax, lambda dtype: dtype.min),
+    "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),
+}.items():
+    add_operation(_name, _function)

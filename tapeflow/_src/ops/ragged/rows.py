@@ -1,0 +1,374 @@
+"""The representation of ragged tensors, values and row splits, with its constructors; no operations."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import range as numbers_up_to
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.ragged.row_splits import (
+    row_splits_to_segment_ids,
+    segment_ids_to_row_splits,
+    spans,
+    splits_from_lengths,
+    splits_tensor,
+)
+from tapeflow._src.types.dtypes import DType, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor
+
+
+def values_tensor(values: Any) -> Any:
+    """The values of rows: ragged themselves, or a tensor."""
+    return values if isinstance(values, RaggedRows) else convert_to_tensor(values)
+
+
+def row_count(values: Any) -> int:
+    """The size of the first dimension of a dense or ragged tensor."""
+    return int(values.nrows()) if isinstance(values, RaggedRows) else values.shape[0]
+
+
+def _invalid(who: str, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Arguments to {who} do not form a valid RaggedTensor: {what}")
+
+
+class RaggedRows(CompositeTensor):
+    """Rows `values[row_splits[i]:row_splits[i + 1]]`: the representation of a `tf.RaggedTensor`, and its constructors.
+
+    The values are a tensor, or rows of the same class.
+    """
+
+    def __init__(self, values: Any, row_splits: Any, uniform_row_length: int | None = None) -> None:
+        self._values, self._row_splits, self._uniform_row_length = values, row_splits, uniform_row_length
+
+    # ---- making one
+
+    @classmethod
+    def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Self:
+        """Rows between neighbouring splits."""
+        values, splits = values_tensor(values), splits_tensor(row_splits)
+        if values.shape.rank == 0:
+            raise InvalidArgumentError(None, None, "from_row_splits: values must have at least one dimension")
+        if splits.shape.rank != 1:
+            raise ValueError(f"Shape {splits.shape} must have rank 1")
+        if splits.shape[0] == 0:
+            raise ValueError("row_splits tensor may not be empty.")
+        if validate:
+            at = splits.numpy()
+            if at[0] != 0:
+                raise _invalid(
+                    "from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]"
+                )
+            if (np.diff(at) < 0).any():
+                raise _invalid("from_row_splits", f"row_splits must not decrease; got {at.tolist()}")
+            if at[-1] != row_count(values):
+                raise _invalid(
+                    "from_row_splits",
+                    f"the last row split must be the number of values, {row_count(values)}; got {at[-1]}",
+                )
+        return cls(values, splits)
+
+    @classmethod
+    def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
+        """Rows of these lengths."""
+        lengths = splits_tensor(row_lengths)
+        if validate and lengths.shape.num_elements() and lengths.numpy().min() < 0:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "Arguments to from_row_lengths do not form a valid RowPartition.  \nCondition x >= 0 did not hold "
+                f"element-wise: {lengths.numpy().tolist()}",
+            )
+        return cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
+
+    @classmethod
+    def from_value_rowids(
+        cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
+    ) -> Self:
+        """The row of each value, in order."""
+        rows = splits_tensor(value_rowids)
+        at = rows.numpy()
+        count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
+        if validate and at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= count):
+            raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {count}); got {at.tolist()}")
+        values = values_tensor(values)
+        if validate and row_count(values) != rows.shape[0]:
+            raise _invalid(
+                "from_value_rowids", f"{row_count(values)} values need as many value_rowids; got {rows.shape[0]}"
+            )
+        return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
+
+    @classmethod
+    def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
+        """The place where each row begins."""
+        values, starts = values_tensor(values), splits_tensor(row_starts)
+        end = _core.convert_to_tensor([row_count(values)], starts.dtype, None, "ragged")
+        return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
+
+    @classmethod
+    def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
+        """The place where each row ends."""
+        limits = splits_tensor(row_limits)
+        zero = _core.convert_to_tensor([0], limits.dtype, None, "ragged")
+        return cls.from_row_splits(values, primitives.ConcatV2([zero, limits], 0), validate=validate)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
+    ) -> Self:
+        """Rows of one length."""
+        values, length = values_tensor(values), int(uniform_row_length)
+        count = int(nrows) if nrows is not None else (row_count(values) // length if length else 0)
+        if validate and count * length != row_count(values):
+            raise _invalid("from_uniform_row_length", f"{row_count(values)} values are not {count} rows of {length}")
+        splits = _core.convert_to_tensor(np.arange(count + 1, dtype=np.int64) * length, int64, None, "ragged")
+        return cls(values, splits, length)
+
+    @classmethod
+    def from_nested_row_splits(
+        cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> Self:
+        """Splits for each ragged dimension, the outermost first."""
+        result = flat_values
+        for splits in reversed(list(nested_row_splits)):
+            result = cls.from_row_splits(result, splits, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> Self:
+        """Lengths for each ragged dimension, the outermost first."""
+        result = flat_values
+        for lengths in reversed(list(nested_row_lengths)):
+            result = cls.from_row_lengths(result, lengths, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_value_rowids(
+        cls,
+        flat_values: Any,
+        nested_value_rowids: Any,
+        nested_nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Self:
+        """Rows of the values for each ragged dimension, the outermost first."""
+        rows = list(nested_value_rowids)
+        counts = list(nested_nrows) if nested_nrows is not None else [None] * len(rows)
+        result = flat_values
+        for ids, count in zip(reversed(rows), reversed(counts)):
+            result = cls.from_value_rowids(result, ids, count, validate=validate)
+        return result
+
+    # ---- parts
+
+    @property
+    def values(self) -> Any:
+        """The rows one after the other; ragged if there are more ragged dimensions."""
+        return self._values
+
+    @property
+    def row_splits(self) -> Any:
+        """Where rows begin and end, of shape [nrows + 1]."""
+        return self._row_splits
+
+    @property
+    def flat_values(self) -> Any:
+        """The innermost values."""
+        return self._values.flat_values if isinstance(self._values, RaggedRows) else self._values
+
+    @property
+    def nested_row_splits(self) -> tuple[Any, ...]:
+        """The splits of all ragged dimensions, the outermost first."""
+        inner = self._values.nested_row_splits if isinstance(self._values, RaggedRows) else ()
+        return (self._row_splits, *inner)
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of ragged dimensions."""
+        return len(self.nested_row_splits)
+
+    @property
+    def uniform_row_length(self) -> Any:
+        """The one length of all rows, if it is known."""
+        return None if self._uniform_row_length is None else convert_to_tensor(self._uniform_row_length, dtype=int64)
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, with None for ragged dimensions."""
+        splits = self._row_splits.shape[0]
+        rows = None if splits is None else splits - 1
+        return TensorShape([rows, self._uniform_row_length]).concatenate(self._values.shape[1:])
+
+    def get_shape(self) -> TensorShape:
+        """The shape, with None for ragged dimensions."""
+        return self.shape
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+        """The number of rows."""
+        dtype = out_type or self._row_splits.dtype
+        if self._row_splits.shape[0] is None:
+            return cast(primitives.Shape(self._row_splits, int64)[0] - 1, dtype)
+        return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=dtype)
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """The lengths of the rows along `axis`."""
+        if axis == 0:
+            return self.nrows()
+        if axis == 1:
+            return self._row_splits[1:] - self._row_splits[:-1]
+        if isinstance(self._values, RaggedRows):
+            return self.with_values(self._values.row_lengths(axis - 1))
+        size = self._values.shape[axis - 1]
+        return self.with_values(primitives.BroadcastTo(cast(size, self._row_splits.dtype), [row_count(self._values)]))
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Any, ...]:
+        """The lengths of the rows of all ragged dimensions."""
+        return tuple(s[1:] - s[:-1] for s in self.nested_row_splits)
+
+    def row_starts(self, name: str | None = None) -> Any:
+        """Where each row begins."""
+        return self._row_splits[:-1]
+
+    def row_limits(self, name: str | None = None) -> Any:
+        """Where each row ends."""
+        return self._row_splits[1:]
+
+    def value_rowids(self, name: str | None = None) -> Any:
+        """The row of each value."""
+        return row_splits_to_segment_ids(self._row_splits)
+
+    def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
+        """The rows of the values of all ragged dimensions."""
+        return tuple(row_splits_to_segment_ids(s) for s in self.nested_row_splits)
+
+    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Any:
+        """The smallest dense shape that holds all rows."""
+        if any(_core.is_symbolic(splits) for splits in self.nested_row_splits):
+            whole = cast(self._staged_bounds(), out_type or self._row_splits.dtype)
+            return whole if axis is None else primitives.GatherV2(whole, axis, 0, 0)
+        dims: list[int] = [self._row_splits.shape[0] - 1]
+        for lengths in self.nested_row_lengths():
+            numbers = lengths.numpy()
+            dims.append(int(numbers.max()) if numbers.size else 0)
+        dims += self.flat_values.shape.as_list()[1:]
+        chosen = dims if axis is None else [dims[a] for a in dims_of(axis)]
+        result = convert_to_tensor(chosen, dtype=out_type or self._row_splits.dtype)
+        return result if axis is None or isinstance(axis, list | tuple) else result[0]
+
+    def _staged_bounds(self) -> Any:
+        """`bounding_shape` of rows whose lengths only running tells."""
+        inner = self._values
+        rest = inner._staged_bounds() if isinstance(inner, RaggedRows) else primitives.Shape(inner, int64)
+        lengths = primitives.ConcatV2([cast(self.row_lengths(), int64), cast([0], int64)], 0)
+        own = primitives.Pack([self.nrows(int64), primitives.Max(lengths, None, False)], 0)
+        return primitives.ConcatV2([own, rest[1:]], 0)
+
+    def with_values(self, new_values: Any) -> Self:
+        """The same rows with other values."""
+        return type(self)(values_tensor(new_values), self._row_splits, self._uniform_row_length)
+
+    def with_flat_values(self, new_values: Any) -> Self:
+        """The same rows with other innermost values."""
+        inner = self._values.with_flat_values(new_values) if isinstance(self._values, RaggedRows) else new_values
+        return self.with_values(inner)
+
+    def with_row_splits_dtype(self, dtype: Any) -> Self:
+        """The same rows with splits of another dtype."""
+        values = self._values.with_row_splits_dtype(dtype) if isinstance(self._values, RaggedRows) else self._values
+        return type(self)(values, cast(self._row_splits, dtype), self._uniform_row_length)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """The dimensions from `outer_axis` to `inner_axis` as one."""
+        rank = self.shape.rank
+        outer, inner = (a if a >= 0 else a + rank for a in (outer_axis, inner_axis))
+        if not 0 <= outer <= inner < rank:
+            raise ValueError(
+                f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
+            )
+        if outer == inner:
+            return self
+        if outer > 0:
+            if isinstance(self._values, RaggedRows):
+                return (
+                    self.with_values(self._values.merge_dims(outer - 1, inner - 1))
+                    if outer > 1
+                    else self._merge_rows(inner)
+                )
+            dims = self._values.shape.as_list()
+            if outer == 1:
+                size = int(np.prod(dims[1:inner], dtype=np.int64))
+                return type(self)(
+                    primitives.Reshape(self._values, [dims[0] * size, *dims[inner:]]), self._row_splits * size
+                )
+            merged = [*dims[: outer - 1], int(np.prod(dims[outer - 1 : inner], dtype=np.int64)), *dims[inner:]]
+            return self.with_values(primitives.Reshape(self._values, merged))
+        if inner == 1:
+            return self._values
+        if isinstance(self._values, RaggedRows):
+            return self._values.merge_dims(0, inner - 1)
+        dims = self._values.shape.as_list()
+        return primitives.Reshape(self._values, [-1, *dims[inner:]])
+
+    def _merge_rows(self, inner: int) -> Self:
+        splits = primitives.GatherV2(self._values.row_splits, self._row_splits, 0, 0)
+        result = type(self)(self._values.values, splits)
+        return result if inner == 2 else result.merge_dims(1, inner - 1)
+
+    def _places_in_rows(self) -> Any:
+        rows = self.value_rowids()
+        known = rows.shape[0]
+        places = numbers_up_to(primitives.Shape(rows, int64)[0]) if known is None else np.arange(known)
+        return cast(places, rows.dtype) - primitives.GatherV2(self._row_splits, rows, 0, 0)
+
+    def _coordinates(self) -> Any:
+        """The position in the dense tensor of each of the flat values, without their inner dimensions."""
+        columns = primitives.Pack([self.value_rowids(), self._places_in_rows()], 1)
+        if not isinstance(self._values, RaggedRows):
+            return columns
+        inner = self._values._coordinates()
+        outer = primitives.GatherV2(columns, inner[:, 0], 0, 0)
+        return primitives.ConcatV2([outer, inner[:, 1:]], 1)
+
+
+def gather_rows(x: Any, rows: Any) -> Any:
+    """The rows of a dense or ragged tensor at the given positions."""
+    positions = cast(convert_to_tensor(rows, dtype_hint=int64), int64)
+    if not isinstance(x, RaggedRows):
+        return primitives.GatherV2(x, positions, 0, 0)
+    if not _core.is_symbolic(positions) and not _core.is_symbolic(x.row_splits):
+        chosen, count = positions.numpy().reshape(-1), x.row_splits.shape[0] - 1
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= count):
+            raise InvalidArgumentError(None, None, f"gather: indices must be in [0, {count}); got {chosen.tolist()}")
+    flat = positions if positions.shape.rank == 1 else primitives.Reshape(positions, [-1])
+    starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
+    lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts
+    values = gather_rows(x.values, spans(starts, lengths))
+    result = type(x)(values, splits_from_lengths(lengths))
+    if positions.shape.rank == 0:
+        return values
+    return result
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+    """A dimension of 1 put in at `axis`."""
+    if not isinstance(input, RaggedRows):
+        return primitives.ExpandDims(input, axis)
+    rank = input.shape.rank
+    axis = int(axis) if int(axis) >= 0 else int(axis) + rank + 1
+    if axis == 0:
+        return type(input)(input, cast([0, int(input.nrows())], input.row_splits.dtype), None)
+    if axis == 1:
+        return type(input).from_uniform_row_length(input, 1).with_row_splits_dtype(input.row_splits.dtype)
+    return input.with_values(expand_dims(input.values, axis - 1))
