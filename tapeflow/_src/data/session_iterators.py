@@ -15,7 +15,7 @@ from tapeflow._src.data.pipes.sources import spec_of_types
 from tapeflow._src.data.pipes.structure import common_spec, map_leaves
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import group
+from tapeflow._src.ops.arrays.passing import group
 from tapeflow._src.types.dtypes import bool_
 from tapeflow._src.types.errors import FailedPreconditionError, NotFoundError
 from tapeflow._src.types.tensor_shape import TensorShape

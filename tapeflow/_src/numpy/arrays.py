@@ -23,7 +23,7 @@ from tapeflow._src.numpy.api import (
     sum_of,
     tensor_of,
 )
-from tapeflow._src.ops.arrays import constants, indexing, shaping, sorting
+from tapeflow._src.ops.arrays import constants, indexing, padding, shaping, sorting, splitting
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg import einsum, products
@@ -131,7 +131,7 @@ def diag(v: Any, k: int = 0) -> Any:
     if x.shape.rank != 1:
         raise ValueError(f"diag: the argument must have 1 or 2 dimensions; got shape {x.shape}")
     size = x.shape[0] + abs(k)
-    column = shaping.pad(x, [[max(k, 0), max(-k, 0)]])
+    column = padding.pad(x, [[max(k, 0), max(-k, 0)]])
     return primitives.SelectV2(np.eye(size, k=k, dtype=bool), primitives.Reshape(column, [1, size]), cast(0, x.dtype))
 
 
@@ -466,9 +466,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or size % indices_or_sections:
             raise ValueError(f"split: {size} elements do not divide into {indices_or_sections} equal parts")
-        return shaping.split(x, indices_or_sections, axis)
+        return splitting.split(x, indices_or_sections, axis)
     places = np.clip([0, *dims_of(indices_or_sections), size], 0, size)
-    return shaping.split(x, np.maximum(np.diff(places), 0).tolist(), axis)
+    return splitting.split(x, np.maximum(np.diff(places), 0).tolist(), axis)
 
 
 def _split_along(name: str, axis: int, example: str) -> None:
@@ -537,7 +537,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Any:
         raise ValueError(f"pad: mode must be 'constant', 'reflect' or 'symmetric'; got {mode!r}")
     x = tensor_of(array)
     widths = np.broadcast_to(np.asarray(pad_width), (x.shape.rank, 2)).tolist()
-    return shaping.pad(x, widths, mode.upper(), kwargs.get("constant_values", 0))
+    return padding.pad(x, widths, mode.upper(), kwargs.get("constant_values", 0))
 
 
 # ---- picking and ordering
@@ -551,7 +551,7 @@ def nonzero(a: Any) -> list[Any]:
     [[1, 2]]
     """
     x = atleast_1d(a)
-    return shaping.unstack(primitives.Where(as_truth(x)), x.shape.rank, 1)
+    return splitting.unstack(primitives.Where(as_truth(x)), x.shape.rank, 1)
 
 
 @public("experimental.numpy.compress")
@@ -755,7 +755,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if not {x.shape[-1], y.shape[-1]} <= {2, 3}:
         raise ValueError(f"cross: the vectors must have 2 or 3 elements; got {x.shape[-1]} and {y.shape[-1]}")
     plane = x.shape[-1] == y.shape[-1] == 2
-    x, y = (v if v.shape[-1] == 3 else shaping.pad(v, [[0, 0]] * (v.shape.rank - 1) + [[0, 1]]) for v in (x, y))
+    x, y = (v if v.shape[-1] == 3 else padding.pad(v, [[0, 0]] * (v.shape.rank - 1) + [[0, 1]]) for v in (x, y))
     (x1, x2, x3), (y1, y2, y3) = (primitives.Unpack(v, -1, -1) for v in (x, y))
     if plane:
         return x1 * y2 - x2 * y1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core
@@ -21,6 +22,14 @@ public("compat.v1.SparseTensorValue")(SparseTensorValue)
 
 
 _KEEPS_ZEROS = frozenset({"abs", "erf", "identity", "negative", "sign", "sqrt", "square", "tanh"})
+
+
+_product_by_name: dict[str, Callable[[SparseTensor, Any], SparseTensor]] = {}
+
+
+def define_products(**function_by_name: Callable[[SparseTensor, Any], SparseTensor]) -> None:
+    """Registers the functions behind `*` and `/`, which are operations."""
+    _product_by_name.update(function_by_name)
 
 
 @public("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensor")
@@ -135,6 +144,12 @@ class SparseTensor(CompositeTensor):
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
 
     __repr__ = __str__
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return _product_by_name["multiply"](self, other)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return _product_by_name["divide"](self, other)
 
     def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs an operation that keeps zeros on the stored elements."""

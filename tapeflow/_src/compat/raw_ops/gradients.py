@@ -12,9 +12,9 @@ from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.raw_ops import table
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
-from tapeflow._src.ops.arrays import shaping
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image import resize
 from tapeflow._src.ops.math import segments
 from tapeflow._src.ops.nn import convolutions, normalization, pools
@@ -161,7 +161,7 @@ def _mirrored(dy: Any, paddings: Any, mode: str) -> Any:
     dy = convert_to_tensor(dy)
     pairs = [int(n) for n in convert_to_tensor(paddings).numpy().reshape(-1)]
     before = [n - pairs[2 * i] - pairs[2 * i + 1] for i, n in enumerate(dy.shape.as_list())]
-    return _of_zeros(lambda x: shaping.pad(x, paddings, mode), before, dy)
+    return _of_zeros(lambda x: pad(x, paddings, mode), before, dy)
 
 
 def _tiled(dy: Any, multiples: Any) -> Any:

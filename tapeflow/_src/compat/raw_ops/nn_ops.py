@@ -6,8 +6,9 @@ from collections import namedtuple
 from typing import Any
 
 from tapeflow._src import primitives
-from tapeflow._src.ops.arrays import constants, shaping
+from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.nn import convolutions, losses, normalization, pools
 
 MaxPoolWithArgmax = namedtuple("MaxPoolWithArgmax", ["output", "argmax"])
@@ -52,7 +53,7 @@ def _depthwise(x: Any, filters: Any, strides: Any, padding: str, explicit: Any, 
 
 
 def _padded_conv(x: Any, paddings: Any, filters: Any, mode: str, strides: Any, padding: str) -> Any:
-    return convolutions.conv2d(shaping.pad(x, paddings, mode), filters, strides, padding)
+    return convolutions.conv2d(pad(x, paddings, mode), filters, strides, padding)
 
 
 def _max_pool_with_argmax(x: Any, ksize: Any, strides: Any, padding: str, dtype: Any, batched: bool) -> Any:

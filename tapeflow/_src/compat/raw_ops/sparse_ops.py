@@ -13,6 +13,9 @@ from tapeflow._src.ops.math import segments
 from tapeflow._src.ops.ragged.construction import range_ as ragged_range
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.ragged.rows import gather_rows
+from tapeflow._src.ops.sparse import binary as sparse_binary
+from tapeflow._src.ops.sparse import crosses as sparse_crosses
+from tapeflow._src.ops.sparse import reductions as sparse_reductions
 from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
@@ -94,7 +97,7 @@ def _inputs(indices: Any, values: Any, shapes: Any, dense_inputs: Any) -> list[A
 
 def _crossed(indices: Any, values: Any, shapes: Any, dense_inputs: Any, sep: Any) -> SparseOutput:
     text = sep if isinstance(sep, str) else convert_to_tensor(sep).numpy().decode()
-    found = sparse.cross(_inputs(indices, values, shapes, dense_inputs), separator=text)
+    found = sparse_crosses.cross(_inputs(indices, values, shapes, dense_inputs), separator=text)
     return SparseOutput(*_parts(found))
 
 
@@ -123,7 +126,7 @@ def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -
 
 def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int) -> SparseCount:
     weights = convert_to_tensor(weights)
-    found = sparse.bincount(
+    found = sparse_reductions.bincount(
         x,
         weights if weights.shape.num_elements() else None,
         axis=-1,
@@ -180,7 +183,7 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "SparseAdd",
         "a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh",
-        lambda *p: SparseAdd(*_parts(sparse.add(_sparse(*p[:3]), _sparse(*p[3:6]), p[6]))),
+        lambda *p: SparseAdd(*_parts(sparse_binary.add(_sparse(*p[:3]), _sparse(*p[3:6]), p[6]))),
     ),
     ("SparseConcat", "indices, values, shapes, concat_dim", _concatenated),
     (
@@ -194,22 +197,22 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "SparseReduceMax",
         "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
-        _reduce(sparse.reduce_max, False),
+        _reduce(sparse_reductions.reduce_max, False),
     ),
     (
         "SparseReduceMaxSparse",
         "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
-        _reduce(sparse.reduce_max, True),
+        _reduce(sparse_reductions.reduce_max, True),
     ),
     (
         "SparseReduceSum",
         "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
-        _reduce(sparse.reduce_sum, False),
+        _reduce(sparse_reductions.reduce_sum, False),
     ),
     (
         "SparseReduceSumSparse",
         "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
-        _reduce(sparse.reduce_sum, True),
+        _reduce(sparse_reductions.reduce_sum, True),
     ),
     ("SparseReorder", "input_indices, input_values, input_shape", _reordered),
     ("SparseReshape", "input_indices, input_shape, new_shape", _reshaped),
@@ -218,11 +221,27 @@ ROWS: list[tuple[str, str, Any]] = [
         "indices, values, shape, start, size",
         lambda i, v, s, start, size: SparseOutput(*_parts(sparse.slice_(_sparse(i, v, s), start, size))),
     ),
-    ("SparseSoftmax", "sp_indices, sp_values, sp_shape", lambda i, v, s: sparse.softmax(_sparse(i, v, s)).values),
-    ("SparseSparseMaximum", "a_indices, a_values, a_shape, b_indices, b_values, b_shape", _combined(sparse.maximum)),
-    ("SparseSparseMinimum", "a_indices, a_values, a_shape, b_indices, b_values, b_shape", _combined(sparse.minimum)),
+    (
+        "SparseSoftmax",
+        "sp_indices, sp_values, sp_shape",
+        lambda i, v, s: sparse_reductions.softmax(_sparse(i, v, s)).values,
+    ),
+    (
+        "SparseSparseMaximum",
+        "a_indices, a_values, a_shape, b_indices, b_values, b_shape",
+        _combined(sparse_binary.maximum),
+    ),
+    (
+        "SparseSparseMinimum",
+        "a_indices, a_values, a_shape, b_indices, b_values, b_shape",
+        _combined(sparse_binary.minimum),
+    ),
     ("SparseSplit", "split_dim, indices, values, shape, num_split", _split),
-    ("SparseTensorDenseAdd", "a_indices, a_values, a_shape, b", lambda i, v, s, b: sparse.add(_sparse(i, v, s), b)),
+    (
+        "SparseTensorDenseAdd",
+        "a_indices, a_values, a_shape, b",
+        lambda i, v, s, b: sparse_binary.add(_sparse(i, v, s), b),
+    ),
     (
         "SparseToSparseSetOperation",
         "set1_indices, set1_values, set1_shape, set2_indices, set2_values, set2_shape, set_operation, "

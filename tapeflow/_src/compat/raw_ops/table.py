@@ -13,11 +13,12 @@ import numpy as np
 
 from tapeflow._src import _core, namespace, primitives
 from tapeflow._src.compat.raw_ops import array_ops, image_ops, nn_ops, random_ops, sparse_ops
-from tapeflow._src.ops.arrays import indexing, shaping, sorting, spacing
+from tapeflow._src.ops.arrays import indexing, sorting, spacing, splitting
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import arithmetic, quantization
 from tapeflow._src.ops.math.segments import count_bins
-from tapeflow._src.ops.sparse import sparse
+from tapeflow._src.ops.sparse import binary as sparse_binary
+from tapeflow._src.ops.sparse import conversion as sparse_conversion
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
@@ -143,11 +144,11 @@ def _sparse(indices: Any, values: Any, shape: Any) -> SparseTensor:
 
 def _sparse_dense_add(sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any) -> Any:
     x = _sparse(sp_indices, sp_values, sp_shape)
-    return x.values + sparse.dense_elements(x, dense, "SparseDenseCwiseAdd")
+    return x.values + sparse_binary.dense_elements(x, dense, "SparseDenseCwiseAdd")
 
 
 def _sparse_matmul(a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
-    return sparse.sparse_dense_matmul(_sparse(a_indices, a_values, a_shape), b, adjoint_a, adjoint_b)
+    return sparse_binary.sparse_dense_matmul(_sparse(a_indices, a_values, a_shape), b, adjoint_a, adjoint_b)
 
 
 def _sparse_to_dense(
@@ -160,7 +161,7 @@ def _sparse_to_dense(
     values = convert_to_tensor(sparse_values)
     if values.shape.rank == 0:
         values = primitives.BroadcastTo(values, [indices.shape[0]])
-    return sparse.to_dense(_sparse(indices, values, shape), default_value, validate_indices)
+    return sparse_conversion.to_dense(_sparse(indices, values, shape), default_value, validate_indices)
 
 
 def _softmax_entropy(features: Any, labels: Any) -> Any:
@@ -315,7 +316,7 @@ _ROWS: list[tuple[str, str, Any]] = [
         "EditDistance",
         "hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, "
         "normalize=True",
-        lambda *parts: sparse.edit_distance(_sparse(*parts[:3]), _sparse(*parts[3:6]), parts[6]),
+        lambda *parts: sparse_binary.edit_distance(_sparse(*parts[:3]), _sparse(*parts[3:6]), parts[6]),
     ),
     ("Einsum", "inputs, equation", ("einsum", lambda einsum: lambda inputs, equation: einsum(equation, *inputs))),
     ("Elu", "features", "nn.elu"),
@@ -587,7 +588,7 @@ _ROWS: list[tuple[str, str, Any]] = [
         _sparse_to_dense,
     ),
     ("Spence", "x", "math.special.spence"),
-    ("Split", "axis, value, num_split", lambda axis, value, count: shaping.split(value, count, axis)),
+    ("Split", "axis, value, num_split", lambda axis, value, count: splitting.split(value, count, axis)),
     ("SplitV", "value, size_splits, axis, num_split", "split/3"),
     ("Sqrt", "x", "math.sqrt"),
     ("SqrtGrad", "y, dy", _of_conjugate(primitives.SqrtGrad)),

@@ -13,7 +13,7 @@ from tapeflow._src import _core
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, known
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, gathered, row, row_count, stacked, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import pad
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.primitives import ConcatV2
 from tapeflow._src.types import nest

@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.sparse.sparse import is_sparse
+from tapeflow._src.ops.sparse.coordinates import is_sparse
 from tapeflow._src.types.dtypes import int32
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor

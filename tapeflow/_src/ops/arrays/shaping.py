@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import builtins
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, holds_symbolic, is_open, shape_argument, whole
+from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, holds_symbolic, is_open, whole
 from tapeflow._src.ops.arrays.constants import range as number_range
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding_value_of
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import boolean_mask as boolean_mask
 from tapeflow._src.ops.arrays.indexing import gather as gather
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.arrays.indexing import where as where
-from tapeflow._src.types.dtypes import as_dtype, bool_, int32, int64, string
+from tapeflow._src.types.dtypes import as_dtype, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
-from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import CompositeTensor
@@ -83,177 +81,6 @@ def rank(input: Any, name: str | None = None) -> Any:
     if shape.rank is None:
         return primitives.Shape(primitives.Shape(input))[0]
     return _core.convert_to_tensor(shape.rank, int32, None, "rank")
-
-
-@public("split")
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Any]:
-    """Parts along `axis`: so many equal ones, or parts of the given sizes (one may be -1).
-
-    >>> tf.split([1, 2, 3, 4], 2)
-    [[1, 2], [3, 4]]
-    """
-    if not _core.is_tensor(value):
-        value = convert_to_tensor(value)
-    if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
-        return _split_open(value, num_or_size_splits, axis, num)
-    axis, dims = whole(axis), value.shape.as_list()
-    if not -len(dims) <= axis < len(dims):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
-        )
-    length = dims[axis]
-    if isinstance(num_or_size_splits, int):
-        count = num_or_size_splits
-        if count < 1 or length % count:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"split: Number of ways to split should evenly divide the split dimension, but got "
-                f"split_dim {axis} (size = {length}) and num_split {count}",
-            )
-        return primitives.SplitV(value, [length // count] * count, axis)
-    sizes_or_count = np.asarray(num_or_size_splits)
-    if sizes_or_count.ndim == 0:
-        if _core.is_tensor(num_or_size_splits) or sizes_or_count.dtype.kind not in "iu":
-            raise ValueError(
-                "split: Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument "
-                f"provided: {num_or_size_splits}"
-            )
-        return split(value, int(sizes_or_count), axis)
-    sizes = dims_of(sizes_or_count)
-    if num is not None and num != len(sizes):
-        raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
-    if sizes.count(-1) == 1:
-        sizes[sizes.index(-1)] = length - sum(sizes) - 1
-    return primitives.SplitV(value, sizes, axis)
-
-
-def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
-    """Parts of a tensor whose length along `axis`, or whose parts, are not known while tracing."""
-    if value.shape.rank is not None and not _core.is_symbolic(axis) and value.shape[int(axis)] is not None:
-        length = value.shape[int(axis)]
-    else:
-        length = primitives.Shape(value)[axis]
-    if isinstance(sizes, int):
-        if _core.is_tensor(length):
-            return primitives.SplitV(value, [length // sizes] * sizes, axis)
-        if sizes < 1 or length % sizes:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"split: Number of ways to split should evenly divide the split dimension, but got "
-                f"split_dim {axis} (size = {length}) and num_split {sizes}",
-            )
-        return primitives.SplitV(value, [length // sizes] * sizes, axis)
-    parts = shape_argument(sizes)
-    if _core.is_tensor(parts):
-        if num is not None:
-            parts = primitives.Reshape(parts, [num])
-        rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
-        return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)
-    if parts.count(-1) == 1:
-        parts[parts.index(-1)] = length - sum(parts) - 1
-    return primitives.SplitV(value, parts, axis)
-
-
-@public("unstack")
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
-    """The slices along `axis`, as a list.
-
-    >>> tf.unstack([[1, 2], [3, 4]])
-    [[1, 2], [3, 4]]
-    """
-    value = convert_to_tensor(value)
-    if is_open(value):
-        return primitives.Unpack(value, -1 if num is None else num, axis)
-    if value.shape.rank and num is not None and value.shape[axis] != num:
-        raise InvalidArgumentError(
-            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
-        )
-    return primitives.Unpack(value, -1, axis)
-
-
-def _flat_pairs(pairs: list[Any]) -> list[int] | None:
-    """A list of pairs of Python integers, one after the other; None if it is something else."""
-    flat: list[int] = []
-    for pair in pairs:
-        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
-            return None
-        flat += pair
-    return flat
-
-
-@public("pad")
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
-    """More elements before and after each dimension: a constant, or a reflection of the tensor at its edge.
-
-    `paddings` has the shape [rank, 2]. REFLECT leaves the edge out, SYMMETRIC repeats it.
-
-    >>> tf.pad([1, 2], [[1, 2]])
-    [0, 1, 2, 0, 0]
-    """
-    x = convert_to_tensor(tensor)
-    if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:
-        flat = _flat_pairs(paddings) if x.dtype not in (bool_, string) else None
-        if flat is not None and not _core.is_tracing() and len(paddings) == x.ndim > 0:
-            return primitives.PadV2(x, flat, constant_values)
-    if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
-        value = padding_value_of(constant_values, x.dtype)
-        flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
-        return primitives.PadV2(x, shape_argument(flat), value)
-    pairs = np.asarray(paddings)
-    if x.shape.rank == 0 and pairs.size == 0:
-        return x
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] != x.shape.rank:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of "
-            f"shape [{x.shape.rank}, 2], got {list(pairs.shape)}",
-        )
-    mode = mode.upper()
-    if mode == "CONSTANT":
-        value = padding_value_of(constant_values, x.dtype)
-        return primitives.PadV2(x, [int(p) for p in pairs.reshape(-1)], value)
-    if mode not in ("REFLECT", "SYMMETRIC"):
-        raise ValueError(
-            "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. "
-            f"Received `mode` = {mode}"
-        )
-    edge = 0 if mode == "SYMMETRIC" else 1
-    for axis, (before, after) in enumerate(pairs.tolist()):
-        length = x.shape[axis]
-        if before < 0 or after < 0 or (length is not None and max(before, after) > length - edge):
-            raise InvalidArgumentError(
-                None,
-                None,
-                "pad: paddings must be non-negative and no greater than the dimension size: "
-                f"{before}, {after} greater than {None if length is None else length - edge}",
-            )
-        if before or after:
-            places = (_reflected if length is not None else _staged_reflected)(
-                primitives.Shape(x, int64)[axis] if length is None else length, before, after, edge
-            )
-            x = take(x, places, axis)
-    return x
-
-
-@lru_cache(64)
-def _reflected(length: int, before: int, after: int, edge: int) -> Any:
-    """The positions of a dimension with those of its reflection before and after it."""
-    front = np.arange(before - 1 + edge, edge - 1, -1)
-    back = np.arange(length - 1 - edge, length - 1 - edge - after, -1)
-    return convert_to_tensor(np.concatenate([front, np.arange(length), back]).astype(np.int64))
-
-
-def _staged_reflected(length: Any, before: int, after: int, edge: int) -> Any:
-    """The same for a length that only running tells."""
-    one, last = cast(1, int64), length - 1 - edge
-    front = convert_to_tensor(np.arange(before - 1 + edge, edge - 1, -1).astype(np.int64))
-    parts = [primitives.Range(cast(0, int64), length, one), primitives.Range(last, last - after, -one)]
-    return primitives.ConcatV2([front, *parts], 0)
 
 
 @public("ensure_shape")
@@ -505,84 +332,6 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     else:
         places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
     return cast(primitives.Less(places, primitives.ExpandDims(lengths, -1)), dtype)
-
-
-@public("identity_n")
-def identity_n(input: Any, name: str | None = None) -> list[Any]:
-    """Tensors with the same elements, one for each.
-
-    >>> tf.identity_n([[1], [2, 3]])
-    [[1], [2, 3]]
-    """
-    return [primitives.Identity(x) for x in input]
-
-
-@public("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Any:
-    """The same tensor, promised to be constant; no gradient flows.
-
-    >>> tf.guarantee_const([1., 2.])
-    [1., 2.]
-    """
-    return primitives.StopGradient(input)
-
-
-@public("tuple")
-def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """The tensors, None left as it is, once all are computed.
-
-    >>> tf.tuple([[1.], None])
-    [[1.], None]
-    """
-    if all(x is None for x in tensors):
-        raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
-    graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
-        gate = graph.add_group([*tensors, *(control_inputs or ())], f"{name or 'tuple'}/group_deps")
-        with graph.control_dependencies([gate]):
-            return [_identity(x) for x in tensors]
-    return [x if x is None or isinstance(x, IndexedSlices) else primitives.Identity(x) for x in tensors]
-
-
-def _identity(x: Any) -> Any:
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(primitives.Identity(x.values), x.indices, x.dense_shape)
-    return None if x is None else primitives.Identity(x)
-
-
-@public("group")
-def group(*inputs: Any, **kwargs: Any) -> Any:
-    """Nothing, once all `inputs` are computed; in a graph, the operation that waits for them.
-
-    >>> tf.group([1., 2.])
-    """
-    unknown = [key for key in kwargs if key != "name"]
-    if unknown:
-        raise ValueError(f"Unknown keyword arguments: {unknown}")
-    graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
-        return graph.add_group(list(inputs), kwargs.get("name") or "group_deps")
-    return None
-
-
-@public("no_op")
-def no_op(name: str | None = None) -> Any:
-    """Does nothing; in a graph, the operation that does nothing.
-
-    >>> tf.no_op()
-    """
-    graph = _core.current_graph()
-    return graph.add_group([], name or "NoOp") if graph is not None and graph.takes_everything else None
-
-
-@public("parallel_stack")
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
-    """Equally shaped tensors stacked along a new first dimension.
-
-    >>> tf.parallel_stack([[1], [2]])
-    [[1], [2]]
-    """
-    return primitives.Pack(values, 0)
 
 
 @public("unravel_index")

@@ -10,7 +10,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.program_order import assertion, shape_assertion
-from tapeflow._src.ops.sparse.sparse import is_sparse
+from tapeflow._src.ops.sparse.coordinates import is_sparse
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape

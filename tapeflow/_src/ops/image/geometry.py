@@ -11,7 +11,8 @@ from tapeflow._src import primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, whole
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import gather, pad
+from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image.color import convert_image_dtype
 from tapeflow._src.ops.image.resize import resize, resize_v1
 from tapeflow._src.ops.nn.convolutions import depthwise_conv2d

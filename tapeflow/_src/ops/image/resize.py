@@ -11,7 +11,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import plain_sizes
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import gather
+from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
 

@@ -10,7 +10,7 @@ from tapeflow._src import primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import boolean_mask
+from tapeflow._src.ops.arrays.indexing import boolean_mask
 from tapeflow._src.ops.linalg.products import adjoint, swapped_ends
 from tapeflow._src.types.dtypes import int32
 from tapeflow._src.types.errors import InvalidArgumentError

@@ -9,7 +9,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import pad
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.nn.window_arguments import (
     geometry,
     is_channels_first,

@@ -10,7 +10,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import gather
+from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.sorting import searchsorted, sort, unique
 from tapeflow._src.ops.sparse.sparse import fill_empty_rows
 from tapeflow._src.types.dtypes import bfloat16, float16, float32, int32, int64

@@ -11,7 +11,8 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import gather, pad
+from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.nn.window_arguments import (
     geometry,
     padding_of,

@@ -11,7 +11,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.sparse.sparse import crossed_rows, hash_features, join_features
+from tapeflow._src.ops.sparse.crosses import crossed_rows, hash_features, join_features
 from tapeflow._src.types.dtypes import as_dtype, float32, float64, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 

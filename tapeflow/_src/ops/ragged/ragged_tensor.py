@@ -23,7 +23,7 @@ from tapeflow._src.ops.ragged.row_splits import (
     splits_from_lengths,
 )
 from tapeflow._src.ops.ragged.rows import RaggedRows, expand_dims, gather_rows, row_count
-from tapeflow._src.ops.sparse.sparse import as_sparse
+from tapeflow._src.ops.sparse.coordinates import as_sparse
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor

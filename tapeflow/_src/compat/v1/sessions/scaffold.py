@@ -19,7 +19,7 @@ from tapeflow._src.compat.v1.variables.variables import (
     tables_initializer,
 )
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.shaping import group
+from tapeflow._src.ops.arrays.passing import group
 from tapeflow._src.train.checkpoint.state import get_checkpoint_state, latest_checkpoint
 from tapeflow._src.types.errors import DeadlineExceededError
 

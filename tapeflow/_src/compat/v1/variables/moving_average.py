@@ -13,7 +13,7 @@ from tapeflow._src.function.trace import init_scope
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros, zeros_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import group
+from tapeflow._src.ops.arrays.passing import group
 from tapeflow._src.variables import Variable, session_graph
 
 

@@ -10,7 +10,7 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import group, no_op
+from tapeflow._src.ops.arrays.passing import group, no_op
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.enums import VariableSynchronization

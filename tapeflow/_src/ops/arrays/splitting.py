@@ -1,0 +1,106 @@
+"""`tf.split` and `tf.unstack`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dims_of, holds_symbolic, is_open, shape_argument, whole
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.indexing import boolean_mask as boolean_mask
+from tapeflow._src.ops.arrays.indexing import gather as gather
+from tapeflow._src.ops.arrays.indexing import where as where
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+@public("split")
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Any]:
+    """Parts along `axis`: so many equal ones, or parts of the given sizes (one may be -1).
+
+    >>> tf.split([1, 2, 3, 4], 2)
+    [[1, 2], [3, 4]]
+    """
+    if not _core.is_tensor(value):
+        value = convert_to_tensor(value)
+    if is_open(value) or holds_symbolic(axis) or holds_symbolic(num_or_size_splits):
+        return _split_open(value, num_or_size_splits, axis, num)
+    axis, dims = whole(axis), value.shape.as_list()
+    if not -len(dims) <= axis < len(dims):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
+        )
+    length = dims[axis]
+    if isinstance(num_or_size_splits, int):
+        count = num_or_size_splits
+        if count < 1 or length % count:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {count}",
+            )
+        return primitives.SplitV(value, [length // count] * count, axis)
+    sizes_or_count = np.asarray(num_or_size_splits)
+    if sizes_or_count.ndim == 0:
+        if _core.is_tensor(num_or_size_splits) or sizes_or_count.dtype.kind not in "iu":
+            raise ValueError(
+                "split: Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument "
+                f"provided: {num_or_size_splits}"
+            )
+        return split(value, int(sizes_or_count), axis)
+    sizes = dims_of(sizes_or_count)
+    if num is not None and num != len(sizes):
+        raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = length - sum(sizes) - 1
+    return primitives.SplitV(value, sizes, axis)
+
+
+def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
+    """Parts of a tensor whose length along `axis`, or whose parts, are not known while tracing."""
+    if value.shape.rank is not None and not _core.is_symbolic(axis) and value.shape[int(axis)] is not None:
+        length = value.shape[int(axis)]
+    else:
+        length = primitives.Shape(value)[axis]
+    if isinstance(sizes, int):
+        if _core.is_tensor(length):
+            return primitives.SplitV(value, [length // sizes] * sizes, axis)
+        if sizes < 1 or length % sizes:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"split: Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {sizes}",
+            )
+        return primitives.SplitV(value, [length // sizes] * sizes, axis)
+    parts = shape_argument(sizes)
+    if _core.is_tensor(parts):
+        if num is not None:
+            parts = primitives.Reshape(parts, [num])
+        rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
+        return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)
+    if parts.count(-1) == 1:
+        parts[parts.index(-1)] = length - sum(parts) - 1
+    return primitives.SplitV(value, parts, axis)
+
+
+@public("unstack")
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
+    """The slices along `axis`, as a list.
+
+    >>> tf.unstack([[1, 2], [3, 4]])
+    [[1, 2], [3, 4]]
+    """
+    value = convert_to_tensor(value)
+    if is_open(value):
+        return primitives.Unpack(value, -1 if num is None else num, axis)
+    if value.shape.rank and num is not None and value.shape[axis] != num:
+        raise InvalidArgumentError(
+            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
+        )
+    return primitives.Unpack(value, -1, axis)

@@ -1,0 +1,242 @@
+"""`tf.sparse`: sums, extrema and products of two tensors, and edit distances."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import shape_argument
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.sparse.coordinates import (
+    as_sparse,
+    chosen_elements,
+    coordinates_of,
+    dims_of_sparse,
+    flat_positions,
+    is_sparse,
+)
+from tapeflow._src.types.dtypes import float32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor, define_products
+
+# ---- two tensors
+
+
+def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, Any, Any]:
+    """The shape, the positions in `a` or `b`, and the place among these of each element of `a` and of `b`."""
+    dims = dims_of_sparse(a)
+    if dims != dims_of_sparse(b):
+        raise InvalidArgumentError(
+            None, None, f"{who}: Operands' shapes do not match: got {dims} and {dims_of_sparse(b)}"
+        )
+    flat = primitives.ConcatV2([flat_positions(a.indices, dims), flat_positions(b.indices, dims)], 0)
+    n = flat.shape[0]
+    ordered = primitives.TopKV2(flat, n, True, True)[0] if n else flat
+    first, _, _ = primitives.DistinctElements(ordered, int64)
+    distinct = primitives.GatherV2(ordered, first, 0, 0)
+    count = distinct.shape[0]
+    line = primitives.Reshape(distinct, [1, count])
+    places = primitives.Reshape(primitives.SearchSorted(line, primitives.Reshape(flat, [1, n]), False, int64), [n])
+    return dims, distinct, places[: a.indices.shape[0]], places[a.indices.shape[0] :]
+
+
+@public("sparse.add")
+def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+    """The sum of two sparse tensors, sparse; or of a sparse and a dense one, dense.
+
+    Elements of a sparse sum whose magnitude is below `threshold` are left out.
+
+    >>> tf.sparse.add(tf.SparseTensor([[1]], [5.], [2]), [1., 1.])
+    [1., 6.]
+    """
+    if not is_sparse(a) and not is_sparse(b):
+        raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
+    if not is_sparse(a):
+        a, b = b, a
+    a = as_sparse(a, "add")
+    if not is_sparse(b):
+        dense = convert_to_tensor(b, dtype_hint=a.dtype)
+        if dense.shape.as_list() != dims_of_sparse(a):
+            raise InvalidArgumentError(
+                None, None, f"sparse.add: Dimensions {dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
+            )
+        return primitives.TensorScatterAdd(dense, a.indices, a.values)
+    b = as_sparse(b, "add")
+    dims, flat, in_a, in_b = _union(a, b, "sparse.add")
+    count = flat.shape[0]
+    values = primitives.UnsortedSegmentSum(
+        primitives.ConcatV2([a.values, b.values], 0), primitives.ConcatV2([in_a, in_b], 0), count
+    )
+    total = SparseTensor(coordinates_of(flat, dims), values, a.dense_shape)
+    if not _core.is_tensor(threshold) and threshold == 0:
+        return total
+    size = primitives.ComplexAbs(values) if values.dtype.is_complex else primitives.Abs(values)
+    indices, values = chosen_elements(total, primitives.GreaterEqual(size, cast(threshold, size.dtype)))
+    return SparseTensor(indices, values, a.dense_shape)
+
+
+def _extremum(choose: Any, sp_a: Any, sp_b: Any, who: str) -> SparseTensor:
+    a, b = as_sparse(sp_a, who), as_sparse(sp_b, who)
+    dims, flat, in_a, in_b = _union(a, b, who)
+    count = flat.shape[0]
+    wide = (primitives.UnsortedSegmentSum(x.values, places, count) for x, places in ((a, in_a), (b, in_b)))
+    return SparseTensor(coordinates_of(flat, dims), choose(*wide), a.dense_shape)
+
+
+@public("sparse.maximum")
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger element at each position that is stored in either; one that is not stored counts as 0.
+
+    >>> tf.sparse.maximum(tf.SparseTensor([[1]], [5.], [3]), tf.SparseTensor([[1]], [7.], [3])).values
+    [7.]
+    """
+    return _extremum(primitives.Maximum, sp_a, sp_b, "sparse.maximum")
+
+
+@public("sparse.minimum")
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller element at each position that is stored in either; one that is not stored counts as 0.
+
+    >>> tf.sparse.minimum(tf.SparseTensor([[1]], [5.], [3]), tf.SparseTensor([[1]], [7.], [3])).values
+    [5.]
+    """
+    return _extremum(primitives.Minimum, sp_a, sp_b, "sparse.minimum")
+
+
+def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
+    """The elements of a dense tensor, broadcast to the shape of `x`, at the positions of `x`."""
+    y = convert_to_tensor(dense, dtype_hint=x.dtype)
+    if y.shape.rank == 0:
+        return y
+    if _core.is_symbolic(x.dense_shape):
+        places = x.indices[:, x.shape.rank - y.shape.rank :] % primitives.Shape(y, int64)
+        return primitives.GatherNd(y, places, 0)
+    dims = dims_of_sparse(x)
+    if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{who}: SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes "
+            f"{dims} vs. {y.shape.as_list()}",
+        )
+    skip = len(dims) - y.shape.rank
+    columns = [
+        x.indices[:, skip + i]
+        if size != 1
+        else primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, who), [x.indices.shape[0]])
+        for i, size in enumerate(y.shape.as_list())
+    ]
+    flat = flat_positions(primitives.Pack(columns, 1), y.shape.as_list())
+    return take(primitives.Reshape(y, [-1]), flat, 0)
+
+
+def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
+    return self.with_values(self.values * dense_elements(self, other, "multiply"))
+
+
+def _divide(self: SparseTensor, other: Any) -> SparseTensor:
+    elements = dense_elements(self, other, "divide")
+    if self.dtype.is_integer:
+        return self.with_values(primitives.TruncateDiv(self.values, elements))
+    return self.with_values(primitives.RealDiv(self.values, elements))
+
+
+define_products(multiply=_multiply, divide=_divide)
+
+
+@public("sparse.sparse_dense_matmul")
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Any:
+    """The product of two matrices of which one is sparse.
+
+    >>> tf.sparse.sparse_dense_matmul(tf.SparseTensor([[0, 1]], [2.], [2, 2]), [[1.], [3.]])
+    [[6.], [0.]]
+    """
+    if is_sparse(b) and is_sparse(sp_a):
+        raise TypeError("sparse_dense_matmul: one matrix must be dense; got two SparseTensors")
+    if is_sparse(b):
+        # a b = (b^H a^H)^H
+        product = sparse_dense_matmul(b, sp_a, adjoint_a=not adjoint_b, adjoint_b=not adjoint_a)
+        return _adjoint(product)
+    a = as_sparse(sp_a, "sparse_dense_matmul")
+    dense = convert_to_tensor(b, dtype_hint=a.dtype)
+    if adjoint_b:
+        dense = _adjoint(dense)
+    shape = shape_argument(a.dense_shape) if _core.is_symbolic(a.dense_shape) else dims_of_sparse(a)
+    return primitives.SparseTensorDenseMatMul(a.indices, a.values, dense, shape, adjoint_a)
+
+
+def _adjoint(x: Any) -> Any:
+    return primitives.Transpose(x, [1, 0], True)
+
+
+@public("sparse.sampled_addmm")
+def sampled_addmm(
+    indices: Any,
+    values: Any,
+    dense_shape: Any,
+    mat1: Any,
+    mat2: Any,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    output_type: Any = float32,
+) -> tuple[Any, Any, Any]:
+    """`alpha * (mat1 mat2) + beta * values` at the given positions alone: the positions, elements and shape.
+
+    >>> tf.sparse.sampled_addmm([[0, 1]], [1.], [2, 2], [[1.], [2.]], [[3., 4.]])[1]
+    [5.]
+    """
+    indices, values, dims = convert_to_tensor(indices), convert_to_tensor(values), convert_to_tensor(dense_shape)
+    mat1, mat2 = convert_to_tensor(mat1), convert_to_tensor(mat2)
+    rank = mat1.shape.rank
+    if rank < 2 or mat2.shape.rank != rank or indices.shape.rank != rank or indices.shape[-1] != 2:
+        raise ValueError(
+            "sampled_addmm: mat1 and mat2 must be (batches of) matrices, and indices as many (batches of) pairs; got "
+            f"{mat1.shape}, {mat2.shape} and {indices.shape}"
+        )
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    rows = primitives.GatherV2(mat1, indices[..., 0], rank - 2, rank - 2)
+    columns = primitives.GatherV2(primitives.Transpose(mat2, swapped), indices[..., 1], rank - 2, rank - 2)
+    product = primitives.Sum(rows * columns, -1, False)
+    result = _core.convert_to_tensor(alpha, product.dtype, None, "sampled_addmm") * product + beta * values
+    return indices, cast(result, output_type), dims
+
+
+@public("edit_distance")
+def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Any:
+    """The Levenshtein distance of the sequences in the last dimension, divided by the true length if `normalize`.
+
+    >>> tf.edit_distance(tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[1, 3]]))
+    [0.5]
+    """
+    a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
+    if len(dims_of_sparse(a)) != len(dims_of_sparse(b)):
+        raise InvalidArgumentError(
+            None,
+            None,
+            "edit_distance: Expected truth and hypothesis to have matching ranks, but their shapes are "
+            f"{dims_of_sparse(b)} and {dims_of_sparse(a)}",
+        )
+    shape = np.maximum(dims_of_sparse(a)[:-1], dims_of_sparse(b)[:-1])
+    groups: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
+    for which, x in enumerate((a, b)):
+        for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
+            groups.setdefault(tuple(place[:-1]), ([], []))[which].append(value)
+    result = np.zeros(shape, np.float32)
+    for place, (guess, true) in groups.items():
+        row = list(range(len(true) + 1))
+        for i, element in enumerate(guess, 1):
+            above, row = row, [i]
+            for j, wanted in enumerate(true, 1):
+                row.append(builtins.min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (element != wanted)))
+        distance = float(row[-1])
+        if normalize:
+            distance = distance / len(true) if true else (np.inf if guess else 0.0)
+        result[place] = distance
+    return convert_to_tensor(result)

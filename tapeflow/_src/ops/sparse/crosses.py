@@ -1,0 +1,101 @@
+"""Crossed features: all combinations of one feature of each input, row by row."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.sparse.coordinates import dims_of_sparse, is_sparse
+from tapeflow._src.ops.strings.hashing import combined_fingerprint, fingerprint64, fingerprint_of_key
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+# ---- crossing features
+
+
+def _features(x: Any) -> list[list[Any]]:
+    """The elements of each row, as bytes or ints."""
+    if is_sparse(x):
+        rows: list[list[Any]] = [[] for _ in range(dims_of_sparse(x)[0])]
+        for (row, *_), value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
+            rows[row].append(value)
+        return rows
+    if hasattr(x, "to_list"):
+        return x.to_list()
+    tensor = convert_to_tensor(x)
+    if tensor.shape.rank != 2:
+        raise ValueError(f"cross: each input must have two dimensions; got shape {tensor.shape}")
+    return tensor.numpy().tolist()
+
+
+def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
+    """For each row, `join` of each combination of one element of every input; the first input varies slowest."""
+    if not isinstance(inputs, list | tuple):
+        raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
+    columns = [_features(x) for x in inputs]
+    if len({len(column) for column in columns}) > 1:
+        raise InvalidArgumentError(
+            None, None, f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}"
+        )
+    result = []
+    for row in zip(*columns):
+        combinations: list[list[Any]] = [[]]
+        for features in row:
+            combinations = [[*c, f] for c in combinations for f in features]
+        result.append([join(c) for c in combinations])
+    return result
+
+
+def _sparse_rows(rows: list[list[Any]], dtype: Any) -> SparseTensor:
+    indices = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
+    values = [v for row in rows for v in row]
+    return SparseTensor(
+        np.asarray(indices, np.int64).reshape(-1, 2),
+        _core.convert_to_tensor(values, dtype, None, "cross"),
+        [len(rows), builtins.max((len(row) for row in rows), default=0)],
+    )
+
+
+def join_features(features: list[Any], separator: str) -> bytes:
+    """Features as text, with a separator."""
+    return separator.encode().join(f if isinstance(f, bytes) else str(f).encode() for f in features)
+
+
+def hash_features(features: list[Any], num_buckets: int, hash_key: int | None) -> int:
+    """The bucket of a combination of features."""
+    value = fingerprint_of_key(hash_key)
+    for feature in features:
+        number = fingerprint64(feature) if isinstance(feature, bytes) else feature % 2**64
+        value = combined_fingerprint(value, number)
+    return value % num_buckets if num_buckets else value % (2**63 - 1)
+
+
+@public("sparse.cross")
+def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
+    """All combinations of one feature of each input, row by row, as text.
+
+    >>> tf.sparse.cross([tf.constant([["a"]]), tf.constant([["b"]])]).values
+    [b'a_X_b']
+    """
+    between = "_X_" if separator is None else separator
+    if not isinstance(between, str):
+        raise TypeError(f"sparse.cross: `separator` must be a text; got {separator!r}")
+    return _sparse_rows(crossed_rows(inputs, lambda features: join_features(features, between)), "string")
+
+
+@public("sparse.cross_hashed")
+def cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """All combinations of one feature of each input, row by row, hashed into `num_buckets` numbers.
+
+    >>> tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).values
+    [0]
+    """
+    return _sparse_rows(crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key)), int64)

@@ -1,0 +1,163 @@
+"""`tf.sparse`: reductions, softmax and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.math.segments import bin_count_length, count_bins
+from tapeflow._src.ops.sparse.coordinates import (
+    as_sparse,
+    coordinates_of,
+    dims_of_sparse,
+    flat_positions,
+    is_sparse,
+    true_positions,
+)
+from tapeflow._src.types.dtypes import int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor
+
+# ---- reductions
+
+
+def _reduced(x: SparseTensor, axis: Any, keepdims: Any) -> tuple[Any, list[int], list[int]]:
+    """The flat position of each element in the result, the kept dimensions and the shape of the result."""
+    dims = dims_of_sparse(x)
+    rank = len(dims)
+    axes = set(range(rank)) if axis is None else {a % rank for a in _checked_axes(axis, rank)}
+    kept = [i for i in range(rank) if i not in axes]
+    kept_dims = [dims[i] for i in kept]
+    columns = primitives.GatherV2(x.indices, np.asarray(kept, np.int32), 1, 0)
+    shape = [1 if i in axes else d for i, d in enumerate(dims)] if keepdims else kept_dims
+    return flat_positions(columns, kept_dims), kept_dims, shape
+
+
+def _checked_axes(axis: Any, rank: int) -> list[int]:
+    axes = dims_of(axis)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise InvalidArgumentError(
+                None, None, f"sparse reduction: Invalid reduction dimension {a} for a tensor of rank {rank}"
+            )
+    return axes
+
+
+def _reduce(fold: Any, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool) -> Any:
+    x = as_sparse(sp_input, "sparse.reduce")
+    ids, kept_dims, shape = _reduced(x, axis, keepdims)
+    total = int(np.prod(kept_dims, dtype=np.int64))
+    values = fold(x.values, ids, total)
+    one = _core.convert_to_tensor(1, int32, None, "reduce")
+    reached = primitives.Greater(
+        primitives.UnsortedSegmentSum(primitives.BroadcastTo(one, [x.indices.shape[0]]), ids, total), 0
+    )
+    if output_is_sparse:
+        places = true_positions(reached)
+        return SparseTensor(coordinates_of(places, shape), take(values, places, 0), shape)
+    zero = _core.convert_to_tensor(0, x.dtype, None, "reduce")
+    return primitives.Reshape(primitives.SelectV2(reached, values, zero), shape)
+
+
+@public("sparse.reduce_sum")
+def reduce_sum(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The sums of the stored elements along `axis`, dense or sparse.
+
+    >>> tf.sparse.reduce_sum(tf.SparseTensor([[0, 1], [1, 0]], [5., 6.], [2, 2]), 1)
+    [5., 6.]
+    """
+    return _reduce(primitives.UnsortedSegmentSum, sp_input, axis, keepdims, output_is_sparse)
+
+
+@public("sparse.reduce_max")
+def reduce_max(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The largest of the stored elements along `axis`; 0 where there are none.
+
+    >>> tf.sparse.reduce_max(tf.SparseTensor([[0, 0], [0, 1]], [5., 6.], [2, 2]), 1)
+    [6., 0.]
+    """
+    return _reduce(primitives.UnsortedSegmentMax, sp_input, axis, keepdims, output_is_sparse)
+
+
+@public("sparse.softmax")
+def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The softmax of the stored elements of each line of the last dimension.
+
+    >>> tf.sparse.softmax(tf.SparseTensor([[0, 0], [0, 1]], [1., 1.], [1, 3])).values
+    [0.5, 0.5]
+    """
+    x = as_sparse(sp_input, "softmax")
+    dims = dims_of_sparse(x)
+    if len(dims) < 2:
+        raise InvalidArgumentError(None, None, f"sparse.softmax: input should have rank >= 2; got shape {dims}")
+    ids, kept, _ = _reduced(x, len(dims) - 1, False)
+    total = int(np.prod(kept, dtype=np.int64))
+    highest = primitives.UnsortedSegmentMax(primitives.StopGradient(x.values), ids, total)
+    powers = primitives.Exp(x.values - primitives.GatherV2(highest, ids, 0, 0))
+    return x.with_values(powers / primitives.GatherV2(primitives.UnsortedSegmentSum(powers, ids, total), ids, 0, 0))
+
+
+@public("sparse.bincount")
+def bincount(
+    values: Any,
+    weights: Any = None,
+    axis: int = 0,
+    minlength: Any = None,
+    maxlength: Any = None,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
+    """How often each number occurs, or the sum of its weights, as a sparse tensor; for each row if `axis` is -1.
+
+    >>> tf.sparse.bincount([1, 1, 3]).values
+    [2, 1]
+    """
+    if axis not in (0, -1):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    rows = None
+    if is_sparse(values):
+        row_count = dims_of_sparse(values)[0]
+        rows = values.indices[:, 0] if axis == -1 and values.shape.rank != 1 else None
+        weights = getattr(weights, "values", weights)
+        values = values.values
+    elif hasattr(values, "row_splits"):
+        row_count = int(values.nrows())
+        rows = values.value_rowids() if axis == -1 else None
+        weights = getattr(weights, "values", weights)
+        values = values.values
+    values = convert_to_tensor(values)
+    numbers, given = cast(values, int64), values.dtype
+    if rows is None and axis == -1 and numbers.shape.rank == 2:
+        row_count = numbers.shape[0]
+        rows = primitives.Reshape(primitives.BroadcastTo(np.arange(row_count)[:, None], numbers.shape.as_list()), [-1])
+    by_row = rows is not None
+    numbers = primitives.Reshape(numbers, [-1])
+    weights = None if weights is None else primitives.Reshape(convert_to_tensor(weights), [-1])
+    length = bin_count_length(numbers, minlength, maxlength)
+    dtype = weights.dtype if weights is not None else int64 if given == int64 else int32
+    row_count, rows = (
+        (row_count, cast(rows, int64)) if by_row else (1, _core.convert_to_tensor(0, int64, None, "bincount"))
+    )
+    counts = count_bins(numbers, rows, row_count, weights, length, binary_output, dtype)
+    hits = count_bins(numbers, rows, row_count, None, length, False, int32)
+    found = primitives.Where(primitives.Greater(hits, 0))
+    elements = primitives.GatherNd(counts, found, 0)
+    return SparseTensor(found if by_row else found[:, 1:], elements, [row_count, length] if by_row else [length])

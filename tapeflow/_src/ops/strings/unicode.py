@@ -1,0 +1,187 @@
+"""`tf.strings`: Unicode code points, characters and encodings."""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.strings.elements import map_bytes, tensor_from
+from tapeflow._src.ops.strings.strings import split_rows
+from tapeflow._src.types.dtypes import int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
+
+# ---- characters
+
+
+def _encoding(name: Any) -> str:
+    """The name of an encoding that exists."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError as error:
+        raise InvalidArgumentError(None, None, f"Could not create converter for input encoding: {name}") from error
+
+
+def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
+    if errors not in ("strict", "replace", "ignore"):
+        raise ValueError(f"errors must be 'strict', 'replace' or 'ignore'; got {errors!r}")
+    try:
+        text = value.decode(_encoding(encoding), errors)
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(None, None, f"Invalid formatting on input string: {error}") from error
+    if errors == "replace" and replacement != 0xFFFD:
+        text = text.replace("\ufffd", chr(replacement))
+    if control:
+        text = "".join(chr(replacement) if unicodedata.category(c) == "Cc" and c not in "\t\n\r" else c for c in text)
+    return text
+
+
+def _offsets(text: str, encoding: str) -> list[int]:
+    sizes = [len(c.encode(encoding)) for c in text]
+    return np.cumsum([0, *sizes])[:-1].tolist()
+
+
+@public("strings.unicode_decode")
+def unicode_decode(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The code points of the characters.
+
+    >>> tf.strings.unicode_decode("ab", "UTF-8")
+    [97, 98]
+    """
+
+    def points(value: bytes) -> list[int]:
+        return [ord(c) for c in _decode(value, input_encoding, errors, replacement_char, replace_control_characters)]
+
+    return split_rows(input, points, int32)
+
+
+@public("strings.unicode_decode_with_offsets")
+def unicode_decode_with_offsets(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The code points of the characters, and the byte at which each begins.
+
+    >>> tf.strings.unicode_decode_with_offsets("ab", "UTF-8")[1]
+    [0, 1]
+    """
+    points = unicode_decode(input, input_encoding, errors, replacement_char, replace_control_characters)
+    return points, split_rows(input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64)
+
+
+@public("strings.unicode_split")
+def unicode_split(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """The single characters, in the same encoding.
+
+    >>> tf.strings.unicode_split("ab", "UTF-8")
+    [b'a', b'b']
+    """
+
+    def characters(value: bytes) -> list[bytes]:
+        return [c.encode(input_encoding) for c in _decode(value, input_encoding, errors, replacement_char, False)]
+
+    return split_rows(input, characters)
+
+
+@public("strings.unicode_split_with_offsets")
+def unicode_split_with_offsets(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The single characters, and the byte at which each begins.
+
+    >>> tf.strings.unicode_split_with_offsets("ab", "UTF-8")[1]
+    [0, 1]
+    """
+    characters = unicode_split(input, input_encoding, errors, replacement_char)
+    return characters, split_rows(input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64)
+
+
+@public("strings.unicode_encode")
+def unicode_encode(
+    input: Any,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """Text from the code points in the last dimension.
+
+    >>> tf.strings.unicode_encode([97, 98], "UTF-8")
+    b'ab'
+    """
+    if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        raise ValueError(f"output_encoding must be UTF-8, UTF-16-BE or UTF-32-BE; got {output_encoding!r}")
+    if not isinstance(input, RaggedTensor):
+        input = convert_to_tensor(input)
+        if input.shape.rank == 0:
+            raise ValueError("unicode_encode: input_tensor's rank must be at least 1.")
+
+    def character(point: int) -> str:
+        if 0 <= point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:
+            return chr(point)
+        if errors == "strict":
+            raise InvalidArgumentError(
+                None, None, f"unicode_encode: Code point is out of range for Unicode, or a noncharacter: {point}"
+            )
+        return "" if errors == "ignore" else chr(replacement_char)
+
+    def text(points: list[int]) -> bytes:
+        return "".join(character(p) for p in points).encode(output_encoding)
+
+    if isinstance(input, RaggedTensor):
+        if isinstance(input.values, RaggedTensor):
+            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
+        return tensor_from([text(row) for row in input.to_list()], "string", [int(input.nrows())])
+    values = np.asarray(convert_to_tensor(input))
+    rows = [text(row) for row in values.reshape(-1, values.shape[-1]).tolist()]
+    return tensor_from(rows, "string", values.shape[:-1])
+
+
+@public("strings.unicode_transcode")
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Text in another encoding.
+
+    >>> tf.strings.unicode_transcode("a", "UTF-8", "UTF-16-BE")
+    b'\\x00a'
+    """
+
+    def transcode(value: bytes) -> bytes:
+        return _decode(value, input_encoding, errors, replacement_char, replace_control_characters).encode(
+            output_encoding
+        )
+
+    return map_bytes(input, transcode)
