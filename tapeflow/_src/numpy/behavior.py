@@ -7,8 +7,8 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, public, registered_definitions
-from tapeflow._src.numpy.api import clip, reshape, transpose
-from tapeflow._src.numpy.arrays import around
+from tapeflow._src.numpy.arithmetic import around
+from tapeflow._src.numpy.arrays import clip, reshape, transpose
 from tapeflow._src.numpy.indexing import needs_numpy_rules, take_like_numpy
 from tapeflow._src.ops.arrays.conversion import cast
 

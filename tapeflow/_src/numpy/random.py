@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.namespace import public
-from tapeflow._src.numpy.api import promoted
+from tapeflow._src.numpy.promotion import promoted
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.random import streams

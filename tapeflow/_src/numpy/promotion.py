@@ -1,0 +1,124 @@
+"""NumPy's dtype promotion, and arrays made with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.math import arithmetic as arithmetic
+from tapeflow._src.types.dtypes import as_dtype, float64
+
+_WEAK = (bool, int, float, complex)
+boolean = as_dtype("bool")
+
+
+# ---- arrays and their dtypes
+
+
+def _kind(value: Any) -> Any:
+    """What `np.result_type` is asked about: a dtype, or a Python number, which gives way to the dtypes beside it."""
+    if _core.is_tensor(value):
+        return value.dtype.as_numpy_dtype
+    if isinstance(value, _WEAK):
+        return type(value)(0)
+    if isinstance(value, list | tuple):
+        kinds = [_kind(v) for v in value]
+        if not kinds:
+            return np.dtype(float)
+        return np.result_type(*kinds).type(0).item() if all(isinstance(k, _WEAK) for k in kinds) else _joined(kinds)
+    return np.asarray(value).dtype
+
+
+def _joined(kinds: Sequence[Any]) -> Any:
+    """The dtype that NumPy gives to a mix of dtypes and Python numbers."""
+    return np.result_type(*kinds) if kinds else np.dtype(float)
+
+
+def promoted(*values: Any, floats: bool = False) -> list[Any]:
+    """The values as tensors of their common dtype; with `floats`, whole numbers become float64."""
+    dtype = as_dtype(_joined([_kind(v) for v in values]))
+    if floats and (dtype.is_integer or dtype.is_bool):
+        dtype = float64
+    return [cast(tensor_of(v), dtype) for v in values]
+
+
+def tensor_of(value: Any) -> Any:
+    if _core.is_tensor(value):
+        return convert_to_tensor(value)
+    if isinstance(value, list | tuple) and any(_core.is_tensor(v) for v in value):
+        return primitives.Pack(promoted(*value))
+    return convert_to_tensor(np.asarray(value))
+
+
+def document(function: Any, sentence: str, example: str) -> None:
+    call, _, result = example.partition(" = ")
+    function.__doc__ = f"{sentence}\n\n    >>> tf.experimental.numpy.{call}\n    {result}\n    "
+
+
+@public("experimental.numpy.array")
+def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any:
+    """A tensor from any value, with NumPy's dtypes: float64 and int64 for Python numbers.
+
+    >>> tf.experimental.numpy.array([1, 2], ndmin=2)
+    [[1, 2]]
+    """
+    x = tensor_of(val)
+    if dtype is not None:
+        x = cast(x, dtype)
+    return primitives.Reshape(x, [1] * (ndmin - x.shape.rank) + x.shape.as_list()) if x.shape.rank < ndmin else x
+
+
+@public("experimental.numpy.asarray", "experimental.numpy.asanyarray", "experimental.numpy.ascontiguousarray")
+def asarray(a: Any, dtype: Any = None) -> Any:
+    """A tensor from any value.
+
+    >>> tf.experimental.numpy.asarray([1., 2.])
+    [1., 2.]
+    """
+    return array(a, dtype)
+
+
+@public("experimental.numpy.result_type")
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype of an operation on the given arrays, dtypes and Python numbers.
+
+    >>> tf.experimental.numpy.result_type(tf.float32, 1.5) == tf.float32
+    True
+    """
+
+    def kind(value: Any) -> Any:
+        is_dtype = isinstance(value, type | np.dtype) or hasattr(value, "as_numpy_dtype")
+        return as_dtype(value).as_numpy_dtype if is_dtype else _kind(value)
+
+    return as_dtype(_joined([kind(v) for v in arrays_and_dtypes]))
+
+
+@public("experimental.numpy.promote_types")
+def promote_types(type1: Any, type2: Any) -> Any:
+    """The smallest dtype that holds both.
+
+    >>> tf.experimental.numpy.promote_types(tf.int32, tf.float32) == tf.float64
+    True
+    """
+    return result_type(as_dtype(type1), as_dtype(type2))
+
+
+def as_bool(x: Any) -> Any:
+    return x if x.dtype == boolean else primitives.NotEqual(x, cast(0, x.dtype))
+
+
+def axis_in_rank(axis: Any, rank: int, who: str) -> int:
+    """An axis counted from the front; an error if there is none."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{who}: axis must be in [{-rank}, {rank}); got {axis}")
+    return axis % rank
+
+
+def dtype_or(dtype: Any, default: Any) -> Any:
+    """The dtype that was given, or this one."""
+    return default if dtype is None else as_dtype(np.dtype(dtype) if isinstance(dtype, type) else dtype)
