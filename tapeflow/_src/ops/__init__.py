@@ -28,6 +28,7 @@ import tapeflow._src.ops.linalg.einsum
 import tapeflow._src.ops.linalg.factorizations
 import tapeflow._src.ops.linalg.operators.banded
 import tapeflow._src.ops.linalg.operators.combined
+import tapeflow._src.ops.linalg.operators.derived
 import tapeflow._src.ops.linalg.operators.operator
 import tapeflow._src.ops.linalg.operators.simple
 import tapeflow._src.ops.linalg.products

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapeflow._src.ops.linalg.operators.operator import (
-    LinearOperator,
-    LinearOperatorFullMatrix,
-    LinearOperatorLowerTriangular,
-)
+from tapeflow._src.ops.linalg.operators.derived import LinearOperatorFullMatrix, LinearOperatorLowerTriangular
+from tapeflow._src.ops.linalg.operators.operator import LinearOperator
 from tapeflow._src.ops.linalg.operators.simple import (
     LinearOperatorDiag,
     LinearOperatorIdentity,

@@ -12,9 +12,9 @@ from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.constants import zeros as zeros_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import inverse_permutation, take_rows
+from tapeflow._src.ops.linalg.operators.derived import LinearOperatorLowerTriangular
 from tapeflow._src.ops.linalg.operators.operator import (
     LinearOperator,
-    LinearOperatorLowerTriangular,
     broadcast_batch,
     hints_of,
     keep_parameter,

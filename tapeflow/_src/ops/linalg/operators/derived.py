@@ -1,0 +1,381 @@
+"""The linear operators that methods of `LinearOperator` return: adjoint, inverse, product, triangle; full matrices."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import eye
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.linalg.operators.operator import (
+    LinearOperator,
+    broadcast_batch,
+    check_operators,
+    hints_of,
+    keep_parameter,
+    require_equal_sizes,
+    require_operator,
+    returned_by_methods,
+)
+from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
+
+
+@returned_by_methods
+@public("linalg.LinearOperatorAdjoint")
+class LinearOperatorAdjoint(LinearOperator):
+    """The adjoint of another operator.
+
+    >>> tf.linalg.LinearOperatorAdjoint(tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]])).to_dense()
+    [[1., 3.], [2., 4.]]
+    """
+
+    _composite_tensor_fields = ("operator",)
+
+    def __init__(
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        def agreed(given: bool | None, own: bool | None, word: str) -> bool | None:
+            if given is not None and own is not None and given != own:
+                raise ValueError(f"The operator was {word} but the adjoint was not, or the other way round.")
+            return own if given is None else given
+
+        self._operator = require_operator(operator)
+        super().__init__(
+            operator.dtype,
+            is_non_singular=agreed(is_non_singular, operator.is_non_singular, "non-singular"),
+            is_self_adjoint=agreed(is_self_adjoint, operator.is_self_adjoint, "self-adjoint"),
+            is_positive_definite=agreed(is_positive_definite, operator.is_positive_definite, "positive definite"),
+            is_square=operator._is_square if is_square is None else is_square,
+            name=name or operator.name + "_adjoint",
+            parameters={"operator": operator},
+        )
+
+    @property
+    def operator(self) -> LinearOperator:
+        """The operator whose adjoint this is."""
+        return self._operator
+
+    def _shape(self) -> list[int]:
+        *batch, rows, columns = self._operator.shape.as_list()
+        return [*batch, columns, rows]
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._matmul(x, not adjoint, adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._solve(rhs, not adjoint, adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        return adjoint_matrix(self._operator._to_dense())
+
+    def _diag_part(self) -> Any:
+        return primitives.Conj(self._operator._diag_part()) if self.dtype.is_complex else self._operator._diag_part()
+
+    def _determinant(self) -> Any:
+        value = self._operator._determinant()
+        return primitives.Conj(value) if self.dtype.is_complex else value
+
+    def _log_abs_determinant(self) -> Any:
+        return self._operator._log_abs_determinant()
+
+    def _adjoint(self) -> LinearOperator:
+        return self._operator
+
+
+@returned_by_methods
+@public("linalg.LinearOperatorInversion")
+class LinearOperatorInversion(LinearOperator):
+    """The inverse of another operator, by solving its equations.
+
+    >>> tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorDiag([2., 4.])).matvec([2., 2.])
+    [1., 0.5]
+    """
+
+    _composite_tensor_fields = ("operator",)
+
+    def __init__(
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        require_operator(operator)
+        if operator.is_square is False or is_square is False:
+            raise ValueError("Operator and inverse must have square shape.")
+        if operator.is_non_singular is False or is_non_singular is False:
+            raise ValueError("Operator and inverse must be non-singular.")
+        self._operator = operator
+        super().__init__(
+            operator.dtype,
+            is_non_singular=True,
+            is_self_adjoint=operator.is_self_adjoint if is_self_adjoint is None else is_self_adjoint,
+            is_positive_definite=operator.is_positive_definite
+            if is_positive_definite is None
+            else is_positive_definite,
+            is_square=True,
+            name=name or operator.name + "_inv",
+            parameters={"operator": operator},
+        )
+
+    @property
+    def operator(self) -> LinearOperator:
+        """The operator whose inverse this is."""
+        return self._operator
+
+    def _shape(self) -> list[int]:
+        return self._operator.shape.as_list()
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._solve(x, adjoint, adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._operator._matmul(rhs, adjoint, adjoint_arg)
+
+    def _determinant(self) -> Any:
+        return 1.0 / self._operator._determinant()
+
+    def _log_abs_determinant(self) -> Any:
+        return -self._operator._log_abs_determinant()
+
+    def _eigvals(self) -> Any:
+        return primitives.ReverseV2(1.0 / self._operator._eigvals(), [-1])
+
+    def _inverse(self) -> LinearOperator:
+        return self._operator
+
+    def _compose(self, right: LinearOperator) -> LinearOperator:
+        return self._cancelled(right) if right is self._operator else super()._compose(right)
+
+    def _compose_after(self, left: LinearOperator) -> LinearOperator | None:
+        return self._cancelled(left) if left is self._operator else None
+
+    def _cancelled(self, other: LinearOperator) -> LinearOperator:
+        shape = other.shape.as_list()
+        return LinearOperatorFullMatrix(
+            eye(shape[-1], batch_shape=shape[:-2], dtype=self.dtype), True, True, True, True, name=self.name
+        )
+
+
+@returned_by_methods
+@public("linalg.LinearOperatorComposition")
+class LinearOperatorComposition(LinearOperator):
+    """The product of operators: the last acts first.
+
+    >>> a = tf.linalg.LinearOperatorDiag([2., 3.])
+    >>> tf.linalg.LinearOperatorComposition([a, a]).matvec([1., 1.])
+    [4., 9.]
+    """
+
+    _composite_tensor_fields = ("operators",)
+
+    def __init__(
+        self,
+        operators: list[LinearOperator],
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        operators = check_operators(operators)
+        for left, right in pairwise(operators):
+            require_equal_sizes(left.shape[-1], right.shape[-2])
+        if is_non_singular is None:
+            is_non_singular = hints_of(operators)["is_non_singular"]
+        self._operators = operators
+        super().__init__(
+            operators[0].dtype,
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+            is_square=is_square,
+            name=name or "_o_".join(o.name for o in operators),
+            parameters={"operators": operators},
+        )
+
+    @property
+    def operators(self) -> list[LinearOperator]:
+        """The factors, from left to right."""
+        return self._operators
+
+    def _shape(self) -> list[int]:
+        batch = broadcast_batch(*(o.batch_shape for o in self._operators))
+        return [*batch, self._operators[0].shape[-2], self._operators[-1].shape[-1]]
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        for operator in self._operators if adjoint else reversed(self._operators):
+            x, adjoint_arg = operator._matmul(x, adjoint, adjoint_arg), False
+        return x
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._solve(rhs, adjoint, adjoint_arg)
+        for operator in reversed(self._operators) if adjoint else self._operators:
+            rhs, adjoint_arg = operator._solve(rhs, adjoint, adjoint_arg), False
+        return rhs
+
+    def _to_dense(self) -> Any:
+        *others, last = self._operators
+        dense = last._to_dense()
+        for operator in reversed(others):
+            dense = operator._matmul(dense, False, False)
+        return dense
+
+    def _determinant(self) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._determinant()
+        result = self._operators[0]._determinant()
+        for operator in self._operators[1:]:
+            result = result * operator._determinant()
+        return result
+
+    def _log_abs_determinant(self) -> Any:
+        if any(o.is_square is False for o in self._operators):
+            return super()._log_abs_determinant()
+        result = self._operators[0]._log_abs_determinant()
+        for operator in self._operators[1:]:
+            result = result + operator._log_abs_determinant()
+        return result
+
+    def _adjoint(self) -> LinearOperator:
+        return LinearOperatorComposition([o.adjoint() for o in reversed(self._operators)], self.is_non_singular)
+
+    def _inverse(self) -> LinearOperator:
+        if any(o.is_square is False for o in self._operators):
+            return super()._inverse()
+        return LinearOperatorComposition([o.inverse() for o in reversed(self._operators)], is_non_singular=True)
+
+
+@public("linalg.LinearOperatorFullMatrix")
+class LinearOperatorFullMatrix(LinearOperator):
+    """A matrix without structure.
+
+    >>> tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]]).matvec([1., 1.])
+    [3., 7.]
+    """
+
+    _composite_tensor_fields = ("matrix",)
+
+    def __init__(
+        self,
+        matrix: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorFullMatrix",
+    ) -> None:
+        self._matrix = keep_parameter(matrix)
+        if self._matrix.shape.rank < 2:
+            raise ValueError(
+                f"Argument `matrix` must have at least 2 dimensions.  Found: {self._matrix.shape.as_list()}"
+            )
+        parameters = {
+            "matrix": matrix,
+            "is_non_singular": is_non_singular,
+            "is_self_adjoint": is_self_adjoint,
+            "is_positive_definite": is_positive_definite,
+            "is_square": is_square,
+            "name": name,
+        }
+        super().__init__(
+            self._matrix.dtype,
+            None,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+            parameters,
+        )
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix."""
+        return self._matrix
+
+    def _shape(self) -> list[int]:
+        return self._matrix.shape.as_list()
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatMul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        return convert_to_tensor(self._matrix)
+
+
+@returned_by_methods
+@public("linalg.LinearOperatorLowerTriangular")
+class LinearOperatorLowerTriangular(LinearOperator):
+    """The lower triangle of a matrix; what is above is not read.
+
+    >>> tf.linalg.LinearOperatorLowerTriangular([[1., 9.], [3., 4.]]).to_dense()
+    [[1., 0.], [3., 4.]]
+    """
+
+    _composite_tensor_fields = ("tril",)
+
+    def __init__(
+        self,
+        tril: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowerTriangular",
+    ) -> None:
+        if is_square is False:
+            raise ValueError("Only square lower triangular operators supported at this time.")
+        self._tril = keep_parameter(tril)
+        super().__init__(
+            self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, {"tril": tril}
+        )
+
+    @property
+    def tril(self) -> Any:
+        """The matrix whose lower triangle counts."""
+        return self._tril
+
+    def _shape(self) -> list[int]:
+        return self._tril.shape.as_list()
+
+    def _to_dense(self) -> Any:
+        return primitives.MatrixBandPart(self._tril, -1, 0)
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatMul(self._to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return primitives.MatrixTriangularSolve(self._tril, adjoint_matrix(rhs) if adjoint_arg else rhs, True, adjoint)
+
+    def _diag_part(self) -> Any:
+        return primitives.MatrixDiagPartV3(self._tril, 0, 0)
+
+    def _determinant(self) -> Any:
+        return primitives.Prod(self._diag_part(), -1)
+
+    def _log_abs_determinant(self) -> Any:
+        diagonal = self._diag_part()
+        size = primitives.ComplexAbs(diagonal) if self.dtype.is_complex else primitives.Abs(diagonal)
+        return primitives.Sum(primitives.Log(size), -1)
+
+    def _eigvals(self) -> Any:
+        return self._diag_part()
+
+    def _compose_after(self, left: LinearOperator) -> LinearOperator | None:
+        if not isinstance(left, LinearOperatorLowerTriangular):
+            return None
+        return LinearOperatorLowerTriangular(
+            primitives.MatMul(left._to_dense(), self._to_dense()), hints_of([left, self])["is_non_singular"]
+        )
