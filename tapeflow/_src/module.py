@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest_paths
 from tapeflow._src.types.trackable import NoDependency, Trackable
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -224,7 +224,7 @@ class _Walk:
         self.seen: set[int] = set()
         self.inside: list[int] = []
 
-    def visit(self, module: Module, path: nest.Path) -> Iterator[Any]:
+    def visit(self, module: Module, path: nest_paths.Path) -> Iterator[Any]:
         if not path:
             self.seen.add(id(module))
         submodules = []
@@ -243,13 +243,13 @@ class _Walk:
                 yield from self.visit(submodule, leaf_path)
                 self.inside.pop()
 
-    def _leaves(self, module: Module, path: nest.Path) -> Iterator[tuple[nest.Path, Any]]:
+    def _leaves(self, module: Module, path: nest_paths.Path) -> Iterator[tuple[nest_paths.Path, Any]]:
         attributes = vars(module)
         for name in sorted(attributes, key=self.attribute_traversal_key):
             if name in module._TF_MODULE_IGNORED_PROPERTIES:
                 continue
             try:
-                leaves = nest.flatten_with_tuple_paths(attributes[name], self.expand_composites)
+                leaves = nest_paths.flatten_with_tuple_paths(attributes[name], self.expand_composites)
             except Exception as error:
                 raise ValueError(f"Error processing property {name!r} of {attributes[name]!r}") from error
             for leaf_path, leaf in leaves:

@@ -3,7 +3,7 @@
 import pytest
 
 import tapeflow as tf
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, nest_paths
 
 
 def make(dense_shape=None):
@@ -81,7 +81,7 @@ def test_in_structures():
     assert nest.flatten([slices], expand_composites=True) == [slices.values, slices.indices, slices.dense_shape]
     packed = nest.pack_sequence_as(slices, [1, 2, 3], expand_composites=True)
     assert (type(packed), packed.values, packed.indices, packed.dense_shape) == (tf.IndexedSlices, 1, 2, 3)
-    assert nest.flatten_with_tuple_paths({"a": make()}, expand_composites=True)[1][0] == ("a", "IndexedSlices", 1)
+    assert nest_paths.flatten_with_tuple_paths({"a": make()}, expand_composites=True)[1][0] == ("a", "IndexedSlices", 1)
     nest.assert_same_structure(slices, slices._type_spec, expand_composites=True)
     with pytest.raises(ValueError, match="Incompatible CompositeTensor TypeSpecs"):
         nest.assert_same_structure(slices, make(), expand_composites=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow._src.types import nest
+from tapeflow._src.types import containers, nest_paths
 
 Point = collections.namedtuple("Point", "x y")
 Other = collections.namedtuple("Other", "x y")
@@ -267,14 +267,14 @@ def test_paths():
     structure = {"b": [1, 2], "a": (3, Point(4, 5))}
     paths = [("a", 0), ("a", 1, "x"), ("a", 1, "y"), ("b", 0), ("b", 1)]
     assert list(tf.__internal__.nest.yield_flat_paths(structure)) == paths
-    assert nest.flatten_with_tuple_paths(structure) == list(zip(paths, [3, 4, 5, 1, 2]))
-    assert nest.flatten_with_joined_string_paths({"b": [1, 2]}, separator=".") == [("b.0", 1), ("b.1", 2)]
-    assert list(nest.yield_flat_paths(5)) == [()]
-    assert list(nest.yield_flat_paths(Masked([1, 2], "m"))) == [(0, 0), (0, 1)]
-    assert nest.map_structure_with_tuple_paths(lambda p, x, y: (p, x, y), {"b": [1]}, {"b": [3]}) == {
+    assert nest_paths.flatten_with_tuple_paths(structure) == list(zip(paths, [3, 4, 5, 1, 2]))
+    assert nest_paths.flatten_with_joined_string_paths({"b": [1, 2]}, separator=".") == [("b.0", 1), ("b.1", 2)]
+    assert list(nest_paths.yield_flat_paths(5)) == [()]
+    assert list(nest_paths.yield_flat_paths(Masked([1, 2], "m"))) == [(0, 0), (0, 1)]
+    assert nest_paths.map_structure_with_tuple_paths(lambda p, x, y: (p, x, y), {"b": [1]}, {"b": [3]}) == {
         "b": [(("b", 0), 1, 3)]
     }
-    assert nest.map_structure_with_paths(lambda p, x: (p, x), {"b": [1]}) == {"b": [("b/0", 1)]}
+    assert nest_paths.map_structure_with_paths(lambda p, x: (p, x), {"b": [1]}) == {"b": [("b/0", 1)]}
 
 
 def test_up_to():
@@ -285,7 +285,7 @@ def test_up_to():
     assert up_to([0, 0], (1, 2), check_types=False) == [1, 2]
     assert up_to(Point(0, 0), SamePoint(1, [2])) == [1, [2]]
     assert up_to([0], Names([1])) == [1]
-    assert nest.flatten_with_tuple_paths_up_to([0, [0]], [[1], [2]]) == [((0,), [1]), ((1, 0), 2)]
+    assert nest_paths.flatten_with_tuple_paths_up_to([0, [0]], [[1], [2]]) == [((0,), [1]), ((1, 0), 2)]
     map_up_to = tf.__internal__.nest.map_structure_up_to
     assert map_up_to([0, 0], lambda x, y: (x, y), [[1, 2], 3], [4, [5]]) == [([1, 2], 4), (3, [5])]
     assert map_up_to(0, lambda x: x, [1]) == [1]
@@ -308,14 +308,14 @@ def test_up_to():
 )  # fmt: skip
 def test_up_to_refuses(shallow, tree, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        nest.assert_shallow_structure(shallow, tree)
+        nest_paths.assert_shallow_structure(shallow, tree)
     with pytest.raises(error, match=re.escape(message)):
-        nest.map_structure_up_to(shallow, lambda x: x, tree)
+        nest_paths.map_structure_up_to(shallow, lambda x: x, tree)
 
 
 def test_map_up_to_nothing():
     with pytest.raises(ValueError, match="Cannot map over no sequences"):
-        nest.map_structure_up_to([0], lambda x: x)
+        nest_paths.map_structure_up_to([0], lambda x: x)
 
 
 def test_traverse():
@@ -341,16 +341,16 @@ def test_small_functions():
     assert inner.sequence_like(Point(1, 2), [3, 4]) == Point(3, 4)
     assert (inner.is_mapping(Table({})), inner.is_mapping([]), inner.is_mapping({}.items())) == (True, False, False)
     assert (inner.is_attrs(WithAttributes(1, 2)), inner.is_attrs(1)) == (True, False)
-    assert (nest.is_namedtuple(Point(1, 2)), nest.is_namedtuple((1,))) == (True, False)
-    assert nest.flatten_dict_items({(1, 2): (3, 4), 5: 6}) == {1: 3, 2: 4, 5: 6}
+    assert (containers.is_namedtuple(Point(1, 2)), containers.is_namedtuple((1,))) == (True, False)
+    assert nest_paths.flatten_dict_items({(1, 2): (3, 4), 5: 6}) == {1: 3, 2: 4, 5: 6}
     with pytest.raises(ValueError, match="Key had 2 elements, but value had 1 elements"):
-        nest.flatten_dict_items({(1, 2): (3,)})
+        nest_paths.flatten_dict_items({(1, 2): (3,)})
     with pytest.raises(ValueError, match="this key is not unique: 2"):
-        nest.flatten_dict_items({(1, 2): (3, 4), 2: 6})
+        nest_paths.flatten_dict_items({(1, 2): (3, 4), 2: 6})
 
 
 def test_classes_made_in_a_loop_are_not_kept_forever():
     for _ in range(5000):
         tf.nest.flatten(collections.namedtuple("New", "x")(1)) if _ < 50 else tf.nest.flatten(type("New", (), {})())
-    assert len(nest._kind_by_class) <= nest._KEPT_CLASSES
+    assert len(containers.kind_by_class) <= containers.KEPT_CLASSES
     assert tf.nest.flatten([{"a": (1,)}]) == [1]

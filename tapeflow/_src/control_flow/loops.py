@@ -13,7 +13,7 @@ from tapeflow._src.control_flow.tracing import share_captures, trace_body
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec
 
@@ -244,7 +244,9 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
     shapes: list[TensorShape] = []
     parts = nest.flatten(values)
     given = (
-        [None] * len(parts) if shape_invariants is None else nest.flatten_up_to(values, list(shape_invariants), False)
+        [None] * len(parts)
+        if shape_invariants is None
+        else nest_paths.flatten_up_to(values, list(shape_invariants), False)
     )
     for value, invariant in zip(parts, given):
         if value is None:

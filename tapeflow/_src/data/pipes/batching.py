@@ -16,7 +16,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.primitives import ConcatV2
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import DataLossError, InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
@@ -204,7 +204,7 @@ def _padded_shapes(before: Pipe, shapes: Any) -> list[TensorShape]:
             if spec.shape.rank is None:
                 raise ValueError("You must provide `padded_shapes` argument because component has unknown rank.")
         return [spec.shape for spec in before.specs]
-    flat = nest.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
+    flat = nest_paths.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
     found = []
     for spec, shape in zip(before.specs, flat):
         if _core.is_tensor(shape) or isinstance(shape, np.ndarray):
@@ -236,7 +236,7 @@ def _padding_values(before: Pipe, values: Any) -> list[Any]:
     if values is None or not nest.is_nested(values):
         flat = [values] * len(before.specs)
     else:
-        flat = nest.flatten_up_to(before.spec, values, check_types=False)
+        flat = nest_paths.flatten_up_to(before.spec, values, check_types=False)
     found = []
     for spec, value in zip(before.specs, flat):
         if value is None:

@@ -10,7 +10,7 @@ from tapeflow._src.data.pipes.batching import Batched, PaddedBatched, as_shape_l
 from tapeflow._src.data.pipes.pipe import Pipe, Run
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, unbatched_spec
 from tapeflow._src.data.pipes.traced import Traced
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -74,6 +74,6 @@ class Bucketed(Pipe):
 
 def _bounded(before: Pipe, shapes: Any, limit: int | None) -> Any:
     """The shapes with `limit` in place of what is not known."""
-    flat = nest.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
+    flat = nest_paths.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
     known = [[limit if size in (None, -1) else size for size in as_shape_list(shape)] for shape in flat]
     return nest.pack_sequence_as(before.spec, [TensorShape(sizes) for sizes in known])

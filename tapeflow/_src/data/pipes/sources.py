@@ -13,7 +13,7 @@ from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, a
 from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, row_count, spec_of_leaf, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.dtypes import as_dtype, int64
 from tapeflow._src.types.errors import InvalidArgumentError, OpError, UnknownError
 from tapeflow._src.types.sparse_tensor import SparseTensor
@@ -177,7 +177,7 @@ class Generated(Pipe):
         if not nest.is_nested(self.spec):
             return (self._converted(self.specs[0], value),)
         try:
-            values = nest.flatten_up_to(self.spec, value, check_types=False)
+            values = nest_paths.flatten_up_to(self.spec, value, check_types=False)
         except (TypeError, ValueError):
             raise TypeError(
                 "`generator` yielded an element that did not match the expected structure. The expected structure was "
@@ -237,6 +237,6 @@ def spec_of_types(output_types: Any, output_shapes: Any) -> Any:
     types = map_leaves(as_dtype, output_types)
     if output_shapes is None:
         return map_leaves(lambda dtype: TensorSpec(None, dtype), types)
-    shapes = nest.flatten_up_to(types, output_shapes, check_types=False)
+    shapes = nest_paths.flatten_up_to(types, output_shapes, check_types=False)
     specs = [TensorSpec(as_shape(shape), dtype) for dtype, shape in zip(nest.flatten(types), shapes)]
     return nest.pack_sequence_as(types, specs)

@@ -48,7 +48,8 @@ from tapeflow._src.io.protos import tensor_protos
 from tapeflow._src.io.records import tf_record_iterator
 from tapeflow._src.io.tensorboard import event_files
 from tapeflow._src.namespace import find_public
-from tapeflow._src.types import nest, tensor_shape, tensor_spec
+from tapeflow._src.types import containers as nest_containers
+from tapeflow._src.types import nest, nest_paths, tensor_shape, tensor_spec
 from tapeflow._src.types.tensor import Reference
 
 _NEST = [
@@ -287,11 +288,16 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "unwrap": decorators.unwrap,
     },
     "python.util.nest": {
-        **{name: getattr(nest, name) for name in _NEST},
-        "_is_namedtuple": nest.is_namedtuple,
-        "_sequence_like": nest.sequence_like,
-        "_yield_sorted_items": nest.yield_items,
-        "_yield_value": nest.yield_values,
+        **{
+            name: f
+            for module in (nest_containers, nest, nest_paths)
+            for name, f in vars(module).items()
+            if name in _NEST
+        },
+        "_is_namedtuple": nest_containers.is_namedtuple,
+        "_sequence_like": nest_containers.sequence_like,
+        "_yield_sorted_items": nest_paths.yield_items,
+        "_yield_value": nest_paths.yield_values,
     },
     "python.util.object_identity": {
         "ObjectIdentityDictionary": identity.ObjectIdentityDictionary,
