@@ -54,6 +54,15 @@ void infer(Call& call) {
     if (plan.wanted[size_t(i)]) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
 }
 
+// Runs the rule, if what it waited for is known now.
+bool expand(Call& call) {
+  if (call.params.has_tensor() || plan_of(call.params).op->rule_needs_values) return false;
+  for (const Tensor& t : call.in)
+    if (t.size() < 0) return false;
+  for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
 const Op& deferred_op = define_inner(Op{
     .name = "Deferred",
     .arguments = {tensors("values", any_dtype)},
@@ -70,6 +79,7 @@ const Op& deferred_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .expand = expand,
     .rule_needs_values = true,
 });
 
@@ -129,16 +139,6 @@ bool waits(const RuleContext& c) {
   for (int i = 0; i < c.outputs(); ++i)
     if (c.kept_outputs[size_t(i)] && c.kept_outputs[size_t(i)].size() < 0) return true;
   return false;
-}
-
-bool run_deferred(Call& call) {
-  if (&call.op != &deferred_op || call.params.has_tensor()) return false;
-  const Plan& plan = plan_of(call.params);
-  if (plan.op->rule_needs_values) return false;
-  for (const Tensor& t : call.in)
-    if (t.size() < 0) return false;
-  for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
-  return true;
 }
 
 bool (*before_deferring)(RuleContext&) = nullptr;

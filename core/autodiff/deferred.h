@@ -13,9 +13,6 @@ bool waits(const RuleContext&);  // its kept tensors are all there
 // The VJP of an operation that runs other operations: runs them again on its inputs from `first` on, under a tape.
 void differentiate_run(RuleContext&, FunctionRef<Tensors(std::span<const Tensor> in)> run, int first = 0);
 
-// Runs the rule of a Deferred operation, if what it waited for is known now; sets call.out. False otherwise.
-bool run_deferred(Call&);
-
 // Hears of a rule before it is deferred; true if it has set the results itself.
 extern bool (*before_deferring)(RuleContext&);
 

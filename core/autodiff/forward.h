@@ -7,7 +7,7 @@
 namespace tapeflow {
 
 // The tangents of an operation's outputs from those of its inputs, for one direction; and for many directions at once,
-// which transforms/vmap/directions.cc knows.
+// which vmap/directions.cc knows.
 using TangentRule = SmallVector<Tensor, 4> (*)(const Call&, std::span<const Tensor> x_dot);
 extern SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const Tensor> x_dot, int64_t rows,
                                                    TangentRule);

@@ -9,7 +9,7 @@
 #include "autodiff/deferred.h"
 #include "control_flow/branch.h"
 #include "control_flow/loop.h"
-#include "control_flow/replay.h"
+#include "graph/replay.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -112,6 +112,20 @@ const bool hears = (before_deferring = [](RuleContext& c) {
   return item_as_rows(c);
 }, true);
 
+// While tracing, only forward mode asks for residuals here: a tape does so when a gradient is asked for (ask_node).
+Params watched_params(const Params& params, std::span<const Tensor> inputs) {
+  Ints asked = params[1].is_none() ? Ints() : params.ints(1);
+  asked.resize(inputs.size());
+  bool any = false, staged = thread_state().stage;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto follows = [&](const Recorder* r) { return (!staged || r->forward()) && r->follows(inputs[i]); };
+    if (std::ranges::none_of(thread_state().recorders, follows)) continue;
+    asked[i] = 1;
+    any = true;
+  }
+  return any ? Params{params[0], Param(asked)} : params;
+}
+
 Shape common_shape(const Shape& a, const Shape& b) {
   if (!a.known_rank() || a.rank() != b.rank()) return Shape::unknown();
   Shape both = a;
@@ -174,6 +188,7 @@ const Op& case_op = define_inner(Op{
     .keep = keep_everything,
     .stateful = true,
     .effect = true,
+    .watched_params = watched_params,
     .rule_needs_values = true,
 });
 
@@ -221,8 +236,22 @@ const Op& while_op = define_inner(Op{
     .keep = keep_everything,
     .stateful = true,
     .effect = true,
+    .watched_params = watched_params,
     .rule_needs_values = true,
 });
+
+// The variables that the graph, and the graphs inside it, read or assign to.
+void find_variables(const Graph& graph, std::vector<VariableBody*>& found) {
+  for (const Node& n : graph.nodes) {
+    if (!n.op) continue;
+    if (is_control_op(*n.op)) {
+      for (const auto& inner : graphs_of(n)) find_variables(*inner, found);
+    } else if (n.op == &read_variable_op() || n.op == &assign_op()) {
+      VariableBody* v = &variable_in(n.params[0]);
+      if (std::ranges::find(found, v) == found.end()) found.push_back(v);
+    }
+  }
+}
 
 Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 8> in) {
   std::vector<VariableBody*> variables;
@@ -233,8 +262,8 @@ Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 
     control->variables.push_back(variable_param(*v));
     in.push_back(read_variable(*v));
   }
-  control->touched = variables_touched(control->graphs);
-  return run_all(op, in, remembering({Param(std::static_pointer_cast<void>(std::move(control))), Param()}, in));
+  for (const auto& graph : control->graphs) find_variables(*graph, control->touched);
+  return run_all(op, in, watched_params({Param(std::static_pointer_cast<void>(std::move(control))), Param()}, in));
 }
 
 }  // namespace
@@ -244,19 +273,6 @@ bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
 std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return control_in(node.params).graphs; }
 
 const Loop* loop_of(const Node& node) { return control_in(node.params).loop.get(); }
-
-Params remembering(const Params& params, std::span<const Tensor> inputs) {
-  Ints asked = params[1].is_none() ? Ints() : params.ints(1);
-  asked.resize(inputs.size());
-  bool any = false, staged = thread_state().stage;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    auto follows = [&](const Recorder* r) { return (!staged || r->forward()) && r->follows(inputs[i]); };
-    if (std::ranges::none_of(thread_state().recorders, follows)) continue;
-    asked[i] = 1;
-    any = true;
-  }
-  return any ? Params{params[0], Param(asked)} : params;
-}
 
 Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches,
                  std::span<const Tensor> inputs) {

@@ -21,8 +21,4 @@ std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
 // The loop of a While; null for a Case.
 const Loop* loop_of(const Node&);
 
-// The parameters of a control operation for a run that recorders hear of: it remembers what they follow. While tracing,
-// forward mode alone asks for that here: a tape does so when a gradient is asked for.
-Params remembering(const Params&, std::span<const Tensor> inputs);
-
 }  // namespace tapeflow

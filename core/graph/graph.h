@@ -177,10 +177,6 @@ Tensors interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const 
 void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
                    bool effects, std::span<const int> nodes = {});
 
-// Traces what a composition does (a Python function that had to wait for shapes), if they are known now; sets call.out.
-// False if it cannot, or the operation is another one.
-extern bool (*expand_composition)(Call&);
-
 // Operations that the graph layer itself needs.
 const Op& read_variable_op();
 const Op& assign_op();  // params: the variable, the kind of update

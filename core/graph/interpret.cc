@@ -1,15 +1,12 @@
 // Running a graph through the door, and the operations on variables that only graphs need.
 #include <algorithm>
 
-#include "autodiff/deferred.h"
 #include "base/parallel.h"
-#include "control_flow/control_ops.h"
-#include "control_flow/replay.h"
+#include "graph/replay.h"
 #include "graph/run.h"
 #include "kernels/elementwise.h"
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
-#include "transforms/vmap/vmap.h"
 
 namespace tapeflow {
 
@@ -107,8 +104,6 @@ Param resolved_param(const Param& p, Tensor t) {
     default: return Param(read_ints(t));
   }
 }
-
-bool (*expand_composition)(Call&) = [](Call&) { return false; };
 
 bool& replaying() {
   static thread_local bool yes = false;
@@ -229,10 +224,10 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
       params = resolved_params(node.params, [&](int p) { return at[node.params[p].tensor().body()->symbol().value]; });
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
-    if (is_control_op(*node.op) && !thread_state().recorders.empty()) params = remembering(params, in);
+    if (node.op->watched_params && !thread_state().recorders.empty()) params = node.op->watched_params(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
-    if (!stage || !(run_deferred(call) || expand_rows(call) || expand_composition(call))) dispatch(call);
+    if (!stage || !node.op->expand || !node.op->expand(call)) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ",
            call.out.size(), " now");

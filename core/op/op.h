@@ -79,11 +79,16 @@ struct Op {
                       int64_t n) = nullptr;  // elementwise on float32: may wait, see tensor/pending.h
   const BinaryLoops* float_binary = nullptr;
   ElementLoops (*element_loops)(DType last_operand, DType result) = nullptr;  // elementwise: may join a group of a plan
-  bool stateful = false;           // random numbers, variables: never folded or merged
-  bool effect = false;             // changes something besides its outputs: kept in a graph though nobody uses them
-  bool rule_needs_values = false;  // its rule looks at elements: in a graph it waits until they are there
-  bool passes_rows = false;        // a copy: a gradient that consists of a few rows goes on as it is
-  bool rule_of_its_own = false;    // its rule is a program (tf.custom_gradient) that is traced, whatever is known
+  bool stateful = false;  // random numbers, variables: never folded or merged
+  bool effect = false;    // changes something besides its outputs: kept in a graph though nobody uses them
+  // While tracing: replaces the call by other operations, once the shapes that they need are known, and sets call.out.
+  // False: the call stays one operation.
+  bool (*expand)(Call&) = nullptr;
+  // The parameters of a run that recorders watch: they say for which inputs residuals are saved.
+  Params (*watched_params)(const Params&, std::span<const Tensor> inputs) = nullptr;
+  bool rule_needs_values = false;       // its rule looks at elements: in a graph it waits until they are there
+  bool passes_rows = false;             // a copy: a gradient that consists of a few rows goes on as it is
+  bool rule_of_its_own = false;         // its rule is a program (tf.custom_gradient) that is traced, whatever is known
   std::vector<const char*> names = {};  // public paths, "math.sin"
   const char* doc = "";
   bool returns_list = false;            // the public function gives a list, however many outputs there are

@@ -1,5 +1,5 @@
 // Running a graph for many rows at once, as Python sees it.
-#include "transforms/vmap/vmap.h"
+#include "vmap/vmap.h"
 
 #include "python/graph.h"
 

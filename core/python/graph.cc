@@ -621,14 +621,8 @@ const Op& python_function_op() {
   static const Op& op = define_inner(python_op("EagerPyFunc", true));
   return op;
 }
-const Op& composition_op() {
-  static const Op& op = define_inner(python_op("Composition", false));
-  return op;
-}
-
 // What draws random numbers draws them when it runs, as the program would.
 bool trace_composition(Call& call) {
-  if (&call.op != &composition_op()) return false;
   const PythonCall& p = python_call(call.params);
   if (!p.traceable || std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
   auto& graph = *static_cast<Graph*>(thread_state().stage);
@@ -652,7 +646,14 @@ bool trace_composition(Call& call) {
   p.traceable = false;
   return false;
 }
-const bool traces_compositions = (expand_composition = trace_composition, true);
+const Op& composition_op() {
+  static const Op& op = []() -> const Op& {
+    Op composition = python_op("Composition", false);
+    composition.expand = trace_composition;
+    return define_inner(std::move(composition));
+  }();
+  return op;
+}
 
 bool is_python_op(const Op& op) { return &op == &python_function_op() || &op == &composition_op(); }
 

@@ -12,7 +12,7 @@
 #include "ops/ops.h"
 #include "python/common.h"
 #include "python/graph.h"
-#include "transforms/jacobian.h"
+#include "vmap/jacobian.h"
 
 namespace tapeflow::python {
 namespace {

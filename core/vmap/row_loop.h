@@ -20,9 +20,6 @@ struct RowPlan {
 // The outputs that are used, for all rows.
 Tensors run_by_row(std::shared_ptr<RowPlan>, std::span<const Tensor> in, const Params& own);
 
-// If a call is Batched, and has a rule that can be applied now, applies it: sets call.out.
-bool expand_row_plan(Call&);
-
 // Operations whose kernel runs other operations: it can be traced, as far as it looks at no values of rows.
 bool is_program(const Op&);
 bool is_custom_gradient(const Op&);

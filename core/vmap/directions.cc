@@ -1,7 +1,7 @@
 // Forward mode in many directions at once: the rule of each operation is traced for one direction, and run for all.
 #include "autodiff/forward.h"
 #include "ops/ops.h"
-#include "transforms/vmap/vmap.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow {
 namespace {

@@ -1,5 +1,5 @@
 // Running an operation row by row, branches for the rows that take them, and programs as one traced graph.
-#include "transforms/vmap/row_loop.h"
+#include "vmap/row_loop.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,8 +7,8 @@
 #include "autodiff/deferred.h"
 #include "control_flow/control_ops.h"
 #include "graph/run.h"
-#include "transforms/vmap/rules.h"
-#include "transforms/vmap/vmap.h"
+#include "vmap/rules.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow {
 
@@ -157,6 +157,19 @@ Tensors run_rows(const Params& params, std::span<const Tensor> in) {
   return run_each_row(plan, own, in, plan.rows);
 }
 
+// Applies the rule of the operation, or traces what a program does, if all shapes are known.
+bool expand(Call& call) {
+  if (std::any_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.size() < 0; })) return false;
+  const RowPlan& plan = plan_of(call.params);
+  Params own = call.params.without_first();
+  Tensors result;
+  bool deferred = plan.places.empty() && is_program(*plan.op) && !is_control_op(*plan.op);
+  if (!run_by_rule(plan, own, call.in, result) && !(deferred && trace_rows(plan, own, call.in, plan.rows, result)))
+    return false;
+  for (Tensor& t : result) call.out.push_back(std::move(t));
+  return true;
+}
+
 const Op& batched_op = define_inner(Op{
     .name = "Batched",
     .arguments = {tensors("values", any_dtype)},
@@ -178,6 +191,7 @@ const Op& batched_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .expand = expand,
     .rule_needs_values = true,
 });
 
@@ -204,25 +218,13 @@ const Op& batched_custom_op = []() -> const Op& {
 
 }  // namespace
 
-bool expand_row_plan(Call& call) {
-  if (&call.op != &batched_op && &call.op != &batched_effect_op && &call.op != &batched_custom_op) return false;
-  const RowPlan& plan = plan_of(call.params);
-  Params own = call.params.without_first();
-  Tensors result;
-  bool waited = plan.places.empty() && is_program(*plan.op) && !is_control_op(*plan.op);
-  if (!run_by_rule(plan, own, call.in, result) && !(waited && trace_rows(plan, own, call.in, plan.rows, result)))
-    return false;
-  for (Tensor& t : result) call.out.push_back(std::move(t));
-  return true;
-}
-
 Tensors run_by_row(std::shared_ptr<RowPlan> plan, std::span<const Tensor> in, const Params& own) {
   bool kept =
       plan->op->effect || std::string_view(plan->op->name) == "Composition";  // what calls Python is not planned
   const Op& form = kept ? batched_effect_op : is_custom_gradient(*plan->op) ? batched_custom_op : batched_op;
   Params params = Params::joined(Param(std::static_pointer_cast<void>(std::move(plan))), own);
   Call call(form, in, params);
-  if (!thread_state().stage || !expand_rows(call)) dispatch(call);
+  if (!thread_state().stage || !form.expand(call)) dispatch(call);
   return std::move(call.out);
 }
 

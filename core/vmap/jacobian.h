@@ -18,8 +18,4 @@ constexpr int64_t kChunkBytes = 4 << 20;
 // source (by example: of which the first dimension is left out); empty where there is no path.
 Tensors find_jacobian(Tape&, const JacobianRequest&);
 
-// If a call is a Jacobian that waited for the shape of its target, which is known now, and one chunk is enough, puts
-// its operations in its place: sets call.out.
-bool expand_jacobian(Call&);
-
 }  // namespace tapeflow

@@ -1,7 +1,7 @@
 // Batching of products and windows: the rows become rows of one large matrix, images of one large batch, or channels.
 #include <algorithm>
 
-#include "transforms/vmap/rules.h"
+#include "vmap/rules.h"
 
 namespace tapeflow {
 namespace {

@@ -1,13 +1,13 @@
 // Finding rules of batching, and those of operations that work element by element, or along dimensions of their own and
 // alike for all that stand before them.
-#include "transforms/vmap/rules.h"
+#include "vmap/rules.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
 
-#include "transforms/vmap/vmap.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow {
 

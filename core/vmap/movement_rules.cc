@@ -1,6 +1,6 @@
 // Batching of operations that move elements: the rows are a dimension more in front, which nothing touches.
 #include "ops/slicing.h"
-#include "transforms/vmap/rules.h"
+#include "vmap/rules.h"
 
 namespace tapeflow {
 namespace {

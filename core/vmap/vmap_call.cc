@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "autodiff/deferred.h"
-#include "transforms/jacobian.h"
-#include "transforms/vmap/row_loop.h"
-#include "transforms/vmap/rules.h"
-#include "transforms/vmap/vmap.h"
+#include "vmap/rules.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow {
 namespace {
@@ -56,6 +54,13 @@ Tensors run_plan(const Params& params, std::span<const Tensor> in) {
   return rows_of(run_batched(*plan.graph, given, rows), rows);
 }
 
+bool expand(Call& call) {
+  if (!std::all_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.size() >= 0; })) return false;
+  if (count_rows(plan_of(call.params), call.in) == 0) return false;
+  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
 const Op& batched_call_op = define_inner(Op{
     .name = "BatchedCall",
     .arguments = {tensors("args", any_dtype)},
@@ -80,18 +85,11 @@ const Op& batched_call_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .expand = expand,
     .rule_needs_values = true,
 });
 
 }  // namespace
-
-bool expand_rows(Call& call) {
-  if (!std::all_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.size() >= 0; })) return false;
-  if (&call.op != &batched_call_op) return expand_row_plan(call) || expand_jacobian(call);
-  if (count_rows(plan_of(call.params), call.in) == 0) return false;
-  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
-  return true;
-}
 
 Tensors call_batched(std::shared_ptr<Graph> graph, std::span<const Tensor> in, std::span<const bool> sliced) {
   auto plan = std::make_shared<CallPlan>();

@@ -5,8 +5,6 @@
 
 namespace tapeflow {
 
-// The variables that the graphs, and those inside them, read or assign to.
-std::vector<VariableBody*> variables_touched(std::span<const std::shared_ptr<Graph>>);
 Tensors values_of(std::span<VariableBody* const>);
 
 class Replay {

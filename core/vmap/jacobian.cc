@@ -1,7 +1,7 @@
 // Jacobians, in one of three ways. Eagerly, the traced walk runs for one chunk of rows after the other. While tracing,
 // it becomes nodes of the graph, if the shape of the target is known and one chunk is enough; otherwise one node,
 // JacobianRows, that does all this when the shape is there. A walk that cannot be traced is made again for every row.
-#include "transforms/jacobian.h"
+#include "vmap/jacobian.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include "autodiff/cotangent.h"
 #include "autodiff/deferred.h"
 #include "ops/ops.h"
-#include "transforms/vmap/vmap.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow {
 namespace {
@@ -150,6 +150,16 @@ Tensors run_plan(const Params& params, std::span<const Tensor> in) {
   return result;
 }
 
+// Puts the operations of a Jacobian in its place, if the shapes are known now and one chunk is enough.
+bool expand(Call& call) {
+  if (std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
+  const RowsPlan& plan = plan_of(call.params);
+  int64_t rows = rows_of_target(call.in[0].shape(), plan.by_example).count;
+  if (rows == 0 || chunk_of(*plan.graph, call.in[0], call.in.subspan(1), plan.chunk, rows) < rows) return false;
+  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
 const Op& rows_op = define_inner(Op{
     .name = "JacobianRows",
     .arguments = {tensors("target_and_captures", any_dtype)},
@@ -173,6 +183,7 @@ const Op& rows_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .expand = expand,
     .rule_needs_values = true,
 });
 
@@ -214,15 +225,6 @@ Tensors empty_jacobian(Tape& tape, const JacobianRequest& request) {
 }
 
 }  // namespace
-
-bool expand_jacobian(Call& call) {
-  if (&call.op != &rows_op) return false;
-  const RowsPlan& plan = plan_of(call.params);
-  int64_t rows = rows_of_target(call.in[0].shape(), plan.by_example).count;
-  if (rows == 0 || chunk_of(*plan.graph, call.in[0], call.in.subspan(1), plan.chunk, rows) < rows) return false;
-  for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
-  return true;
-}
 
 Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
   bool staged = thread_state().stage, known = request.like.size() >= 0;

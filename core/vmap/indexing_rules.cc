@@ -2,7 +2,7 @@
 // number of the row becomes part of each position.
 #include <algorithm>
 
-#include "transforms/vmap/rules.h"
+#include "vmap/rules.h"
 
 namespace tapeflow {
 namespace {

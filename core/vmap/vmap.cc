@@ -1,5 +1,5 @@
 // Running graphs for many rows at once: the walk over the nodes, and the random numbers that rows draw.
-#include "transforms/vmap/vmap.h"
+#include "vmap/vmap.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,8 +7,8 @@
 #include "autodiff/deferred.h"
 #include "control_flow/control_ops.h"
 #include "graph/run.h"
-#include "transforms/vmap/row_loop.h"
-#include "transforms/vmap/rules.h"
+#include "vmap/row_loop.h"
+#include "vmap/rules.h"
 
 namespace tapeflow {
 
@@ -193,7 +193,7 @@ class BatchedRun {
       settle(node, in, none, places, &params);
     }
     Call call(*node.op, in.subspan(0, node.inputs.size()), params);
-    if (!thread_state().stage || !(run_deferred(call) || expand_rows(call))) dispatch(call);
+    if (!thread_state().stage || !node.op->expand || !node.op->expand(call)) dispatch(call);
     for (size_t k = 0; k < call.out.size(); ++k) give(node, k, call.out[k], false);
   }
 

@@ -25,10 +25,6 @@ Tensors rows_of(const BatchedValues&, int64_t rows);
 // if they are the same for all. The graph may not draw random numbers or have effects.
 Tensors call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
 
-// If a call is one of the operations here that waited for shapes, and they are known now, puts the operations for all
-// rows in its place: sets call.out. False otherwise.
-bool expand_rows(Call&);
-
 // Whether running the graph for another row does or gives something else though the inputs are the same.
 bool differs_by_row(const Graph&);
 

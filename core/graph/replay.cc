@@ -1,10 +1,8 @@
 // The state of variables during a second run.
-#include "control_flow/replay.h"
+#include "graph/replay.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "control_flow/control_ops.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -27,25 +25,7 @@ const Op& reading_op = define_inner(Op{
     .stateful = true,
 });
 
-void find_variables(const Graph& graph, std::vector<VariableBody*>& found) {
-  for (const Node& n : graph.nodes) {
-    if (!n.op) continue;
-    if (is_control_op(*n.op)) {
-      for (const auto& inner : graphs_of(n)) find_variables(*inner, found);
-    } else if (n.op == &read_variable_op() || n.op == &assign_op()) {
-      VariableBody* v = &variable_in(n.params[0]);
-      if (std::ranges::find(found, v) == found.end()) found.push_back(v);
-    }
-  }
-}
-
 }  // namespace
-
-std::vector<VariableBody*> variables_touched(std::span<const std::shared_ptr<Graph>> graphs) {
-  std::vector<VariableBody*> found;
-  for (const auto& graph : graphs) find_variables(*graph, found);
-  return found;
-}
 
 Tensors values_of(std::span<VariableBody* const> variables) {
   Tensors values;
