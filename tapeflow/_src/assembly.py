@@ -45,7 +45,6 @@ try:
     from tapeflow._src.compat import lazy_names
     from tapeflow._src.compat.raw_ops import gradients as _raw_gradients
     from tapeflow._src.compat.raw_ops import table as _raw_ops
-    from tapeflow._src.compat.v1.graph import operation as _operation  # tensors of any graph have one
 finally:
     if _collecting:
         gc.enable()

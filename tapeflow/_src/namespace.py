@@ -73,20 +73,43 @@ def load_below(path: str) -> bool:
     return bool(waiting)
 
 
-def with_later_attributes(prefix: str, *names: str) -> Callable[[type], type]:
-    """Decorates a class to which the package that waits for `prefix` adds attributes: it is imported for them.
+Class = TypeVar("Class", bound=type)
+_lazy_members: list[_LazyMember] = []
 
-    >>> @with_later_attributes("compat.v1", "as_graph_def")
-    ... class Graph: ...
+
+class _LazyMember:
+    """A member of a class that a module imported on first use defines; it then takes the place of this one."""
+
+    def __init__(self, cls: type, name: str, mixin: str) -> None:
+        self._cls, self._name, self._mixin = cls, name, mixin
+
+    def load(self) -> Any:
+        """The member itself, set on the class."""
+        module, _, mixin = self._mixin.rpartition(".")
+        found = vars(getattr(importlib.import_module(module), mixin))[self._name]
+        setattr(self._cls, self._name, found)
+        return found
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = self.load()
+        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+
+
+def lazy_members(mixin: str, *names: str) -> Callable[[Class], Class]:
+    """Decorates a class that has members of the class at the path `mixin`: its module is imported when one is used.
+
+    >>> @lazy_members("fractions.Fraction", "limit_denominator")
+    ... class Third:
+    ...     numerator, denominator, _numerator, _denominator = 333, 1000, 333, 1000
+    >>> Third().limit_denominator(10)
+    Fraction(1, 3)
     """
 
-    def decorate(cls: type) -> type:
-        def answer(self: Any, name: str) -> Any:
-            if name in names and load_below(prefix):
-                return getattr(self, name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-        cls.__getattr__ = answer
+    def decorate(cls: Class) -> Class:
+        for name in names:
+            member = _LazyMember(cls, name, mixin)
+            _lazy_members.append(member)
+            setattr(cls, name, member)
         return cls
 
     return decorate
@@ -109,6 +132,8 @@ def load_later_definitions() -> None:
         load_below(prefix)
     for module in sorted({*_module_by_later_path.values()}):
         importlib.import_module(module)
+    while _lazy_members:
+        _lazy_members.pop().load()
 
 
 def _later_definition(module: ModuleType, name: str) -> Any:

@@ -6,6 +6,7 @@ from tapeflow._src.namespace import definitions_later, package_later, public_lat
 definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
 public_later("tapeflow._src.compat.v1.sessions.coordinator", "train.Coordinator")
 public_later("tapeflow._src.compat.v1.graph.graph", "Graph")
+public_later("tapeflow._src.compat.v1.graph.operation", "Operation")
 public_later("tapeflow._src.compat.v1.graph.graph_def", "io.write_graph")
 public_later("tapeflow._src.compat.v1.graph.graph_import", "import_graph_def", "graph_util.import_graph_def")
 public_later("tapeflow._src.compat.v1.queues.input_producers", "io.match_filenames_once")

@@ -8,15 +8,20 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.autodiff.gradient_registry import NodeOverrides
-from tapeflow._src.namespace import with_later_attributes
+from tapeflow._src.namespace import lazy_members
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
-@with_later_attributes(
-    "compat.v1",
+@lazy_members(
+    "tapeflow._src.compat.v1.graph.graph_def.FunctionGraphDefinition",
     *("as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"),
-    *("as_default", "name_scope", "control_dependencies", "device", "get_collection", "outer_graph"),
+)
+@lazy_members(
+    "tapeflow._src.compat.v1.graph.function_graph.FunctionGraphContexts",
+    *("as_default", "name_scope", "colocate_with", "container", "control_dependencies", "device"),
+    *("add_to_collection", "add_to_collections", "clear_collection", "get_all_collection_keys", "get_collection"),
+    *("get_collection_ref", "gradient_override_map", "outer_graph"),
 )
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""
@@ -34,6 +39,8 @@ class FuncGraph(_core.Graph):
         self._overrides: NodeOverrides | None = None
 
     building_function = True
+    finalized = False
+    seed: int | None = None
     variables = property(lambda self: tuple(self.variables_used))
     trainable_variables = property(lambda self: tuple(v for v in self.variables_used if v.trainable))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.types.dtypes import DType
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
@@ -190,6 +190,9 @@ Tensor.__doc__ = """An array that operations take and give: it has a shape and a
 >>> tf.constant([[1.0, 2.0]]).shape
 TensorShape([1, 2])
 """
+lazy_members("tapeflow._src.compat.v1.graph.operation.GraphTensor", "op", "graph", "value_index", "consumers", "eval")(
+    Tensor
+)
 public("Tensor")(Tensor)
 
 _core.register_objects({"tensor_repr": _repr, "tensor_str": _str})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from operator import index
 from typing import Any, NoReturn
 
 from tapeflow._src._core import TensorShapeBase
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import PACKAGE_FOLDER, public
 
 Dims = tuple[int | None, ...]
 
@@ -393,6 +394,45 @@ class Dimension:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dimension, (self._value,)
+
+
+class _DimensionShape:
+    """The members of `TensorShape` in TensorFlow 1's mode: programs see `Dimension`s, Tapeflow itself plain sizes."""
+
+    def __getitem__(self: Any, key: Any) -> Any:
+        found = TensorShapeBase.__getitem__(self, key)
+        return Dimension(found) if _asked_by_program() and not isinstance(key, slice) else found
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        sizes = TensorShapeBase.__iter__(self)
+        return (Dimension(size) for size in sizes) if _asked_by_program() else sizes
+
+    def __repr__(self: Any) -> str:
+        return f"TensorShape({self.dims})"
+
+    def __str__(self: Any) -> str:
+        if self.rank is None:
+            return "<unknown>"
+        sizes = ["?" if size is None else str(size) for size in self.as_list()]
+        return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def _asked_by_program() -> bool:
+    return not sys._getframe(2).f_code.co_filename.startswith(PACKAGE_FOLDER)
+
+
+_DIMENSION_MEMBERS = ("__getitem__", "__iter__", "__repr__", "__str__")
+_own_members = {name: vars(TensorShape).get(name) for name in _DIMENSION_MEMBERS}
+
+
+def set_dimension_shapes(enabled: bool) -> None:
+    """Whether the elements of shapes are `Dimension`s, as in TensorFlow 1, or sizes and None."""
+    for name in _DIMENSION_MEMBERS:
+        member = vars(_DimensionShape)[name] if enabled else _own_members[name]
+        if member is not None:
+            setattr(TensorShape, name, member)
+        elif name in vars(TensorShape):
+            delattr(TensorShape, name)
 
 
 @public("compat.dimension_value", "compat.v1.dimension_value")

@@ -10,7 +10,6 @@ from typing import Any, Union
 
 from tapeflow._src import _core, namespace
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.extension.extension_type import ExtensionType
 
 UNARY = [
     "bitwise.invert",
@@ -400,5 +399,17 @@ def _reflected(path: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-for _name, _path in _OPERATORS.items():
-    setattr(ExtensionType, f"__r{_name}__", _reflected(_path))
+class ReflectedOperators:
+    """The operators of an extension type to the right of a tensor: what a program registered for the function."""
+
+    __radd__ = _reflected(_OPERATORS["add"])
+    __rsub__ = _reflected(_OPERATORS["sub"])
+    __rmul__ = _reflected(_OPERATORS["mul"])
+    __rtruediv__ = _reflected(_OPERATORS["truediv"])
+    __rpow__ = _reflected(_OPERATORS["pow"])
+    __rfloordiv__ = _reflected(_OPERATORS["floordiv"])
+    __rmod__ = _reflected(_OPERATORS["mod"])
+    __rand__ = _reflected(_OPERATORS["and"])
+    __ror__ = _reflected(_OPERATORS["or"])
+    __rxor__ = _reflected(_OPERATORS["xor"])
+    __rmatmul__ = _reflected(_OPERATORS["matmul"])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.extension.extension_fields import ImmutableDict, check_annotation, convert_field
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
@@ -141,6 +141,11 @@ class _Kind(type):
 
 
 @public("experimental.ExtensionType")
+@lazy_members(
+    "tapeflow._src.ops.extension.api_dispatch.ReflectedOperators",
+    *("__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__", "__rfloordiv__", "__rmod__", "__rand__"),
+    *("__ror__", "__rxor__", "__rmatmul__"),
+)
 class ExtensionType(CompositeTensor, metaclass=_Kind):
     """A class whose annotated fields are tensors, other values of tensors, or plain values; objects cannot be changed.
 

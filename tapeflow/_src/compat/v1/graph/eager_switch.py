@@ -11,7 +11,7 @@ from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.control_flow import disable_control_flow_v2, enable_control_flow_v2
 from tapeflow._src.compat.v1.graph.graph import defaults, get_default_graph
 from tapeflow._src.compat.v1.graph.shapes import disable_v2_tensorshape, enable_v2_tensorshape
-from tapeflow._src.compat.v1.sessions.fetches import Reading
+from tapeflow._src.compat.v1.sessions.fetches import read_variables_last, variables_are_read_last
 from tapeflow._src.namespace import public
 
 
@@ -110,7 +110,7 @@ def enable_resource_variables() -> None:
 
     >>> tf.compat.v1.enable_resource_variables()
     """
-    Reading.afterwards = False
+    read_variables_last(False)
 
 
 @public("compat.v1.disable_resource_variables")
@@ -122,7 +122,7 @@ def disable_resource_variables() -> None:
     False
     >>> tf.compat.v1.enable_resource_variables()
     """
-    Reading.afterwards = True
+    read_variables_last(True)
 
 
 @public("compat.v1.resource_variables_enabled")
@@ -132,7 +132,7 @@ def resource_variables_enabled() -> bool:
     >>> tf.compat.v1.resource_variables_enabled()
     True
     """
-    return not Reading.afterwards
+    return not variables_are_read_last()
 
 
 # ---- contexts of the default graph

@@ -25,24 +25,8 @@ def current_graph() -> Any:
     return graph if isinstance(graph, FuncGraph) else get_default_graph()
 
 
-@contextmanager
-def _as_default(self: FuncGraph) -> Iterator[FuncGraph]:
-    """Operations inside become part of this graph."""
-    if _core.current_graph() is self:
-        yield self
-        return
-    with building(self):
-        yield self
-
-
-@contextmanager
-def _unchanged(self: FuncGraph, *_: Any, **__: Any) -> Iterator[None]:
-    """Operations of a function run in the order of the program, and there is one place where they can."""
-    yield
-
-
 def _of_the_program(name: str) -> Any:
-    """A method that asks the graph of the program: collections belong to it."""
+    """A method of the graph of the program: collections belong to it."""
 
     def ask(self: FuncGraph, *args: Any, **kwargs: Any) -> Any:
         return getattr(get_default_graph(), name)(*args, **kwargs)
@@ -51,15 +35,37 @@ def _of_the_program(name: str) -> Any:
     return ask
 
 
-for _name in ("add_to_collection", "add_to_collections", "clear_collection", "get_all_collection_keys"):
-    setattr(FuncGraph, _name, _of_the_program(_name))
-for _name in ("get_collection", "get_collection_ref"):
-    setattr(FuncGraph, _name, _of_the_program(_name))
-for _name in ("colocate_with", "container", "control_dependencies", "device"):
-    setattr(FuncGraph, _name, _unchanged)
-FuncGraph.as_default = _as_default
-FuncGraph.gradient_override_map = FuncGraph.gradient_overrides
-FuncGraph.name_scope = lambda self, name: name_scope(name or "")
-FuncGraph.outer_graph = property(lambda self: self.outer if self.outer is not None else get_default_graph())
-FuncGraph.finalized = False
-FuncGraph.seed = None
+class FunctionGraphContexts:
+    """The members of a function's graph that programs know from `tf.Graph`: its blocks and collections."""
+
+    @contextmanager
+    def as_default(self: FuncGraph) -> Iterator[FuncGraph]:
+        """Operations inside become part of this graph."""
+        if _core.current_graph() is self:
+            yield self
+            return
+        with building(self):
+            yield self
+
+    def name_scope(self: FuncGraph, name: str | None) -> Any:
+        """A block in which names of operations begin with `name`."""
+        return name_scope(name or "")
+
+    @contextmanager
+    def _unchanged(self: FuncGraph, *_: Any, **__: Any) -> Iterator[None]:
+        """A block without effect: operations of a function run in program order, on the one device."""
+        yield
+
+    colocate_with = container = control_dependencies = device = _unchanged
+    add_to_collection = _of_the_program("add_to_collection")
+    add_to_collections = _of_the_program("add_to_collections")
+    clear_collection = _of_the_program("clear_collection")
+    get_all_collection_keys = _of_the_program("get_all_collection_keys")
+    get_collection = _of_the_program("get_collection")
+    get_collection_ref = _of_the_program("get_collection_ref")
+    gradient_override_map = FuncGraph.gradient_overrides
+
+    @property
+    def outer_graph(self: FuncGraph) -> Any:
+        """The graph in which the function was traced."""
+        return self.outer if self.outer is not None else get_default_graph()

@@ -13,7 +13,7 @@ from tapeflow._src.autodiff.gradient_registry import NodeOverrides
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.operation import Operation, VariableOperation, operation_of
 from tapeflow._src.compat.v1.variables.graph_variables import VariablesOfGraph
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Tensor
 
@@ -34,6 +34,7 @@ defaults = _Defaults()
 
 
 @public("Graph", "compat.v1.Graph")
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.SessionGraphDefinition", "as_graph_def", "graph_def_versions")
 class Graph(VariablesOfGraph, _core.Graph):
     """Operations that run when a session asks for their results.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import Graph, default_name
-from tapeflow._src.compat.v1.graph.operation import Operation, VariableOperation, operation_of
+from tapeflow._src.compat.v1.graph.operation import Operation, operation_of
 from tapeflow._src.control_flow.tracing import FuncGraph
 from tapeflow._src.io.protos.message import Field, Message
 from tapeflow._src.io.protos.tensor_protos import ShapeProto, TensorProto, proto_of
@@ -266,12 +266,30 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     return path
 
 
-Graph.as_graph_def = _of_session_graph
-Graph.graph_def_versions = property(lambda self: VersionDef(producer=_PRODUCER))
-FuncGraph.as_graph_def = _of_function_graph
-FuncGraph.get_operations = _operations
-FuncGraph.get_operation_by_name = _operation_by_name
-FuncGraph.get_tensor_by_name = _tensor_by_name
-FuncGraph.name_nodes_now = _name_all
-Operation.node_def = property(_definition)
-VariableOperation.node_def = property(lambda self: NodeDef(name=self.name, op=self.type))
+class SessionGraphDefinition:
+    """The members of `tf.Graph` that give messages."""
+
+    as_graph_def = _of_session_graph
+    graph_def_versions = property(lambda self: VersionDef(producer=_PRODUCER))
+
+
+class FunctionGraphDefinition:
+    """The members of a function's graph that list its nodes."""
+
+    as_graph_def = _of_function_graph
+    get_operations = _operations
+    get_operation_by_name = _operation_by_name
+    get_tensor_by_name = _tensor_by_name
+    name_nodes_now = _name_all
+
+
+class OperationDefinition:
+    """The member of `tf.Operation` that gives a message."""
+
+    node_def = property(_definition)
+
+
+class VariableOperationDefinition:
+    """The same for the operation that stands for a variable."""
+
+    node_def = property(lambda self: NodeDef(name=self.name, op=self.type))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.namespace import public, with_later_attributes
-from tapeflow._src.types.tensor import Tensor
+from tapeflow._src.namespace import lazy_members, public
 
 _TYPE_BY_NAME = {"GetItem": "StridedSlice"}
 
 
 @public("Operation", "compat.v1.Operation")
-@with_later_attributes("compat.v1", "node_def")
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.OperationDefinition", "node_def")
 class Operation:
     """One node of a graph: its name, its type, the tensors it takes and those it gives.
 
@@ -95,6 +94,7 @@ class Operation:
         return "\n".join(lines) + "\n"
 
 
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.VariableOperationDefinition", "node_def")
 class VariableOperation(Operation):
     """The operation that stands for a variable as a whole."""
 
@@ -126,43 +126,49 @@ def _place(tensor: Any, attribute: str) -> tuple[Any, int, int]:
     return place
 
 
-def _op(self: Any) -> Operation:
-    """The operation that gives this tensor, in its graph."""
-    graph, _, node = _place(self, "op")
-    if node >= 0:
-        return operation_of(graph, node)
-    return VariableOperation(graph, self.name.rpartition(":")[0])
+class GraphTensor:
+    """The members of `tf.Tensor` that only tensors of a graph have."""
 
+    @property
+    def op(self: Any) -> Operation:
+        """The operation that gives this tensor, in its graph."""
+        graph, _, node = _place(self, "op")
+        if node >= 0:
+            return operation_of(graph, node)
+        return VariableOperation(graph, self.name.rpartition(":")[0])
 
-def _consumers(self: Any) -> list[Operation]:
-    """The operations that take this tensor."""
-    graph, _, node = _place(self, "consumers")
-    found = []
-    for i in range(max(node, 0), graph.node_count):
-        facts = graph.node(i)
-        if facts is not None and any(x is self for x in facts[2]):
-            found.append(operation_of(graph, i))
-    return found
+    @property
+    def graph(self: Any) -> Any:
+        """The graph that computes this tensor."""
+        return _place(self, "graph")[0]
 
+    @property
+    def value_index(self: Any) -> int:
+        """The position of this tensor among the outputs of its operation."""
+        return int(self.name.rpartition(":")[2])
 
-def _eval(self: Any, feed_dict: Any = None, session: Any = None) -> Any:
-    """The value, computed in the session or in the default one."""
-    graph = _place(self, "eval")[0]
-    session = session or (graph.default_session() if hasattr(graph, "default_session") else None)
-    if session is None:
-        raise ValueError(
-            "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
-            "pass an explicit session to `eval(session=sess)`"
-        )
-    if getattr(session, "graph", graph) is not graph:
-        raise ValueError(
-            "Cannot use the given session to evaluate tensor: the tensor's graph is different from the session's graph."
-        )
-    return session.run(self, feed_dict)
+    def consumers(self: Any) -> list[Operation]:
+        """The operations that take this tensor."""
+        graph, _, node = _place(self, "consumers")
+        found = []
+        for i in range(max(node, 0), graph.node_count):
+            facts = graph.node(i)
+            if facts is not None and any(x is self for x in facts[2]):
+                found.append(operation_of(graph, i))
+        return found
 
-
-Tensor.op = property(_op)
-Tensor.graph = property(lambda self: _place(self, "graph")[0])
-Tensor.value_index = property(lambda self: int(self.name.rpartition(":")[2]))
-Tensor.consumers = _consumers
-Tensor.eval = _eval
+    def eval(self: Any, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, computed in the session or in the default one."""
+        graph = _place(self, "eval")[0]
+        session = session or (graph.default_session() if hasattr(graph, "default_session") else None)
+        if session is None:
+            raise ValueError(
+                "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` "
+                "or pass an explicit session to `eval(session=sess)`"
+            )
+        if getattr(session, "graph", graph) is not graph:
+            raise ValueError(
+                "Cannot use the given session to evaluate tensor: the tensor's graph is different from the session's "
+                "graph."
+            )
+        return session.run(self, feed_dict)

@@ -63,10 +63,18 @@ def _ragged_value(values: Any, *splits: Any) -> Any:
     return values
 
 
-class Reading:
-    """When a variable that is fetched is read: `afterwards`, as TensorFlow 1 did, or in the order of the program."""
+_reads_variables_last = False
 
-    afterwards = False
+
+def read_variables_last(enabled: bool) -> None:
+    """Whether a variable that is fetched is read after everything else, as in TensorFlow 1, or in program order."""
+    global _reads_variables_last
+    _reads_variables_last = enabled
+
+
+def variables_are_read_last() -> bool:
+    """The setting of `read_variables_last`."""
+    return _reads_variables_last
 
 
 Rebuild = Callable[[list[Any]], Any]
@@ -138,7 +146,7 @@ class Fetches:
         index = self._index_by_id.setdefault(id(element), len(self.tensors))
         if index == len(self.tensors):
             self.tensors.append(element)
-        variable = self._graph.variable_meant(item) if Reading.afterwards else None
+        variable = self._graph.variable_meant(item) if _reads_variables_last else None
         if variable is not None:
             self.variable_by_index[index] = variable
         return lambda values: values[index]
