@@ -122,6 +122,26 @@ def test_imports_go_down(path):
         assert not inside_function or layer == "__main__", f"{where}\nan import inside a function hides a cycle"
 
 
+def patched_classes(tree: ast.AST):
+    """Line and target of each assignment, by `=` or `setattr`, to an attribute of a class imported from tapeflow."""
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module.startswith("tapeflow.")]
+    classes = {alias.asname or alias.name for node in imports for alias in node.names if alias.name[0].isupper()}
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        owners = [target.value for target in targets if isinstance(target, ast.Attribute)]
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+            owners = [node.args[0]]
+        for owner in owners:
+            if isinstance(owner, ast.Name) and owner.id in classes:
+                yield node.lineno, ast.unparse(node)
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_class_of_another_module_is_patched(path):
+    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for line, text in patched_classes(ast.parse(path.read_text()))]
+    assert not found, f"{found}\ngive the class a method, or members that load when they are used (lazy_members)"
+
+
 def test_every_python_folder_has_a_layer():
     assert PYTHON_FILES
     packages = {"tapeflow._src", "tapeflow._src.compat"}
@@ -143,3 +163,10 @@ def test_rules_reject_upward_edges():
     assert not may_use(PYTHON_LAYERS, "types", layer_of("tapeflow._src.ops.nn"))
     assert not may_use(PYTHON_LAYERS, "ops", layer_of("tapeflow"))
     assert may_use(PYTHON_LAYERS, "autodiff", layer_of("tapeflow._src.diagnostics.why_none"))
+
+
+def test_patches_are_found():
+    program = (
+        "from tapeflow._src.types.tensor import Tensor\nTensor.op = 1\nsetattr(Tensor, 'graph', 2)\nTensor().op = 3"
+    )
+    assert [line for line, _ in patched_classes(ast.parse(program))] == [2, 3]
