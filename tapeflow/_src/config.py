@@ -576,11 +576,9 @@ class device:  # noqa: N801  TensorFlow's name for it
     def __enter__(self) -> None:
         spec = DeviceSpec.from_string(_DEVICE_PATH).make_merged_spec(self._spec)
         if (spec.job, spec.replica, spec.task) != ("localhost", 0, 0):
-            raise InvalidArgumentError(None, None, f"{spec.to_string()} unknown device.")
+            raise InvalidArgumentError.of(f"{spec.to_string()} unknown device.")
         if spec.to_string() != _DEVICE_PATH and not _settings.soft_device_placement:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Could not satisfy device specification '{spec.to_string()}'. enable_soft_placement=0. "
                 f"Supported device types [CPU]. All available devices [{_DEVICE_PATH}].",
             )

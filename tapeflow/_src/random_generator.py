@@ -176,7 +176,7 @@ class Generator:
     def _advance(self, outputs: Any) -> tuple[Any, Any]:
         if self._alg == THREEFRY:
             message = "Generator: Non-XLA devices don't support the ThreeFry algorithm; use alg='philox'."
-            raise UnimplementedError(None, None, message)
+            raise UnimplementedError.of(message)
         blocks = cast(convert_to_tensor(outputs), int64) * BLOCKS_PER_OUTPUT
         key, counter, state = primitives.PhiloxAdvance(self._state.read_value(), blocks)
         self._state.assign(state)

@@ -237,9 +237,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             indices = given.reshape(-1)
             wanted = (*given.shape, *values.shape[1:])
             if values.ndim == 0 or np.shape(slices.values) not in ((), wanted):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"{who}: Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
                     f"updates.shape {list(np.shape(slices.values))}, indices.shape {list(given.shape)}, params.shape "
                     f"{list(values.shape)}",
@@ -301,9 +299,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
         if values.ndim < indices.ndim or indices.shape[:-1] != values.shape[: indices.ndim - 1]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 "batch_scatter_update: indices must begin with the leading dimensions of the variable; got shapes "
                 f"{list(indices.shape)} and {list(values.shape)}",
             )
@@ -465,7 +461,7 @@ def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorS
 
 
 def _fail_index(who: str, position: int, index: int, limit: int) -> None:
-    raise InvalidArgumentError(None, None, f"{who}: indices[{position}] = {index} is not in [0, {limit})")
+    raise InvalidArgumentError.of(f"{who}: indices[{position}] = {index} is not in [0, {limit})")
 
 
 @public("variable_creator_scope")

@@ -51,3 +51,9 @@ def test_operator_not_allowed():
 def test_class_without_code():
     with pytest.warns(UserWarning, match="not a class of tf.errors"):
         assert tf.compat.v1.errors.error_code_from_exception_type(int) == tf.errors.UNKNOWN
+
+
+def test_an_error_without_a_node():
+    error = tf.errors.NotFoundError.of("no such file")
+    assert type(error) is tf.errors.NotFoundError
+    assert (error.message, error.node_def, error.op) == ("no such file", None, None)

@@ -83,8 +83,8 @@ def _outputs(result: Any, types: Any, convert: Callable[[Any, Any], Any]) -> Any
         return convert(result, as_dtype(types))
     values = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
     if len(values) < len(types):
-        raise InvalidArgumentError(
-            None, None, f"py_function: Tout promises {len(types)} results; the function returned {len(values)}"
+        raise InvalidArgumentError.of(
+            f"py_function: Tout promises {len(types)} results; the function returned {len(values)}"
         )
     return [convert(value, as_dtype(dtype)) for value, dtype in zip(values, types)]
 
@@ -139,8 +139,8 @@ def py_function(
 
     def convert(value: Any, dtype: Any) -> Any:
         if _core.is_tensor(value) and value.dtype != dtype:
-            raise InvalidArgumentError(
-                None, None, f"py_function: Tout promises {dtype.name}; the function returned {value.dtype.name}"
+            raise InvalidArgumentError.of(
+                f"py_function: Tout promises {dtype.name}; the function returned {value.dtype.name}"
             )
         return convert_to_tensor(0 if value is None else value, dtype=dtype)
 

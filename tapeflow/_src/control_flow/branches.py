@@ -141,7 +141,7 @@ def cond(
 def _as_condition(pred: Any) -> Any:
     tensor = convert_to_tensor(pred)
     if tensor.shape.rank is not None and tensor.shape.num_elements() not in (1, None):
-        raise InvalidArgumentError(None, None, f"cond: pred must be a scalar, but it has shape {tensor.shape}")
+        raise InvalidArgumentError.of(f"cond: pred must be a scalar, but it has shape {tensor.shape}")
     return tensor if tensor.dtype.name == "bool" else primitives.NotEqual(tensor, zeros_like(tensor))
 
 
@@ -178,14 +178,12 @@ def case(
         return _staged_case(pairs, default, exclusive)
     truths = [bool(p) for p, _ in pairs]
     if exclusive and sum(truths) > 1:
-        raise InvalidArgumentError(
-            None, None, "case: Input error: exclusive=True: more than 1 conditions evaluated as True."
-        )
+        raise InvalidArgumentError.of("case: Input error: exclusive=True: more than 1 conditions evaluated as True.")
     for holds, (_, function) in zip(truths, pairs):
         if holds:
             return function()
     if default is None:
-        raise InvalidArgumentError(None, None, _NONE_HOLDS)
+        raise InvalidArgumentError.of(_NONE_HOLDS)
     return default()
 
 
@@ -218,7 +216,7 @@ def switch_case(
         raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype}")
     if branch_index.shape.rank not in (0, None):
         text = f"switch_case: branch_index must be a scalar, but it has shape {branch_index.shape}"
-        raise InvalidArgumentError(None, None, text)
+        raise InvalidArgumentError.of(text)
     if not isinstance(branch_fns, Mapping | Sequence):
         raise TypeError(f"'branch_fns' must be a list, tuple, or dict; got {type(branch_fns)}")
     if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple)):

@@ -76,9 +76,7 @@ def _row_kind(x: Any) -> Any:
 def _check_dtype(leaf: Any, kind: Any) -> None:
     wanted = kind.dtype if isinstance(kind, TypeSpec) else as_dtype(kind)
     if leaf.dtype != wanted:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {leaf.dtype.name}. "
             "Say what fn returns with fn_output_signature.",
         )

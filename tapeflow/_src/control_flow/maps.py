@@ -149,9 +149,7 @@ def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
         )
     for tensor, wanted in zip(tensors, expected):
         if tensor.dtype != wanted:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {tensor.dtype.name}. "
                 "Say what fn returns with fn_output_signature.",
             )
@@ -253,7 +251,7 @@ def _check_like(first: Any, value: Any, who: str) -> None:
     for one, two in zip(nest.flatten(first), nest.flatten(value)):
         if one.dtype != two.dtype:
             text = f"{who}: TensorArray dtype is {one.dtype.name} but Op is trying to write dtype {two.dtype.name}"
-            raise InvalidArgumentError(None, None, text)
+            raise InvalidArgumentError.of(text)
         if one.shape != two.shape:
             raise ValueError(f"{who}: Incompatible shape for value ({two.shape}), expected ({one.shape})")
 
@@ -266,7 +264,7 @@ def _running(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backwa
         rows = rows[::-1]
     if initializer is None:
         if not rows:
-            raise InvalidArgumentError(None, None, f"{who}: without an initializer elems must not be empty")
+            raise InvalidArgumentError.of(f"{who}: without an initializer elems must not be empty")
         values, rows = [rows[0]], rows[1:]
     else:
         values = [nest.map_structure(convert_to_tensor, initializer)]

@@ -125,9 +125,7 @@ class TensorArray:
         else:
             self._tensors = [None] * int(0 if size is None else size)
             if size is not None and size < 0 and _core.is_tracing():
-                raise InvalidArgumentError(
-                    None, None, f"TensorArray: size must be a non negative number, but got {size}"
-                )
+                raise InvalidArgumentError.of(f"TensorArray: size must be a non negative number, but got {size}")
 
     dtype = property(lambda self: self._dtype)
     dynamic_size = property(lambda self: self._dynamic_size)
@@ -204,23 +202,21 @@ class TensorArray:
         length = len(self._tensors)
         if index < 0 or (index >= length and not self._dynamic_size):
             if _core.is_tracing():
-                raise InvalidArgumentError(
-                    None, None, f"TensorArray.write: Trying to modify element {index} in a list with {length} elements."
+                raise InvalidArgumentError.of(
+                    f"TensorArray.write: Trying to modify element {index} in a list with {length} elements."
                 )
             if index < 0:
                 text = f"Writing to negative indices (index {index}) is not allowed."
             else:
                 text = f"Tried to write to index {index} but array is not resizeable and size is: {length}"
-            raise OutOfRangeError(None, None, f"TensorArray.write: {text}")
+            raise OutOfRangeError.of(f"TensorArray.write: {text}")
         self._tensors.extend([None] * (index + 1 - length))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Puts a tensor at a position."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor.dtype != self._dtype:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"TensorArray.write: TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
                 f"{tensor.dtype.name}",
             )
@@ -252,20 +248,14 @@ class TensorArray:
         """The tensor at a position, zeros if nothing was written there or, with `cleared`, if it was let go."""
         if not 0 <= index < len(self._tensors):
             if _core.is_tracing():
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"TensorArray.read: Trying to access element {index} in a list with {len(self._tensors)} elements.",
                 )
-            raise OutOfRangeError(
-                None,
-                None,
+            raise OutOfRangeError.of(
                 f"TensorArray.read: Tried to read from index {index} but array size is: {len(self._tensors)}",
             )
         if index in self._cleared and not cleared:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Could not read index {index} twice because it was cleared after a previous read (perhaps try setting "
                 "clear_after_read = false?)",
             )
@@ -275,7 +265,7 @@ class TensorArray:
                 text = (
                     f"TensorArray.read: Could not read index {index}: it is uninitialized, and element_shape not known."
                 )
-                raise InvalidArgumentError(None, None, text) if _core.is_tracing() else ValueError(text)
+                raise InvalidArgumentError.of(text) if _core.is_tracing() else ValueError(text)
             tensor = zeros(self._element_shape, self._dtype)
         return tensor
 
@@ -349,7 +339,7 @@ class TensorArray:
         if len(parts) > len(self._tensors) and not self._dynamic_size:
             text = f"Cannot unstack {len(parts)} tensors into a TensorArray of static size {len(self._tensors)}"
             if _core.is_tracing():
-                raise InvalidArgumentError(None, None, f"TensorArray.unstack: {text}")
+                raise InvalidArgumentError.of(f"TensorArray.unstack: {text}")
             raise ValueError(f"TensorArray.unstack: {text}")
         return self._filled(parts)
 
@@ -385,9 +375,7 @@ class TensorArray:
             return array
         sizes = [int(n) for n in lengths.numpy()]
         if len(sizes) != len(self._tensors) and not self._dynamic_size and not _core.is_tracing():
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"TensorArray.split: TensorArray's size is not equal to the size of lengths ({len(self._tensors)} vs. "
                 f"{len(sizes)}), and the TensorArray is not marked as dynamically resizeable.",
             )

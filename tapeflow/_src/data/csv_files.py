@@ -53,7 +53,7 @@ class CsvRows(Pipe):
         fields = row if self._columns is None else [row[i] for i in self._columns if i < len(row)]
         if len(fields) != len(self._types):
             count = "more" if len(fields) > len(self._types) else len(fields)
-            raise InvalidArgumentError(None, None, f"Expect {len(self._types)} fields but have {count} in record")
+            raise InvalidArgumentError.of(f"Expect {len(self._types)} fields but have {count} in record")
         return tuple([self._parsed(i, text) for i, text in enumerate(fields)])
 
     def _parsed(self, number: int, text: str) -> Any:
@@ -61,16 +61,14 @@ class CsvRows(Pipe):
         if text == "" or text == self._na:
             default = self._defaults[number]
             if default is None:
-                raise InvalidArgumentError(None, None, f"Field {number} is required but missing in record!")
+                raise InvalidArgumentError.of(f"Field {number} is required but missing in record!")
             return default
         if dtype is string:
             return convert_to_tensor(text, string)
         try:
             return convert_to_tensor(np.asarray(text.strip()).astype(dtype.as_numpy_dtype))
         except (ValueError, OverflowError):
-            raise InvalidArgumentError(
-                None, None, f"Field {number} in record is not a valid {dtype.name}: {text}"
-            ) from None
+            raise InvalidArgumentError.of(f"Field {number} in record is not a valid {dtype.name}: {text}") from None
 
 
 def csv_rows(name: str, compression: str | None, dialect: dict[str, Any], header: bool) -> Iterator[list[str]]:

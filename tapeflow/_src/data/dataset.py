@@ -176,9 +176,9 @@ class Dataset(Transformations, CompositeTensor):
             elements = iter(self._pipe.begin(run))
             first = next(elements, None)
             if first is None:
-                raise InvalidArgumentError(None, None, "Dataset was empty.")
+                raise InvalidArgumentError.of("Dataset was empty.")
             if next(elements, None) is not None:
-                raise InvalidArgumentError(None, None, "Dataset had more than one element.")
+                raise InvalidArgumentError.of("Dataset had more than one element.")
             return tensors_of(first)
 
         found = _compute(self._pipe.all_symbols(), self._pipe.specs, compute)

@@ -92,7 +92,7 @@ def at(dataset: Dataset, index: Any) -> Any:
     for number, element in enumerate(dataset):
         if number == int(index):
             return element
-    raise OutOfRangeError(None, None, f"Index out of range [0, {len(dataset)}): {int(index)}")
+    raise OutOfRangeError.of(f"Index out of range [0, {len(dataset)}): {int(index)}")
 
 
 @public("data.experimental.get_single_element")

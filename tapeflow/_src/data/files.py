@@ -42,7 +42,7 @@ def matching_files(pattern: Any) -> list[str]:
     patterns = texts(pattern)
     found = sorted({name for one in patterns for name in glob.glob(one)})
     if not found:
-        raise InvalidArgumentError(None, None, f"No files matched pattern: {', '.join(patterns)}")
+        raise InvalidArgumentError.of(f"No files matched pattern: {', '.join(patterns)}")
     return found
 
 
@@ -56,7 +56,7 @@ def opened_file(name: str, compression: str | None) -> BinaryIO:
                 return io.BytesIO(zlib.decompress(packed.read()))
         return open(name, "rb")
     except FileNotFoundError:
-        raise NotFoundError(None, None, f"{name}; No such file or directory") from None
+        raise NotFoundError.of(f"{name}; No such file or directory") from None
 
 
 @contextmanager
@@ -91,7 +91,7 @@ class FromFiles(Pipe):
             self.symbols = [self._names] if _core.is_symbolic(self._names) else []
         self._compression, self._read = compression or "", read
         if self._compression not in ("", "GZIP", "ZLIB"):
-            raise InvalidArgumentError(None, None, f"Unsupported compression_type: {compression}")
+            raise InvalidArgumentError.of(f"Unsupported compression_type: {compression}")
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         if isinstance(self._files, Pipe):
@@ -128,9 +128,7 @@ def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compres
         data = file.read()
         body = len(data) - before - after
         if body < 0 or body % size:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Excess bytes: the file has {len(data)} bytes, a header of {before}, a footer of {after}, and records "
                 f"of {size} bytes.",
             )
@@ -168,7 +166,7 @@ def saved_elements(path: str) -> tuple[Any, list[Leaves]]:
     """The specification and the elements that `write_elements` wrote."""
     file = os.path.join(os.fspath(path), _ELEMENTS)
     if not has_elements(path):
-        raise NotFoundError(None, None, f"{path}: no dataset was saved here")
+        raise NotFoundError.of(f"{path}: no dataset was saved here")
     with np.load(file, allow_pickle=True) as arrays:
         spec = pickle.loads(arrays["spec"].tobytes())
         specs = nest.flatten(spec)

@@ -43,7 +43,7 @@ def by_number(tensor: Any) -> Any:
     """The object that a tensor names."""
     found = _object_by_number.get(int(tensor))
     if found is None:
-        raise InvalidArgumentError(None, None, "the dataset or iterator that a tensor names does not exist any more")
+        raise InvalidArgumentError.of("the dataset or iterator that a tensor names does not exist any more")
     return found
 
 

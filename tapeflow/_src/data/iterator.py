@@ -158,7 +158,7 @@ class Iterator(CompositeTensor):
         try:
             return self._pack(self._cursor.next())
         except StopIteration:
-            raise OutOfRangeError(None, None, _END) from None
+            raise OutOfRangeError.of(_END) from None
 
     def get_next_as_optional(self) -> Optional:
         """The next element in an optional, which is empty at the end."""
@@ -214,7 +214,7 @@ def _next_tensors(cursor: Cursor) -> list[Any]:
     try:
         return tensors_of(cursor.next())
     except StopIteration:
-        raise OutOfRangeError(None, None, _END) from None
+        raise OutOfRangeError.of(_END) from None
 
 
 def begin_in_graph(pipe: Pipe) -> Any:

@@ -96,7 +96,7 @@ class Optional(CompositeTensor):
 
     def _value(self) -> Any:
         if self._element is _MISSING:
-            raise InvalidArgumentError(None, None, "The given optional does not have a value.")
+            raise InvalidArgumentError.of("The given optional does not have a value.")
         return self._element
 
     def _number_tensor(self) -> Any:

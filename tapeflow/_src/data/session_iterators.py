@@ -84,9 +84,7 @@ class SessionIterator(Iterator):
             run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
             cursor = self._cursor_by_session[session] = Cursor(self._pipe, run)
         if cursor is None:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.of(
                 "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
                 "initializer operation for this iterator before getting the next element.",
             )
@@ -127,7 +125,7 @@ class _HandledIterator(SessionIterator):
             name = values[0].numpy()
             iterator = _iterator_by_handle.get(name)
             if iterator is None:
-                raise NotFoundError(None, None, f"get_next: there is no iterator of the handle {name!r}")
+                raise NotFoundError.of(f"get_next: there is no iterator of the handle {name!r}")
             return take(iterator._place([], []))
 
         return _core.call_python(run, [self._given], dtypes, shapes, None, True)

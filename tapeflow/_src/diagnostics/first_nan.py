@@ -150,7 +150,7 @@ class _Refusal:
         if not finding.made_here:
             message += "  Its inputs were not finite already: an earlier op, or the data, made them so.\n\n"
         message += _place_text(finding, self.height, self.length)
-        raise InvalidArgumentError(None, None, f"{message} : Tensor had {finding.result.kinds()} values")
+        raise InvalidArgumentError.of(f"{message} : Tensor had {finding.result.kinds()} values")
 
 
 class _Checks(threading.local):

@@ -64,9 +64,7 @@ class ConcreteFunction(_core.FunctionBase):
                 raise TypeError(f"{error}\nFallback to flat signature also failed due to: {second}") from None
         for number, (tensor, spec) in enumerate(zip(tensors, self.signature.tensor_specs)):
             if tensor.dtype != spec.dtype:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"cannot compute {self.name.decode()} as input #{number}(zero-based) was expected to be a "
                     f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor",
                 )

@@ -16,7 +16,7 @@ _DTYPES = ("float32", "float64", "int32", "int64", "string")
 
 
 def _refuse(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"decode_csv: {what}")
+    return InvalidArgumentError.of(f"decode_csv: {what}")
 
 
 def split_line(line: bytes, delimiter: bytes, quotes: bool) -> list[tuple[bytes, bool]]:

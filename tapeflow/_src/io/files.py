@@ -85,9 +85,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     [b'abc']
     """
     if compression_type not in ("", "NONE", *_WINDOW):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"decode_compressed: Only ZLIB, GZIP or NONE are supported compressions; got {compression_type!r}",
         )
     tensor = _strings(bytes)
@@ -99,7 +97,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
         try:
             found = [zlib.decompress(value, _WINDOW[compression_type]) for value in values]
         except zlib.error as error:
-            raise DataLossError(None, None, f"decode_compressed: inflate() failed: {error}") from None
+            raise DataLossError.of(f"decode_compressed: inflate() failed: {error}") from None
         return [convert_to_tensor(np.asarray(found, dtype=object).reshape(tensor.shape.as_list()), "string")]
 
     return host_call(run, [tensor], [("string", tensor.shape)])[0]

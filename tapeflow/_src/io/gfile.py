@@ -51,9 +51,9 @@ class GFile:
     def _opened(self, for_reading: bool) -> Any:
         readable = "r" in self._mode or "+" in self._mode
         if for_reading and not readable:
-            raise PermissionDeniedError(None, None, "File isn't open for reading")
+            raise PermissionDeniedError.of("File isn't open for reading")
         if not for_reading and self._mode in ("r", "rb"):
-            raise PermissionDeniedError(None, None, "File isn't open for writing")
+            raise PermissionDeniedError.of("File isn't open for writing")
         if self._file is None:
             name = file_name(self._name)
             with file_errors(name):
@@ -176,7 +176,7 @@ def listdir(path: Any) -> list[str]:
     """
     name = file_name(path)
     if not os.path.isdir(name):
-        raise NotFoundError(None, None, f"Could not find directory {name}")
+        raise NotFoundError.of(f"Could not find directory {name}")
     with file_errors(name):
         return os.listdir(name)
 
@@ -214,7 +214,7 @@ def remove(path: Any) -> None:
     """
     name = file_name(path)
     if os.path.isdir(name):
-        raise FailedPreconditionError(None, None, f"{name}; Is a directory")
+        raise FailedPreconditionError.of(f"{name}; Is a directory")
     with file_errors(name):
         os.remove(name)
 
@@ -228,14 +228,14 @@ def rmtree(path: Any) -> None:
     """
     name = file_name(path)
     if not os.path.exists(name):
-        raise NotFoundError(None, None, f"{name} not found")
+        raise NotFoundError.of(f"{name} not found")
     with file_errors(name):
         shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
 
 
 def _refuse_existing(path: str, overwrite: bool) -> None:
     if os.path.exists(path) and not overwrite:
-        raise AlreadyExistsError(None, None, f"file already exists: {path}")
+        raise AlreadyExistsError.of(f"file already exists: {path}")
 
 
 @public("io.gfile.copy", "compat.v1.io.gfile.copy")

@@ -92,14 +92,14 @@ class TFRecordWriter:
     def write(self, record: Any) -> None:
         """Adds one record."""
         if self._file is None:
-            raise FailedPreconditionError(None, None, "Writer is closed.")
+            raise FailedPreconditionError.of("Writer is closed.")
         data = framed(record.encode() if isinstance(record, str) else bytes(record))
         self._file.write(data if self._compressor is None else self._compressor.compress(data))
 
     def flush(self) -> None:
         """Writes what waits to be written."""
         if self._file is None:
-            raise FailedPreconditionError(None, None, "Writer is closed.")
+            raise FailedPreconditionError.of("Writer is closed.")
         if self._compressor is not None:
             self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
@@ -158,12 +158,12 @@ def records_in(read: Callable[[int], bytes], where: str = "") -> Iterator[bytes]
         if len(head) == 12:
             (length,) = struct.unpack("<Q", head[:8])
             if head[8:] != masked(_core.crc32c(head[:8])):
-                raise DataLossError(None, None, f"corrupted record at {place}{where}")
+                raise DataLossError.of(f"corrupted record at {place}{where}")
             record = read(length + 4)
         if len(head) < 12 or len(record) < length + 4:
-            raise DataLossError(None, None, f"truncated record at {place}{where}")
+            raise DataLossError.of(f"truncated record at {place}{where}")
         if record[length:] != masked(_core.crc32c(record[:length])):
-            raise DataLossError(None, None, f"corrupted record at {place}{where}")
+            raise DataLossError.of(f"corrupted record at {place}{where}")
         place += 16 + length
         yield record[:length]
 

@@ -53,13 +53,11 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
             array = make_ndarray(proto)
         except (DecodeError, TypeError, ValueError):
             shown = base64.b64encode(data).decode()
-            raise InvalidArgumentError(
-                None, None, f"parse_tensor: Could not parse `serialized` as TensorProto, base64: {shown}"
+            raise InvalidArgumentError.of(
+                f"parse_tensor: Could not parse `serialized` as TensorProto, base64: {shown}"
             ) from None
         if found != wanted:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"parse_tensor: Type mismatch between parsed tensor ({_legacy(found)}) and dtype ({_legacy(wanted)})",
             )
         return [convert_to_tensor(array, found)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 from tapeflow._src.namespace import public
 
@@ -65,6 +65,11 @@ class _StatusError(OpError):
 
     def __init__(self, node_def: Any, op: Any, message: str, *args: dict[str, Any]) -> None:
         super().__init__(node_def, op, message, self.code, *args)
+
+    @classmethod
+    def of(cls, message: str) -> Self:
+        """An error without a node of a graph: `NotFoundError.of("no such file")`."""
+        return cls(None, None, message)
 
 
 @public("errors.CancelledError", "compat.v1.errors.CancelledError")

@@ -134,7 +134,7 @@ class Optional:
 
 def _optional_value(optional: Optional, output_types: Any, output_shapes: Any) -> list[Any]:
     if optional.components is None:
-        raise InvalidArgumentError(None, None, "OptionalGetValue: The given optional does not have a value.")
+        raise InvalidArgumentError.of("OptionalGetValue: The given optional does not have a value.")
     return [primitives.Identity(t) for t in optional.components]
 
 

@@ -30,7 +30,7 @@ class Batching(Pipe):
     def __init__(self, before: Pipe, size: Any, drops: Any, batch: Callable[[Any, int | None], Any]) -> None:
         self._size = as_count(size, "batch_size")
         if isinstance(self._size, int) and self._size <= 0:
-            raise InvalidArgumentError(None, None, f"Batch size must be greater than zero; got {self._size}.")
+            raise InvalidArgumentError.of(f"Batch size must be greater than zero; got {self._size}.")
         self._drops = bool(drops)
         known_size = known(self._size) if self._drops else None
         super().__init__(
@@ -164,9 +164,7 @@ class SparseBatched(Batching):
         sizes = [own if given is None else given for given, own in zip(self._row.as_list(), largest)]
         for array in arrays:
             if any(own > size for own, size in zip(array.shape, sizes)):
-                raise DataLossError(
-                    None,
-                    None,
+                raise DataLossError.of(
                     f"Input element had shape ({list(array.shape)}) that is larger than the row shape ({sizes}).",
                 )
         places = [np.argwhere(np.ones(array.shape, bool)) for array in arrays]
@@ -261,17 +259,13 @@ def _padding_values(before: Pipe, values: Any) -> list[Any]:
 def _padded(parts: tuple[Any, ...], shape: TensorShape, value: Any, number: int) -> Any:
     largest = [max(sizes) for sizes in zip(*[part.shape.as_list() for part in parts])]
     if len(largest) != shape.rank:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"All elements in a batch must have the same rank as the padded shape for component{number}: expected rank "
             f"{shape.rank} but got element with rank {len(largest)}",
         )
     sizes = [own if given is None else given for own, given in zip(largest, shape.as_list())]
     if any(own > size for own, size in zip(largest, sizes)):
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             f"Attempted to pad to a smaller size than the input element. Component {number} has shape {largest}, the "
             f"padded shape is {sizes}.",
         )
@@ -307,8 +301,8 @@ class Unbatched(Pipe):
         for element in self.inputs[0].begin(run):
             counts = {row_count(leaf) for leaf in element if leaf is not None}
             if len(counts) > 1:
-                raise InvalidArgumentError(
-                    None, None, f"Input element must have the same batch size in each component; got {sorted(counts)}."
+                raise InvalidArgumentError.of(
+                    f"Input element must have the same batch size in each component; got {sorted(counts)}."
                 )
             for place in range(next(iter(counts), 0)):
                 yield tuple([row(leaf, place) for leaf in element])
@@ -333,7 +327,7 @@ class Rebatched(Batching):
 
         self._in_turn = None if _core.is_symbolic(size) or np.ndim(size) == 0 else [int(one) for one in size]
         if self._in_turn is not None and (min(self._in_turn, default=0) < 0 or not any(self._in_turn)):
-            raise InvalidArgumentError(None, None, f"Batch sizes must not be negative, nor all 0; got {self._in_turn}.")
+            raise InvalidArgumentError.of(f"Batch sizes must not be negative, nor all 0; got {self._in_turn}.")
         same = self._in_turn is None or len(set(self._in_turn)) == 1
         super().__init__(before, max(self._in_turn) if self._in_turn else size, bool(drops) and same, batch)
         self._drops = bool(drops)

@@ -60,8 +60,8 @@ class Bucketed(Pipe):
         for element in self.inputs[0].begin(run):
             bucket = bisect.bisect_right(self._boundaries, int(self._length(run, element)[0]))
             if self._to_boundary and bucket == len(self._boundaries):
-                raise InvalidArgumentError(
-                    None, None, "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
+                raise InvalidArgumentError.of(
+                    "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
                 )
             groups[bucket].append(element)
             if len(groups[bucket]) == self._sizes[bucket]:

@@ -29,9 +29,7 @@ class Directed(Pipe):
         for (choice,) in selector.begin(run):
             number = int(choice)
             if not 0 <= number < len(open_ones):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"Selector index out of range: {number} >= {len(open_ones)}",
                 )
             one = open_ones[number]

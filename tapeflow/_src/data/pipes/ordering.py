@@ -92,7 +92,7 @@ class Shuffled(Reordered):
     def __init__(self, before: Pipe, buffer_size: Any, seed: Any, changes: bool) -> None:
         self._size = as_count(buffer_size, "buffer_size")
         if known(self._size) is not None and self._size < 1 and self._size != UNKNOWN:
-            raise InvalidArgumentError(None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+            raise InvalidArgumentError.of("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         super().__init__(before, self._size)
         self._source = SeedSource(seed, changes)
 
@@ -169,13 +169,11 @@ class Sharded(Reordered):
     def __init__(self, before: Pipe, num_shards: Any, index: Any) -> None:
         self._shards, self._index = as_count(num_shards, "num_shards"), as_count(index, "index")
         if isinstance(self._shards, int) and self._shards < 1:
-            raise InvalidArgumentError(
-                None, None, f"Number of shards must be greater than zero (currently num_shards = {self._shards})."
+            raise InvalidArgumentError.of(
+                f"Number of shards must be greater than zero (currently num_shards = {self._shards})."
             )
         if isinstance(self._index, int) and isinstance(self._shards, int) and not 0 <= self._index < self._shards:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}).",
             )
         super().__init__(before, self._shards, self._index)
@@ -381,18 +379,14 @@ class Counted(Passing):
         for element in self.inputs[0].begin(run):
             number += 1
             if number > self._expected != INFINITE:
-                raise FailedPreconditionError(
-                    None,
-                    None,
+                raise FailedPreconditionError.of(
                     f"Input dataset was expected to contain {self._expected} elements but contained at least {number} "
                     "elements.",
                 )
             yield element
         if number != self._expected:
             words = "an infinite number of" if self._expected == INFINITE else str(self._expected)
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.of(
                 f"Input dataset was expected to contain {words} elements but contained only {number} elements.",
             )
 

@@ -39,9 +39,7 @@ class Run:
             return tensor
         found = self.values.get(id(tensor))
         if found is None:
-            raise InvalidArgumentError(
-                None, None, f"a dataset uses {tensor!r}, which has no value outside of its graph"
-            )
+            raise InvalidArgumentError.of(f"a dataset uses {tensor!r}, which has no value outside of its graph")
         return found
 
     def leaf(self, leaf: Any) -> Any:

@@ -88,7 +88,7 @@ class Numbers(Pipe):
         self._dtype = as_dtype(dtype)
         super().__init__(TensorSpec([], self._dtype), symbols=[x for x in self._bounds if x is not None])
         if self._bounds[2] == 0:
-            raise InvalidArgumentError(None, None, "step must be a non-zero integer.")
+            raise InvalidArgumentError.of("step must be a non-zero integer.")
         self.indexed = self.sequential = 0 <= self.count() <= _LARGEST_TABLE
         self._table: Any = None
 

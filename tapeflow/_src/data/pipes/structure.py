@@ -190,9 +190,7 @@ def stacked(parts: Sequence[Any], spec: TypeSpec, number: int) -> Any:
         shape = first.shape
         for place, part in enumerate(parts):
             if part.shape != shape:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"Cannot batch tensors with different shapes in component {number}. First element had shape "
                     f"{_shown(shape)} and element {place} had shape {_shown(part.shape)}.",
                 )

@@ -180,4 +180,4 @@ def check_integer(traced: Traced, what: str) -> None:
 
 def out_of_bounds(message: str) -> InvalidArgumentError:
     """An error of a value that a function gave."""
-    return InvalidArgumentError(None, None, message)
+    return InvalidArgumentError.of(message)

@@ -41,7 +41,7 @@ class Windows(Pipe):
         self._stride = as_count(stride, "stride")
         for name, value in (("size", self._size), ("shift", self._shift), ("stride", self._stride)):
             if isinstance(value, int) and value <= 0:
-                raise InvalidArgumentError(None, None, f"Window {name} must be greater than zero.")
+                raise InvalidArgumentError.of(f"Window {name} must be greater than zero.")
         self._drops, self._dataset = bool(drops), dataset
         leaf_spec = [spec_of_leaf(dataset(Window(spec, []))) for spec in before.specs]
         super().__init__(

@@ -23,7 +23,7 @@ class DecodeWav(NamedTuple):
 
 
 def _bad(who: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"{who}: {what}")
+    return InvalidArgumentError.of(f"{who}: {what}")
 
 
 def _read(data: bytes) -> tuple[np.ndarray, int]:

@@ -10,7 +10,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 
 def _bad(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"decode_bmp: {what}")
+    return InvalidArgumentError.of(f"decode_bmp: {what}")
 
 
 def read_bmp(data: bytes) -> np.ndarray:

@@ -12,7 +12,7 @@ _INTERLACED_ROWS = ((0, 8), (4, 8), (2, 4), (1, 2))
 
 
 def _bad(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"decode_gif: Invalid GIF data (size may be wrong): {what}")
+    return InvalidArgumentError.of(f"decode_gif: Invalid GIF data (size may be wrong): {what}")
 
 
 class _Blocks:

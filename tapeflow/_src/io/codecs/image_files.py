@@ -26,7 +26,7 @@ _JPEG = b"\xff\xd8\xff"
 
 
 def _refuse(who: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"{who}: {what}")
+    return InvalidArgumentError.of(f"{who}: {what}")
 
 
 def _file(contents: Any) -> Any:

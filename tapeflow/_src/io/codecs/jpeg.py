@@ -14,14 +14,14 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise UnimplementedError(
-            None, None, "JPEG files need the package Pillow, which is not installed: pip install tapeflow[image]"
+        raise UnimplementedError.of(
+            "JPEG files need the package Pillow, which is not installed: pip install tapeflow[image]"
         ) from None
     return Image
 
 
 def _bad(who: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"{who}: jpeg::Uncompress failed. Invalid JPEG data or crop window.")
+    return InvalidArgumentError.of(f"{who}: jpeg::Uncompress failed. Invalid JPEG data or crop window.")
 
 
 def jpeg_size(data: bytes) -> tuple[int, int, int]:
@@ -42,9 +42,9 @@ def jpeg_size(data: bytes) -> tuple[int, int, int]:
 def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = False) -> np.ndarray:
     """The image (H, W, channels) in a file, each side divided by `ratio`; 0 channels: as many as there are."""
     if channels == 4:
-        raise InvalidArgumentError(None, None, "decode_jpeg: JPEG does not support 4 channels")
+        raise InvalidArgumentError.of("decode_jpeg: JPEG does not support 4 channels")
     if ratio not in (1, 2, 4, 8):
-        raise InvalidArgumentError(None, None, f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
+        raise InvalidArgumentError.of(f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
     Image = _pillow()
     try:
         picture = Image.open(io.BytesIO(data), formats=["JPEG"])

@@ -32,7 +32,7 @@ def write_png(image: np.ndarray, compression: int) -> bytes:
 
 
 def _bad(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"decode_png: Invalid PNG data: {what}")
+    return InvalidArgumentError.of(f"decode_png: Invalid PNG data: {what}")
 
 
 def _chunks(data: bytes) -> dict[bytes, bytes]:

@@ -14,7 +14,7 @@ _DTYPE_BY_FIELD = {1: "string", 2: "float32", 3: "int64"}
 
 def refuse(what: str) -> InvalidArgumentError:
     """The error for an example that is not as it should be."""
-    return InvalidArgumentError(None, None, what)
+    return InvalidArgumentError.of(what)
 
 
 def _feature(data: bytes) -> tuple[str, list[Any]] | None:

@@ -258,7 +258,7 @@ def _counted(length: Any) -> Any:
 
 
 def _invalid(message: str) -> Exception:
-    return InvalidArgumentError(None, None, message)
+    return InvalidArgumentError.of(message)
 
 
 @public("linspace", "linalg.linspace")

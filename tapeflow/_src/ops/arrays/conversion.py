@@ -73,7 +73,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return x
     if x.dtype == string:
         name_of_wanted = {"float32": "float", "float64": "double"}.get(wanted.name, wanted.name)
-        raise UnimplementedError(None, None, f"cast: Cast string to {name_of_wanted} is not supported")
+        raise UnimplementedError.of(f"cast: Cast string to {name_of_wanted} is not supported")
     return primitives.Cast(x, wanted)
 
 

@@ -114,18 +114,16 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     size = size if plain_sizes(size) else dims_of(size)
     dims = x.shape.as_list()
     if len(begin) != len(dims) or len(size) != len(dims):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"slice: Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got shapes "
             f"[{len(begin)}] and [{len(size)}] instead.",
         )
     size = [d - b if s == -1 else s for d, b, s in zip(dims, begin, size)]
     for i, (d, b, s) in enumerate(zip(dims, begin, size)):
         if b < 0 or b > d:
-            raise InvalidArgumentError(None, None, f"slice: Expected begin[{i}] in [0, {d}], but got {b}")
+            raise InvalidArgumentError.of(f"slice: Expected begin[{i}] in [0, {d}], but got {b}")
         if s < 0 or b + s > d:
-            raise InvalidArgumentError(None, None, f"slice: Expected size[{i}] in [0, {d - b}], but got {s}")
+            raise InvalidArgumentError.of(f"slice: Expected size[{i}] in [0, {d - b}], but got {s}")
     return primitives.StridedSlice(x, begin, [1] * len(dims), size)
 
 
@@ -180,9 +178,7 @@ def slice_key(
     first, last = numbers_of(begin), numbers_of(end)
     steps = [1] * len(first) if strides is None else numbers_of(strides)
     if not len(first) == len(last) == len(steps):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "strided_slice: Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
             f"[{len(first)}], [{len(last)}], and [{len(steps)}] instead.",
         )
@@ -194,10 +190,10 @@ def slice_key(
         elif new_axis_mask & bit:
             key.append(None)
         elif not _core.is_tensor(step) and step == 0:
-            raise InvalidArgumentError(None, None, f"strided_slice: strides[{i}] must be non-zero")
+            raise InvalidArgumentError.of(f"strided_slice: strides[{i}] must be non-zero")
         elif shrink_axis_mask & bit:
             if not _core.is_tensor(step) and step < 0:
-                raise InvalidArgumentError(None, None, "strided_slice: only stride 1 allowed on non-range indexing.")
+                raise InvalidArgumentError.of("strided_slice: only stride 1 allowed on non-range indexing.")
             key.append(start)
         else:
             key.append(builtins.slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
@@ -225,9 +221,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     [1, 2, 3]
     """
     if len(indices) != len(data) or not len(indices):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"dynamic_stitch: indices and data must be lists of one length; got {len(indices)} and {len(data)}",
         )
     places, rows, inner = [], [], None
@@ -236,17 +230,13 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
         index, values = convert_to_tensor(index, dtype_hint="int32"), convert_to_tensor(values, dtype_hint=hint)
         rank = index.shape.rank
         if values.shape[:rank] != index.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"dynamic_stitch: data.shape = {values.shape.as_list()} does not start with indices.shape = "
                 f"{index.shape.as_list()}",
             )
         rest = values.shape.as_list()[rank:]
         if inner is not None and rest != inner:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"dynamic_stitch: Need data[0].shape[{rank}:] = data[i].shape[{rank}:], got {inner} and {rest}",
             )
         inner = rest

@@ -51,9 +51,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     if x.shape.rank == 0 and pairs.size == 0:
         return x
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] != x.shape.rank:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of "
             f"shape [{x.shape.rank}, 2], got {list(pairs.shape)}",
         )
@@ -70,9 +68,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     for axis, (before, after) in enumerate(pairs.tolist()):
         length = x.shape[axis]
         if before < 0 or after < 0 or (length is not None and max(before, after) > length - edge):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 "pad: paddings must be non-negative and no greater than the dimension size: "
                 f"{before}, {after} greater than {None if length is None else length - edge}",
             )

@@ -34,9 +34,7 @@ def _combine(a: Any, b: Any, operation: Callable[[set[Any], set[Any]], set[Any]]
     dims, first, dtype = _groups(a)
     other_dims, second, other_dtype = _groups(b)
     if dims != other_dims:
-        raise InvalidArgumentError(
-            None, None, f"{who}: all dimensions but the last must be equal; got {dims} and {other_dims}"
-        )
+        raise InvalidArgumentError.of(f"{who}: all dimensions but the last must be equal; got {dims} and {other_dims}")
     if dtype != other_dtype:
         raise TypeError(f"{who}: Set operations require the same dtype; got {dtype.name} and {other_dtype.name}")
     indices, values, longest = [], [], 0

@@ -98,9 +98,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
             if wanted.rank is not None
             else "<unknown>"
         )
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
         )
     if wanted.rank is None or not is_open(x):
@@ -147,8 +145,8 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     try:
         dims = np.broadcast_shapes(dims_of(x), dims_of(y))
     except ValueError as error:
-        raise InvalidArgumentError(
-            None, None, f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
+        raise InvalidArgumentError.of(
+            f"broadcast_dynamic_shape: Incompatible shapes: {dims_of(x)} vs. {dims_of(y)}"
         ) from error
     return _core.convert_to_tensor([int(d) for d in dims], x.dtype, None, "broadcast_dynamic_shape")
 
@@ -182,7 +180,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if counts.size == 1:
         count = cast(repeats, int32) if open_count else int(counts.reshape(-1)[0])
         if not open_count and count < 0:
-            raise InvalidArgumentError(None, None, f"repeat: repeats must not be negative; got {count}")
+            raise InvalidArgumentError.of(f"repeat: repeats must not be negative; got {count}")
         wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
         return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
     if _core.is_tensor(dims[axis]):
@@ -208,11 +206,11 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     shifts = [shift] if type(shift) is int else dims_of(shift)
     axes = [axis] if type(axis) is int else dims_of(axis)
     if len(shifts) != len(axes):
-        raise InvalidArgumentError(None, None, f"roll: shift and axis must have the same size; got {shifts} and {axes}")
+        raise InvalidArgumentError.of(f"roll: shift and axis must have the same size; got {shifts} and {axes}")
     dims = x.shape.as_list()
     for places, along in zip(shifts, axes):
         if not -len(dims) <= along < len(dims):
-            raise InvalidArgumentError(None, None, f"roll: axis {along} is out of range for shape {dims}")
+            raise InvalidArgumentError.of(f"roll: axis {along} is out of range for shape {dims}")
         length = dims[along]
         if length and places % length:
             head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
@@ -287,24 +285,20 @@ def reverse_sequence(
     batch_axis = 0 if batch_axis is None else int(batch_axis)
     for what, axis in (("batch_axis", batch_axis), ("seq_axis", int(seq_axis))):
         if not -rank <= axis < rank:
-            raise InvalidArgumentError(
-                None, None, f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}"
-            )
+            raise InvalidArgumentError.of(f"reverse_sequence: {what} must be < input rank, got {axis} for {rank}")
     batch_axis, seq_axis = batch_axis % rank, int(seq_axis) % rank
     if batch_axis == seq_axis:
-        raise InvalidArgumentError(None, None, f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
+        raise InvalidArgumentError.of(f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
     count, length = x.shape[batch_axis], x.shape[seq_axis]
     if lengths.shape.as_list() != [count]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
         )
     lengths = cast(lengths, "int64")
     highest, lowest = (r(lengths) if count else 0 for r in (primitives.Max, primitives.Min))
     if highest > length or lowest < 0:
-        raise InvalidArgumentError(
-            None, None, f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
+        raise InvalidArgumentError.of(
+            f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
         )
     places = np.arange(length)
     lengths = primitives.ExpandDims(lengths, 1)
@@ -346,7 +340,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     total = int(np.prod(sizes, dtype=np.int64))
     values = np.asarray(indices)
     if values.size and (values.max() >= total or values.min() < 0):
-        raise InvalidArgumentError(None, None, f"unravel_index: index is out of bound as with dims {sizes}")
+        raise InvalidArgumentError.of(f"unravel_index: index is out of bound as with dims {sizes}")
     rows, unit = [], 1
     for size_here in reversed(sizes):
         rows.insert(0, primitives.FloorMod(primitives.FloorDiv(indices, unit), size_here))
@@ -363,21 +357,17 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(x)
     if x.dtype not in (int32, int64):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"invert_permutation: Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
             "int64",
         )
     if x.shape.rank != 1:
-        raise InvalidArgumentError(
-            None, None, f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}"
-        )
+        raise InvalidArgumentError.of(f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}")
     order, length = np.asarray(x), x.shape[0]
     if not np.array_equal(np.sort(order), np.arange(length)):
         wrong = [int(i) for i in order if i < 0 or i >= length]
         reason = f"{wrong[0]} is not between 0 and {length}" if wrong else f"{order.tolist()} has an element twice"
-        raise InvalidArgumentError(None, None, f"invert_permutation: {reason}")
+        raise InvalidArgumentError.of(f"invert_permutation: {reason}")
     return primitives.ScatterNd(primitives.ExpandDims(x, 1), np.arange(length).astype(order.dtype), [length])
 
 

@@ -145,10 +145,10 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     """Element `n` of the sorted last dimension; equal elements share the gradient."""
     x, n = convert_to_tensor(input), int(n)
     if x.shape.rank < 1:
-        raise InvalidArgumentError(None, None, f"nth_element: Input must be >= 1-D, got shape {x.shape.as_list()}")
+        raise InvalidArgumentError.of(f"nth_element: Input must be >= 1-D, got shape {x.shape.as_list()}")
     if not 0 <= n < x.shape[-1]:
-        raise InvalidArgumentError(
-            None, None, f"nth_element: Input must have at least n+1 columns; got n = {n} and {x.shape[-1]} columns"
+        raise InvalidArgumentError.of(
+            f"nth_element: Input must have at least n+1 columns; got n = {n} and {x.shape[-1]} columns"
         )
     found = primitives.TopKV2(primitives.StopGradient(x), n + 1, True, not reverse)[0][..., n]
     if not x.dtype.is_floating:
@@ -168,11 +168,9 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     """
     predictions, targets = convert_to_tensor(predictions), convert_to_tensor(targets, dtype_hint=int32)
     if predictions.shape.rank != 2:
-        raise InvalidArgumentError(None, None, f"in_top_k: predictions must be 2-dimensional; got {predictions.shape}")
+        raise InvalidArgumentError.of(f"in_top_k: predictions must be 2-dimensional; got {predictions.shape}")
     if targets.shape.rank != 1 or targets.shape[0] != predictions.shape[0]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"in_top_k: First dimension of predictions {predictions.shape} must match targets {targets.shape}",
         )
     classes = predictions.shape[1]
@@ -201,9 +199,7 @@ def searchsorted(
         line, wanted = primitives.ExpandDims(lines, 0), primitives.ExpandDims(values, 0)
         return primitives.Squeeze(primitives.SearchSorted(line, wanted, side == "right", out_type), 0)
     if lines.shape.rank == 0 or values.shape.rank == 0:
-        raise InvalidArgumentError(
-            None, None, "searchsorted: sorted_sequence and values must have at least 1 dimension"
-        )
+        raise InvalidArgumentError.of("searchsorted: sorted_sequence and values must have at least 1 dimension")
     shape, length, count = values.shape.as_list(), lines.shape[-1], values.shape[-1]
     rows = int(np.prod(lines.shape.as_list()[:-1], dtype=np.int64))
     value_rows = int(np.prod(shape[:-1], dtype=np.int64))

@@ -16,22 +16,18 @@ from tapeflow._src.types.errors import InvalidArgumentError
 def _pairs(who: str, what: str, pairs: Any, count: int) -> list[list[int]]:
     values = np.asarray(pairs)
     if values.shape != (count, 2):
-        raise InvalidArgumentError(
-            None, None, f"{who}: {what} should have shape [{count}, 2] instead of {list(values.shape)}"
-        )
+        raise InvalidArgumentError.of(f"{who}: {what} should have shape [{count}, 2] instead of {list(values.shape)}")
     if values.size and values.min() < 0:
-        raise InvalidArgumentError(None, None, f"{who}: {what} must be non-negative; got {values.tolist()}")
+        raise InvalidArgumentError.of(f"{who}: {what} must be non-negative; got {values.tolist()}")
     return values.tolist()
 
 
 def _blocks(who: str, block_shape: Any, x: Any) -> list[int]:
     blocks = dims_of(block_shape)
     if x.shape.rank < 1 + len(blocks):
-        raise InvalidArgumentError(
-            None, None, f"{who}: input rank should be >= {1 + len(blocks)} instead of {x.shape.rank}"
-        )
+        raise InvalidArgumentError.of(f"{who}: input rank should be >= {1 + len(blocks)} instead of {x.shape.rank}")
     if any(b < 1 for b in blocks):
-        raise InvalidArgumentError(None, None, f"{who}: block_shape must be positive; got {blocks}")
+        raise InvalidArgumentError.of(f"{who}: block_shape must be positive; got {blocks}")
     return blocks
 
 
@@ -55,9 +51,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     split = [dims[0]]
     for size, block in zip(dims[1:], blocks):
         if size % block:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"space_to_batch: padded_shape[{len(split) // 2}]={size} is not divisible by "
                 f"block_shape[{len(split) // 2}]={block}",
             )
@@ -83,9 +77,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     dims, count = x.shape.as_list(), len(blocks)
     product = int(np.prod(blocks))
     if dims[0] % product:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"batch_to_space: Input batch dimension ({dims[0]}) is not divisible by product of block sizes ({product})",
         )
     tail = dims[1 + count :]
@@ -98,9 +90,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     y = primitives.Reshape(y, [dims[0] // product, *full, *tail])
     sizes = [size - start - end for size, (start, end) in zip(full, pairs)]
     if any(size < 0 for size in sizes):
-        raise InvalidArgumentError(
-            None, None, f"batch_to_space: cropped size must be non-negative; got crops {pairs} of {full}"
-        )
+        raise InvalidArgumentError.of(f"batch_to_space: cropped size must be non-negative; got crops {pairs} of {full}")
     if sizes == full:
         return y
     begin = [0, *(start for start, _ in pairs), *([0] * len(tail))]
@@ -131,9 +121,9 @@ def required_space_to_batch_paddings(
 
 def _channels_last(x: Any, data_format: str, who: str) -> tuple[Any, bool]:
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"{who}: Input rank should be 4 instead of {x.shape.rank}")
+        raise InvalidArgumentError.of(f"{who}: Input rank should be 4 instead of {x.shape.rank}")
     if data_format not in ("NHWC", "NCHW"):
-        raise InvalidArgumentError(None, None, f"{who}: data_format must be NHWC or NCHW; got {data_format}")
+        raise InvalidArgumentError.of(f"{who}: data_format must be NHWC or NCHW; got {data_format}")
     first = data_format == "NCHW"
     return (primitives.Transpose(x, [0, 2, 3, 1]) if first else x), first
 
@@ -149,9 +139,7 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
     size = int(block_size)
     batch, height, width, depth = dynamic_dims(x)
     if size < 2 or any(not _core.is_tensor(length) and length % size for length in (height, width)):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"space_to_depth: Image width {width} and height {height} should be divisible by block_size: {size}",
         )
     y = primitives.Reshape(x, [batch, height // size, size, width // size, size, depth])
@@ -171,8 +159,8 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name:
     size = int(block_size)
     batch, height, width, depth = dynamic_dims(x)
     if size < 2 or (not _core.is_tensor(depth) and depth % (size * size)):
-        raise InvalidArgumentError(
-            None, None, f"depth_to_space: Input depth dimension {depth} should be divisible by: {size * size}"
+        raise InvalidArgumentError.of(
+            f"depth_to_space: Input depth dimension {depth} should be divisible by: {size * size}"
         )
     inner = depth // (size * size)
     y = primitives.Transpose(primitives.Reshape(x, [batch, height, width, size, size, inner]), [0, 1, 3, 2, 4, 5])

@@ -29,18 +29,14 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         return _split_open(value, num_or_size_splits, axis, num)
     axis, dims = whole(axis), value.shape.as_list()
     if not -len(dims) <= axis < len(dims):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"split: -input rank(-{len(dims)}) <= split_dim < input rank ({len(dims)}), but got {axis}",
         )
     length = dims[axis]
     if isinstance(num_or_size_splits, int):
         count = num_or_size_splits
         if count < 1 or length % count:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {count}",
             )
@@ -71,9 +67,7 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         if _core.is_tensor(length):
             return primitives.SplitV(value, [length // sizes] * sizes, axis)
         if sizes < 1 or length % sizes:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {sizes}",
             )
@@ -100,7 +94,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     if is_open(value):
         return primitives.Unpack(value, -1 if num is None else num, axis)
     if value.shape.rank and num is not None and value.shape[axis] != num:
-        raise InvalidArgumentError(
-            None, None, f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
         )
     return primitives.Unpack(value, -1, axis)

@@ -19,7 +19,7 @@ _state = {"traceback_filtering": True, "log_device_placement": False}
 
 
 def _fail(message: str) -> None:
-    raise InvalidArgumentError(None, None, message)
+    raise InvalidArgumentError.of(message)
 
 
 # ---- elements

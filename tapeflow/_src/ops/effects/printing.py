@@ -187,13 +187,13 @@ def as_string(
     tensor = convert_to_tensor(input)
     dtype = tensor.dtype
     if scientific and shortest:
-        raise InvalidArgumentError(None, None, "as_string: Cannot select both scientific and shortest notation")
+        raise InvalidArgumentError.of("as_string: Cannot select both scientific and shortest notation")
     number = dtype.is_floating or dtype.is_complex
     if (precision >= 0 or scientific or shortest) and not number:
         what = "precision" if precision >= 0 else "scientific and shortest format"
-        raise InvalidArgumentError(None, None, f"as_string: {what} not supported for datatype {dtype.name}")
+        raise InvalidArgumentError.of(f"as_string: {what} not supported for datatype {dtype.name}")
     if len(fill) > 1:
-        raise InvalidArgumentError(None, None, "as_string: Fill string must be one or fewer characters")
+        raise InvalidArgumentError.of("as_string: Fill string must be one or fewer characters")
     pattern = "%" + fill + (str(width) if width > -1 else "")
     if number:
         pattern += f".{precision}" if precision > -1 else ""

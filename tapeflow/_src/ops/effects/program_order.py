@@ -65,7 +65,7 @@ def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
             function(*args, **kwargs)
         except (InvalidArgumentError, ValueError) as error:
             message = error.message if isinstance(error, InvalidArgumentError) else str(error)
-            raise InvalidArgumentError(None, None, f"assertion failed: {message}") from None
+            raise InvalidArgumentError.of(f"assertion failed: {message}") from None
 
     return check
 

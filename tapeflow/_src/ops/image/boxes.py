@@ -179,14 +179,12 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     images = convert_to_tensor(images)
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     if images.shape.rank != 4 or images.shape[3] not in (1, 3, 4):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"image.draw_bounding_boxes: images must be 4-D with 1, 3 or 4 channels; got {images.shape.as_list()}",
         )
     if boxes.shape.rank != 3 or boxes.shape[2] != 4 or boxes.shape[0] != images.shape[0]:
-        raise InvalidArgumentError(
-            None, None, f"image.draw_bounding_boxes: boxes must be [batch, boxes, 4]; got {boxes.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"image.draw_bounding_boxes: boxes must be [batch, boxes, 4]; got {boxes.shape.as_list()}"
         )
     _, height, width, depth = images.shape.as_list()
     if colors is None or convert_to_tensor(colors).shape[0] == 0:
@@ -195,9 +193,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     else:
         palette = convert_to_tensor(colors, dtype_hint=float32)
         if palette.shape.rank != 2 or palette.shape[1] < depth:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"image.draw_bounding_boxes: colors must have {depth} columns; got {palette.shape.as_list()}",
             )
         palette = palette[:, :depth]
@@ -267,19 +263,17 @@ def _glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[.
     x = convert_to_tensor(input)
     offsets = convert_to_tensor(offsets, dtype_hint=float32)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"image.extract_glimpse: input must be 4-dimensional; got {x.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"image.extract_glimpse: input must be 4-dimensional; got {x.shape.as_list()}")
     if offsets.shape.as_list() != [x.shape[0], 2]:
-        raise InvalidArgumentError(
-            None, None, f"image.extract_glimpse: offsets must be [batch, 2]; got {offsets.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"image.extract_glimpse: offsets must be [batch, 2]; got {offsets.shape.as_list()}"
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise ValueError(f"image.extract_glimpse: noise must be 'uniform', 'gaussian' or 'zero'; got {noise!r}")
     lengths, window = x.shape.as_list()[1:3], [int(s) for s in np.atleast_1d(size)]
     if len(window) != 2:
-        raise InvalidArgumentError(
-            None, None, f"image.extract_glimpse: input must be a vector of size 2 (height, width); got {window}"
+        raise InvalidArgumentError.of(
+            f"image.extract_glimpse: input must be a vector of size 2 (height, width); got {window}"
         )
     y, seen = x, None
     for axis in (0, 1):

@@ -79,8 +79,8 @@ def _as_float(image: Any) -> tuple[Any, Any]:
 
 def _check_channels(images: Any, channels: int, what: str) -> None:
     if images.shape.rank == 0 or images.shape[-1] != channels:
-        raise InvalidArgumentError(
-            None, None, f"{what}: the last dimension must be {channels}, one per channel; got {images.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"{what}: the last dimension must be {channels}, one per channel; got {images.shape.as_list()}"
         )
 
 
@@ -285,7 +285,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     """
     x, given = _as_float(images)
     if x.shape.rank < 3:
-        raise InvalidArgumentError(None, None, f"image.adjust_contrast: input must be at least 3-D, got shape{x.shape}")
+        raise InvalidArgumentError.of(f"image.adjust_contrast: input must be at least 3-D, got shape{x.shape}")
     y = cast(x, float32)
     mean = primitives.Mean(y, [-3, -2], True)
     result = (y - mean) * cast(contrast_factor, float32) + mean
@@ -303,6 +303,6 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
         raise ValueError("Gamma should be a non-negative real number.")
     x, given = _as_float(image)
     if _core.is_tensor(gamma) and bool(primitives.Less(gamma, cast(0, gamma.dtype))):
-        raise InvalidArgumentError(None, None, "Gamma should be a non-negative real number.")
+        raise InvalidArgumentError.of("Gamma should be a non-negative real number.")
     result = cast(gain, x.dtype) * primitives.Pow(x, cast(gamma, x.dtype))
     return convert_image_dtype(result, given, saturate=True)

@@ -78,7 +78,7 @@ def _shows_an_object(crop: tuple[int, ...], objects: np.ndarray, covered: float)
 
 
 def _fail(message: str) -> None:
-    raise InvalidArgumentError(None, None, f"sample_distorted_bounding_box: {message}")
+    raise InvalidArgumentError.of(f"sample_distorted_bounding_box: {message}")
 
 
 def _checked(image_size: Any, boxes: Any, aspects: Any, areas: Any, covered: Any, attempts: int, whole: bool) -> Any:

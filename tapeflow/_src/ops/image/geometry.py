@@ -250,9 +250,7 @@ def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, 
 
 def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spatial: int, who: str) -> Any:
     if x.shape.rank != spatial + 2:
-        raise InvalidArgumentError(
-            None, None, f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
     kind, _ = padding_of(padding, spatial, False)
     window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
     spread = per_dimension(rates, spatial, False, "rates")
@@ -305,9 +303,7 @@ def sobel_edges(image: Any) -> Any:
     """
     x = convert_to_tensor(image)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}")
     down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
     kernels = np.stack([down, down.T], -1)[:, :, None, :]
     filters = convert_to_tensor(np.tile(kernels, [1, 1, x.shape[3], 1]).astype(np.float64), dtype=x.dtype)
@@ -400,9 +396,7 @@ def _ssim_per_channel(
 ) -> tuple[Any, Any]:
     """The map of structural similarity (.., H, W, C), and that of its contrast and structure alone."""
     if x.shape[-3] < filter_size or x.shape[-2] < filter_size:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"image.ssim: the filter of size {filter_size} must not be larger than the images {x.shape.as_list()}",
         )
     channels = x.shape[-1]

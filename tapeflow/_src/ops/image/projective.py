@@ -68,8 +68,8 @@ def project(
     """
     images, transforms = convert_to_tensor(images), convert_to_tensor(transforms, float32)
     if interpolation not in ("NEAREST", "BILINEAR") or fill_mode not in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
-        raise InvalidArgumentError(
-            None, None, f"ImageProjectiveTransformV3: got interpolation {interpolation!r} and fill mode {fill_mode!r}"
+        raise InvalidArgumentError.of(
+            f"ImageProjectiveTransformV3: got interpolation {interpolation!r} and fill mode {fill_mode!r}"
         )
     out_height, out_width = (cast(n, float32) for n in constants.numbers_of(output_shape))
     height, width = _sides(images)

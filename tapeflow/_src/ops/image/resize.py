@@ -190,14 +190,10 @@ def _resample(
 ) -> Any:
     """Images (N, H, W, C) at another size."""
     if height < 1 or width < 1:
-        raise InvalidArgumentError(
-            None, None, f"image.resize: output dimensions must be positive; got [{height}, {width}]"
-        )
+        raise InvalidArgumentError.of(f"image.resize: output dimensions must be positive; got [{height}, {width}]")
     dims = images.shape.as_list()
     if 0 in dims[1:3]:
-        raise InvalidArgumentError(
-            None, None, f"image.resize: input image must be of non-zero size; got {images.shape}"
-        )
+        raise InvalidArgumentError.of(f"image.resize: input image must be of non-zero size; got {images.shape}")
     if method == "nearest":
         for axis, out in ((1, height), (2, width)):
             if dims[axis] != out:
@@ -297,13 +293,9 @@ def resize_v1(
 def _legacy(images: Any, size: Any, method: str, align_corners: bool, half_pixel_centers: bool) -> Any:
     images = convert_to_tensor(images)
     if images.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"image.resize: input must be 4-dimensional; got {images.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"image.resize: input must be 4-dimensional; got {images.shape.as_list()}")
     if align_corners and half_pixel_centers:
-        raise InvalidArgumentError(
-            None, None, "image.resize: If half_pixel_centers is True, align_corners must be False."
-        )
+        raise InvalidArgumentError.of("image.resize: If half_pixel_centers is True, align_corners must be False.")
     height, width = _target(images, size, False)
     wide = images.dtype == float64
     y = _resample(images, height, width, method, False, align_corners, half_pixel_centers)
@@ -391,26 +383,18 @@ def crop_and_resize(
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     box_indices = convert_to_tensor(box_indices)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"image.crop_and_resize: input image must be 4-D; got {x.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"image.crop_and_resize: input image must be 4-D; got {x.shape.as_list()}")
     if boxes.shape.rank != 2 or boxes.shape[1] != 4:
-        raise InvalidArgumentError(None, None, f"image.crop_and_resize: boxes must have 4 columns; got {boxes.shape}")
+        raise InvalidArgumentError.of(f"image.crop_and_resize: boxes must have 4 columns; got {boxes.shape}")
     if box_indices.shape.as_list() != [boxes.shape[0]]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"image.crop_and_resize: box_index has incompatible shape; got {box_indices.shape} for {boxes.shape}",
         )
     if method not in ("bilinear", "nearest"):
-        raise InvalidArgumentError(
-            None, None, f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}"
-        )
+        raise InvalidArgumentError.of(f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}")
     height, width = _target(x, crop_size, False)
     if height < 1 or width < 1:
-        raise InvalidArgumentError(
-            None, None, f"image.crop_and_resize: crop dimensions must be positive; got {crop_size}"
-        )
+        raise InvalidArgumentError.of(f"image.crop_and_resize: crop dimensions must be positive; got {crop_size}")
     x = cast(x, float32)
     rows = _corners(boxes, 0, x.shape[1], height)
     columns = _corners(boxes, 1, x.shape[2], width)
@@ -442,9 +426,7 @@ def _cells_at(x: Any, box_indices: Any, rows: Any, columns: Any) -> Any:
     if box_indices.shape[0]:
         least, most = primitives.Min(box_indices, None, False), primitives.Max(box_indices, None, False)
         if bool(least < 0) or bool(most >= dims[0]):
-            raise InvalidArgumentError(
-                None, None, f"image.crop_and_resize: box_index has values outside [0, {dims[0]})"
-            )
+            raise InvalidArgumentError.of(f"image.crop_and_resize: box_index has values outside [0, {dims[0]})")
     return gather(primitives.Reshape(x, [dims[0] * height * width, dims[3]]), flat)
 
 

@@ -48,7 +48,7 @@ def conjugate_gradient(
     ):
         raise ValueError("Expected a self-adjoint, positive definite preconditioner.")
     if max_iter < 0:
-        raise InvalidArgumentError(None, None, f"conjugate_gradient: max_iter must not be negative; got {max_iter}")
+        raise InvalidArgumentError.of(f"conjugate_gradient: max_iter must not be negative; got {max_iter}")
 
     def dot(a: Any, b: Any) -> Any:
         return primitives.Sum((primitives.Conj(a) if a.dtype.is_complex else a) * b, -1, True)

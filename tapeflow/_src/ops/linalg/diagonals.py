@@ -75,7 +75,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
     diagonal = convert_to_tensor(diagonal)
     dims = diagonal.shape.as_list()
     if not dims:
-        raise InvalidArgumentError(None, None, "tensor_diag: Input must be at least rank 1, got 0")
+        raise InvalidArgumentError.of("tensor_diag: Input must be at least rank 1, got 0")
     flat = primitives.Reshape(diagonal, [-1])
     return primitives.Reshape(primitives.MatrixDiagV3(flat, 0, padding_value=0), dims + dims)
 
@@ -91,12 +91,10 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     dims = tensor.shape.as_list()
     half = len(dims) // 2
     if not dims or len(dims) % 2:
-        raise InvalidArgumentError(
-            None, None, f"tensor_diag_part: The rank of the tensor should be even and positive, got shape {dims}"
+        raise InvalidArgumentError.of(
+            f"tensor_diag_part: The rank of the tensor should be even and positive, got shape {dims}"
         )
     if dims[:half] != dims[half:]:
-        raise InvalidArgumentError(
-            None, None, f"tensor_diag_part: Invalid shape {dims}: dimensions {half} apart must be equal"
-        )
+        raise InvalidArgumentError.of(f"tensor_diag_part: Invalid shape {dims}: dimensions {half} apart must be equal")
     size = int(np.prod(dims[:half], dtype=np.int64))
     return primitives.Reshape(primitives.MatrixDiagPartV3(primitives.Reshape(tensor, [size, size]), 0, 0), dims[:half])

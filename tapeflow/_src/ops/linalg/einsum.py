@@ -52,9 +52,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
         dtype = tensors[0].dtype
         for i, x in enumerate(tensors):
             if x.dtype != dtype:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"einsum: cannot compute Einsum as input #{i}(zero-based) was expected to be a {dtype.name} tensor "
                     f"but is a {x.dtype.name} tensor",
                 )
@@ -132,9 +130,7 @@ def _parse(equation: str, shapes: tuple[tuple[int | None, ...], ...]) -> tuple[l
         if labels.count(label) > 1:
             raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
     if hidden and not dots:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"einsum: Output contains {hidden} broadcasting dimension(s) but no ellipsis (...) was found in the output "
             f"subscripts of {equation}",
         )
@@ -146,9 +142,7 @@ def _label(position: int, term: str, shape: tuple[int | None, ...]) -> Labels:
     named = len(before) + len(after)
     at_least = "at least " if dots else ""
     if len(shape) < named or (not dots and len(shape) != named):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"einsum: Expected input {position} to have rank {at_least}{named} but got: {len(shape)}",
         )
     return (*before, *range(len(shape) - named, 0, -1), *after)
@@ -163,9 +157,7 @@ def _sizes(operands: list[Labels], shapes: tuple[tuple[int | None, ...], ...], e
             if known is None or (isinstance(label, int) and known == 1):
                 sizes[label] = size
             elif size is not None and size != known and not (isinstance(label, int) and size == 1):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"einsum: Expected dimension {known} at axis {axis} of the input shaped "
                     f"[{','.join(map(str, shape))}] but got dimension {size} (equation {equation})",
                 )

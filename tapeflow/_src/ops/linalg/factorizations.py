@@ -298,13 +298,9 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, n
     matrix = convert_to_tensor(matrix)
     rhs = convert_to_tensor(rhs, dtype_hint=matrix.dtype)
     if matrix.shape.rank < 2 or rhs.shape.rank < 2:
-        raise InvalidArgumentError(
-            None, None, f"lstsq: Shape must be at least rank 2 but is {matrix.shape} and {rhs.shape}"
-        )
+        raise InvalidArgumentError.of(f"lstsq: Shape must be at least rank 2 but is {matrix.shape} and {rhs.shape}")
     if matrix.shape[-2] != rhs.shape[-2]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"lstsq: Input matrix and rhs are incompatible: mismatch of their rows, shapes {matrix.shape.as_list()} "
             f"and {rhs.shape.as_list()}",
         )
@@ -416,9 +412,7 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     rhs = convert_to_tensor(rhs, dtype_hint=main.dtype)
     rank, n = main.shape.rank, main.shape[-2]
     if rhs.shape.rank != rank or rhs.shape[-2] != n:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"tridiagonal_matmul: All input tensors must have the same rank; got {main.shape[:-1]} and {rhs.shape}",
         )
     begin, step = [0] * rank, [1] * rank
@@ -453,14 +447,12 @@ def banded_triangular_solve(
     """
     bands = convert_to_tensor(bands)
     if bands.shape.rank < 2 or bands.shape[-2] < 1:
-        raise InvalidArgumentError(
-            None, None, f"banded_triangular_solve: In[0] ndims must be >= 2 with at least one band; got {bands.shape}"
+        raise InvalidArgumentError.of(
+            f"banded_triangular_solve: In[0] ndims must be >= 2 with at least one band; got {bands.shape}"
         )
     count, n = bands.shape[-2:]
     if count > n:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"banded_triangular_solve: the number of bands must not be above the number of rows {n}; got {count}",
         )
     k = (1 - count, 0) if lower else (0, count - 1)
@@ -495,9 +487,7 @@ def eigh_tridiagonal(
     alpha = convert_to_tensor(alpha)
     beta = convert_to_tensor(beta, dtype_hint=alpha.dtype)
     if alpha.shape.rank < 1 or beta.shape.rank < 1 or beta.shape[-1] != alpha.shape[-1] - 1:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"eigh_tridiagonal: Incompatible shapes: beta must have one element less than alpha; got "
             f"{alpha.shape.as_list()} vs. {beta.shape.as_list()}",
         )

@@ -92,12 +92,12 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, dtype_hint=a.dtype)
     if a.shape != b.shape:
-        raise InvalidArgumentError(
-            None, None, f"cross: Both inputs must be of same shape: {a.shape.as_list()} vs. {b.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"cross: Both inputs must be of same shape: {a.shape.as_list()} vs. {b.shape.as_list()}"
         )
     if a.shape.rank == 0 or a.shape[-1] != 3:
-        raise FailedPreconditionError(
-            None, None, f"cross: Cross-products are only defined for 3-element vectors; got shape {a.shape.as_list()}"
+        raise FailedPreconditionError.of(
+            f"cross: Cross-products are only defined for 3-element vectors; got shape {a.shape.as_list()}"
         )
     (a0, a1, a2), (b0, b1, b2) = primitives.Unpack(a, -1, -1), primitives.Unpack(b, -1, -1)
     return primitives.Pack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], -1)

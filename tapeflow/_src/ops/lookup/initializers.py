@@ -127,9 +127,7 @@ class TextFileInitializer:
         if index >= 0:
             columns = line.split(self._delimiter.encode())
             if index >= len(columns):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"TextFileInitializer: Invalid number of columns in {file_name(self._filename)} line {number} "
                     f"({line.decode(errors='replace')}): expected at least {index + 1}, got {len(columns)}",
                 )
@@ -138,8 +136,8 @@ class TextFileInitializer:
             return part if dtype == string else int(part) if dtype.is_integer else float(part)
         except ValueError:
             shown = part.decode(errors="replace")
-            raise InvalidArgumentError(
-                None, None, f"TextFileInitializer: Field {shown} in line {number} is not a valid {dtype.name}."
+            raise InvalidArgumentError.of(
+                f"TextFileInitializer: Field {shown} in line {number} is not a valid {dtype.name}."
             ) from None
 
     def initialize(self, table: Any) -> None:
@@ -156,8 +154,8 @@ class TextFileInitializer:
         lines = [line.removesuffix(b"\r") for line in lines]
         if self._vocab_size is not None:
             if len(lines) < self._vocab_size:
-                raise InvalidArgumentError(
-                    None, None, f"Invalid vocab_size in {name}: expected {self._vocab_size} but got {len(lines)}"
+                raise InvalidArgumentError.of(
+                    f"Invalid vocab_size in {name}: expected {self._vocab_size} but got {len(lines)}"
                 )
             lines = lines[: self._vocab_size]
         for number, line in enumerate(lines):

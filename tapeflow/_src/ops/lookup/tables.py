@@ -125,9 +125,7 @@ class StaticHashTable(LookupInterface):
         """Takes keys with their values; for initializers."""
         for key, value in pairs:
             if self._value_by_key.setdefault(key, value) != value:
-                raise FailedPreconditionError(
-                    None,
-                    None,
+                raise FailedPreconditionError.of(
                     f"HashTable has different value for same key. Key {_text(key)} has "
                     f"{_text(self._value_by_key[key])} and trying to add value {_text(value)}",
                 )
@@ -254,9 +252,7 @@ class _ChangingTable(LookupInterface):
             names = elements(keys)
             self._forbid(names, "insert")
             if values.shape.as_list() != [*keys.shape.as_list(), *inner]:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"insert: Expected shape {[*keys.shape.as_list(), *inner]} for value, got {values.shape.as_list()}",
                 )
             rows = np.asarray(values.numpy()).reshape([len(names), *inner])
@@ -383,14 +379,14 @@ class DenseHashTable(_ChangingTable):
         super().__init__(key_dtype, value_dtype, default_value, name)
         empty, deleted = (elements(convert_to_tensor(key, self._key_dtype)) for key in (empty_key, deleted_key))
         if empty == deleted:
-            raise InvalidArgumentError(None, None, "DenseHashTable: Empty and deleted keys cannot be equal")
+            raise InvalidArgumentError.of("DenseHashTable: Empty and deleted keys cannot be equal")
         self._reserved = {tuple(empty): "empty_key", tuple(deleted): "deleted_key"}
 
     def _forbid(self, keys: list[Any], what: str) -> None:
         for key in keys:
             if (reserved := self._reserved.get((key,))) is not None:
-                raise InvalidArgumentError(
-                    None, None, f"DenseHashTable: Using the {reserved} as a table key is not allowed ({what})"
+                raise InvalidArgumentError.of(
+                    f"DenseHashTable: Using the {reserved} as a table key is not allowed ({what})"
                 )
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:

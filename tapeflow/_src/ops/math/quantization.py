@@ -28,7 +28,7 @@ class _Grid:
 
     def __init__(self, low: Any, high: Any, num_bits: int, narrow_range: bool) -> None:
         if not 2 <= num_bits <= 16:
-            raise InvalidArgumentError(None, None, f"num_bits must be between 2 and 16, inclusive; got {num_bits}")
+            raise InvalidArgumentError.of(f"num_bits must be between 2 and 16, inclusive; got {num_bits}")
         first, last = (1 if narrow_range else 0), 2**num_bits - 1
         low, high = primitives.StopGradient(low), primitives.StopGradient(high)
         self.empty = primitives.LogicalAnd(primitives.Equal(low, 0.0), primitives.Equal(high, 0.0))
@@ -60,7 +60,7 @@ def _fake_quant(inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: b
 
 def _check_range(low: float, high: float) -> None:
     if low >= high:
-        raise InvalidArgumentError(None, None, f"min has to be smaller than max, was: {low} >= {high}")
+        raise InvalidArgumentError.of(f"min has to be smaller than max, was: {low} >= {high}")
 
 
 @public("quantization.fake_quant_with_min_max_args")
@@ -116,11 +116,9 @@ def fake_quant_with_min_max_vars_per_channel(
     x = convert_to_tensor(inputs, dtype_hint=float32)
     low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
     if x.shape.rank == 0:
-        raise InvalidArgumentError(None, None, "fake_quant: inputs must have at least one dimension; got a scalar")
+        raise InvalidArgumentError.of("fake_quant: inputs must have at least one dimension; got a scalar")
     if low.shape.as_list() != [x.shape[-1]] or high.shape.as_list() != [x.shape[-1]]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"min and max must have one element per channel, {x.shape[-1]}; got {low.shape} and {high.shape}",
         )
     return _fake_quant(x, low, high, num_bits, narrow_range)
@@ -249,16 +247,16 @@ def _rounded_to_range(
         return primitives.Round(scaled) * step
     if round_mode == "HALF_UP":
         return primitives.Floor(scaled + 0.5) * step
-    raise InvalidArgumentError(None, None, f"Round mode string must be 'HALF_TO_EVEN' or 'HALF_UP', is '{round_mode}'")
+    raise InvalidArgumentError.of(f"Round mode string must be 'HALF_TO_EVEN' or 'HALF_UP', is '{round_mode}'")
 
 
 def _range(x: Any, input_min: Any, input_max: Any, range_given: bool, num_bits: int) -> tuple[Any, Any]:
     if not 0 < num_bits < 63:
-        raise InvalidArgumentError(None, None, f"num_bits is out of range: {num_bits}")
+        raise InvalidArgumentError.of(f"num_bits is out of range: {num_bits}")
     low = convert_to_tensor(input_min, dtype_hint=x.dtype)
     high = convert_to_tensor(input_max, dtype_hint=x.dtype)
     if range_given and bool(primitives.Any(primitives.Greater(low, high), None, False)):
-        raise InvalidArgumentError(None, None, f"Invalid range: input_min {low} > input_max {high}")
+        raise InvalidArgumentError.of(f"Invalid range: input_min {low} > input_max {high}")
     return low, high
 
 
@@ -361,9 +359,7 @@ def quantize(
         inside = primitives.Maximum(primitives.Minimum(x, _along(x, high, axis)), _along(x, low, axis))
         levels = (inside - _along(x, low, axis)) * ((most - least) / (_along(x, high, axis) - _along(x, low, axis)))
     else:
-        raise InvalidArgumentError(
-            None, None, f"Mode string must be 'MIN_COMBINED', 'MIN_FIRST', or 'SCALED', is '{mode}'"
-        )
+        raise InvalidArgumentError.of(f"Mode string must be 'MIN_COMBINED', 'MIN_FIRST', or 'SCALED', is '{mode}'")
     if round_mode == "HALF_TO_EVEN" and mode == "SCALED":
         levels = primitives.Round(levels)
     else:

@@ -80,11 +80,9 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 
 def _check_sorted(who: str, segment_ids: np.ndarray, num_segments: int) -> None:
     if (segment_ids[1:] < segment_ids[:-1]).any():
-        raise InvalidArgumentError(None, None, f"{who}: segment ids are not increasing")
+        raise InvalidArgumentError.of(f"{who}: segment ids are not increasing")
     if segment_ids.size and segment_ids[-1] >= num_segments:
-        raise InvalidArgumentError(
-            None, None, f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}"
-        )
+        raise InvalidArgumentError.of(f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}")
 
 
 def _chosen_sum(
@@ -95,9 +93,7 @@ def _chosen_sum(
     indices = convert_to_tensor(indices, dtype_hint=int32)
     segment_ids = convert_to_tensor(segment_ids, dtype_hint=int32)
     if data.shape.rank == 0 or indices.shape.rank != 1 or segment_ids.shape != indices.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: segment_ids and indices should have same size; got {segment_ids.shape} and {indices.shape}",
         )
     rows = primitives.GatherV2(data, indices, 0, 0) if sparse_gradient else take(data, indices, 0)
@@ -185,7 +181,7 @@ def bin_count_length(values: Any, minlength: Any, maxlength: Any) -> int:
     """The number of bins for the given values: one more than the largest, within the limits."""
     numbers = np.asarray(values)
     if numbers.size and numbers.min() < 0:
-        raise InvalidArgumentError(None, None, "bincount: Input arr must be non-negative!")
+        raise InvalidArgumentError.of("bincount: Input arr must be non-negative!")
     length = int(numbers.max()) + 1 if numbers.size else 0
     if minlength is not None:
         length = max(length, int(minlength))
@@ -235,9 +231,7 @@ def bincount(
     if weights is not None:
         weights = convert_to_tensor(weights)
         if weights.shape != values.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"bincount: `weights` must be the same shape as `arr`; got {weights.shape} and {values.shape}",
             )
         dtype = weights.dtype
@@ -277,19 +271,17 @@ def confusion_matrix(
         labels = primitives.Squeeze(labels, [-1])
     labels, predictions = cast(labels, int64), cast(predictions, int64)
     if labels.shape != predictions.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ",
         )
     largest = 0
     for what, numbers in (("labels", np.asarray(labels)), ("predictions", np.asarray(predictions))):
         if numbers.size and numbers.min() < 0:
-            raise InvalidArgumentError(
-                None, None, f"`{what}` contains negative values.  \nCondition x >= 0 did not hold element-wise."
+            raise InvalidArgumentError.of(
+                f"`{what}` contains negative values.  \nCondition x >= 0 did not hold element-wise."
             )
         if num_classes is not None and numbers.size and numbers.max() >= int(num_classes):
-            raise InvalidArgumentError(None, None, f"`{what}` out of bound\nCondition x < y did not hold.")
+            raise InvalidArgumentError.of(f"`{what}` out of bound\nCondition x < y did not hold.")
         largest = max(largest, int(numbers.max()) + 1 if numbers.size else 0)
     classes = largest if num_classes is None else int(num_classes)
     dtype = as_dtype(dtype)
@@ -309,15 +301,13 @@ def histogram_fixed_width_bins(
     values = convert_to_tensor(values)
     low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
     if not _core.is_symbolic(low) and not _core.is_symbolic(high) and not bool(low < high):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "histogram_fixed_width: value_range should satisfy value_range[0] < value_range[1], but got "
             f"'[{np.asarray(low)}, {np.asarray(high)}]'",
         )
     if int(nbins) < 1:
-        raise InvalidArgumentError(
-            None, None, f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'"
+        raise InvalidArgumentError.of(
+            f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'"
         )
     dtype = as_dtype(dtype)
     if values.dtype.is_floating:

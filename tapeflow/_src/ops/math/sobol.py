@@ -22,16 +22,16 @@ def sobol_sample(dim: Any, num_results: Any, skip: Any = 0, dtype: Any = float32
     dim, count, skip = int(dim), int(num_results), int(skip)
     if dim < 1 or dim > _MOST_DIMENSIONS:
         limit = "at least one" if dim < 1 else f"at most {_MOST_DIMENSIONS}"
-        raise InvalidArgumentError(None, None, f"math.sobol_sample: dim must be {limit}; got {dim}")
+        raise InvalidArgumentError.of(f"math.sobol_sample: dim must be {limit}; got {dim}")
     if count < 0 or skip < 0:
-        raise InvalidArgumentError(
-            None, None, f"math.sobol_sample: num_results and skip must not be negative; got {count} and {skip}"
+        raise InvalidArgumentError.of(
+            f"math.sobol_sample: num_results and skip must not be negative; got {count} and {skip}"
         )
     try:
         from scipy.stats import qmc  # a large import that only this function pays for
     except ImportError:
-        raise UnimplementedError(
-            None, None, "math.sobol_sample needs the package SciPy, which is not installed: pip install scipy"
+        raise UnimplementedError.of(
+            "math.sobol_sample needs the package SciPy, which is not installed: pip install scipy"
         ) from None
     sequence = qmc.Sobol(dim, scramble=False).fast_forward(skip + 1)
     found = sequence.random(count) if count else sequence.random(1)[:0]

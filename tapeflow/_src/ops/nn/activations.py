@@ -98,9 +98,7 @@ def _along(axis: int, logits: Any, function: Any, along_inner_axis: Any) -> Any:
     if rank == 0:
         return function(logits)
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"softmax: `dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the "
             f"input. Received: dim={axis}",
         )

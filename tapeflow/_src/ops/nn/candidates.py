@@ -27,12 +27,12 @@ class Candidates(NamedTuple):
 def _classes(true_classes: Any, num_true: int) -> Any:
     classes = convert_to_tensor(true_classes, dtype_hint=int64)
     if classes.dtype != int64:
-        raise InvalidArgumentError(None, None, f"true_classes must be of dtype int64; got {classes.dtype.name}")
+        raise InvalidArgumentError.of(f"true_classes must be of dtype int64; got {classes.dtype.name}")
     if classes.shape.rank != 2:
-        raise InvalidArgumentError(None, None, f"true_classes must be a matrix; got shape {classes.shape}")
+        raise InvalidArgumentError.of(f"true_classes must be a matrix; got shape {classes.shape}")
     if classes.shape[1] != num_true:
         message = f"true_classes must have num_true columns, expected: {classes.shape[1]} was: {num_true}"
-        raise InvalidArgumentError(None, None, message)
+        raise InvalidArgumentError.of(message)
     return classes
 
 
@@ -127,7 +127,7 @@ def fixed_unigram_candidate_sampler(
     classes = _classes(true_classes, num_true)
     if bool(vocab_file) == bool(len(unigrams)):
         message = "Must provide either vocab_file or unigrams, but not both."
-        raise InvalidArgumentError(None, None, message)
+        raise InvalidArgumentError.of(message)
     if vocab_file:
         with open(vocab_file) as file:
             lines = file.read().splitlines()

@@ -45,9 +45,7 @@ def convolve(
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     x_rank, filters_rank = _rank(x, spatial + 2), _rank(filters, spatial + 2)
     if x_rank < spatial + 2 or filters_rank != spatial + 2:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: input must have rank {spatial + 2} and filters rank {spatial + 2}; got "
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )
@@ -60,9 +58,9 @@ def convolve(
         x = primitives.Reshape(x, [size, *dims[len(batch) :]])
     first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if min(steps) < 1:
-        raise InvalidArgumentError(None, None, f"{who}: Stride must be > 0, but got {min(steps)}")
+        raise InvalidArgumentError.of(f"{who}: Stride must be > 0, but got {min(steps)}")
     if min(spread) < 1:
-        raise InvalidArgumentError(None, None, f"{who}: Dilated rates should be larger than 0; got {spread}")
+        raise InvalidArgumentError.of(f"{who}: Dilated rates should be larger than 0; got {spread}")
     whole = x.dtype if x.dtype.is_integer and x.dtype == filters.dtype else None
     if whole is not None:
         x, filters = cast(x, float64), cast(filters, float64)
@@ -275,9 +273,7 @@ def _transposed(
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     first = is_channels_first(data_format, spatial)
     if x.shape.rank != spatial + 2 or filters.shape.rank != spatial + 2:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and "
             f"{filters.shape.as_list()}",
         )
@@ -296,9 +292,7 @@ def _transposed(
         x = to_channels_last(x)
         dims = [dims[0], *dims[2:], dims[1]]
     if None not in (filters.shape[-1], x.shape[-1]) and filters.shape[-1] != x.shape[-1]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: the last dimension of the filters must be the input's depth; got filters "
             f"{filters.shape.as_list()} and input depth {x.shape[-1]}",
         )
@@ -480,8 +474,8 @@ def depthwise_conv2d(
     """
     first = is_channels_first(data_format, 2)
     if len(list(strides)) != 4:
-        raise InvalidArgumentError(
-            None, None, f"nn.depthwise_conv2d: Sliding window strides field must specify 4 dimensions; got {strides}"
+        raise InvalidArgumentError.of(
+            f"nn.depthwise_conv2d: Sliding window strides field must specify 4 dimensions; got {strides}"
         )
     steps, spread = per_dimension(strides, 2, first, "strides"), per_dimension(dilations, 2, first, "dilations")
     return convolve(
@@ -549,8 +543,8 @@ def separable_conv2d(
     if pointwise_filter.shape.rank != 4 or pointwise_filter.shape.as_list()[:2] != [1, 1]:
         raise ValueError(f"the pointwise filter must have shape [1, 1, in, out]; got {pointwise_filter.shape}")
     if depthwise_filter.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"nn.separable_conv2d: filter must be 4-dimensional: {depthwise_filter.shape.as_list()}"
+        raise InvalidArgumentError.of(
+            f"nn.separable_conv2d: filter must be 4-dimensional: {depthwise_filter.shape.as_list()}"
         )
     expected = depthwise_filter.shape[2] * depthwise_filter.shape[3]
     if pointwise_filter.shape[2] != expected:

@@ -48,7 +48,7 @@ def ctc_loss(
     """
     logits = convert_to_tensor(logits)
     if logits.shape.rank != 3:
-        raise InvalidArgumentError(None, None, f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
+        raise InvalidArgumentError.of(f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
     sparse = _is_sparse(labels)
     if sparse:
         if blank_index is None:
@@ -80,9 +80,7 @@ def _check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeate
     short = primitives.Greater(needed, available)
     if bool(primitives.Any(short, None, False)):
         first = int(primitives.ArgMax(cast(short, int32), 0))
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"nn.ctc_loss: Not enough time for target transition sequence (required: {int(needed[first])}, "
             f"available: {int(available[first])}) in sequence {first}. "
             "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs",
@@ -167,23 +165,19 @@ def ctc_greedy_decoder(
     inputs = convert_to_tensor(inputs)
     lengths = convert_to_tensor(sequence_length)
     if inputs.shape.rank != 3:
-        raise InvalidArgumentError(None, None, f"nn.ctc_greedy_decoder: inputs is not a 3-Tensor; got {inputs.shape}")
+        raise InvalidArgumentError.of(f"nn.ctc_greedy_decoder: inputs is not a 3-Tensor; got {inputs.shape}")
     times, batch, classes = inputs.shape.as_list()
     if lengths.shape.as_list() != [batch]:
-        raise FailedPreconditionError(
-            None,
-            None,
+        raise FailedPreconditionError.of(
             f"nn.ctc_greedy_decoder: len(sequence_length) != batch_size. len(sequence_length): {lengths.shape} "
             f"batch_size: {batch}",
         )
     for b, length in enumerate(np.asarray(lengths)):
         if not 0 <= length <= times:
-            raise FailedPreconditionError(None, None, f"nn.ctc_greedy_decoder: sequence_length({b}) <= {times}")
+            raise FailedPreconditionError.of(f"nn.ctc_greedy_decoder: sequence_length({b}) <= {times}")
     blank = classes - 1 if blank_index is None else blank_index
     if not -classes <= blank < classes:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"nn.ctc_greedy_decoder: blank_index expected to be between {-classes} and {classes - 1}; got {blank}",
         )
     best = primitives.Transpose(primitives.ArgMax(inputs, 2), [1, 0])

@@ -77,7 +77,7 @@ def _lookup(params: Any, ids: Any, strategy: str, max_norm: Any) -> Any:
         rows.append(gather(part, gather(place, positions)))
     positions = primitives.ConcatV2(found, 0)
     if positions.shape[0] != flat.shape[0]:
-        raise InvalidArgumentError(None, None, "embedding_lookup: an id lies outside all of the given parts")
+        raise InvalidArgumentError.of("embedding_lookup: an id lies outside all of the given parts")
     place_of = primitives.ScatterNd(
         primitives.ExpandDims(positions, 1), np.arange(int(flat.shape[0]), dtype=np.int64), [int(flat.shape[0])]
     )

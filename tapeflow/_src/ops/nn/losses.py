@@ -38,8 +38,8 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
         loss = primitives.SoftmaxCrossEntropyWithLogits(logits, labels)
         return cast(loss, result_dtype) if small else loss
     if not -rank <= axis < max(rank, 1):
-        raise InvalidArgumentError(
-            None, None, f"softmax_cross_entropy_with_logits: `axis` must be in the range [{-rank}, {rank}); got {axis}"
+        raise InvalidArgumentError.of(
+            f"softmax_cross_entropy_with_logits: `axis` must be in the range [{-rank}, {rank}); got {axis}"
         )
     axis = axis % rank if rank else 0
     if labels.shape.rank is not None and 0 < labels.shape.rank < rank and axis == rank - 1:

@@ -270,7 +270,7 @@ def fused_batch_norm(
     x = convert_to_tensor(x)
     rank = x.shape.rank
     if rank not in (4, 5):
-        raise InvalidArgumentError(None, None, f"fused_batch_norm: input must be 4 or 5-dimensional; got {x.shape}")
+        raise InvalidArgumentError.of(f"fused_batch_norm: input must be 4 or 5-dimensional; got {x.shape}")
     channel = 1 if data_format.startswith("NC") else rank - 1
     axes = [a for a in range(rank) if a != channel]
     y = _wide(x)
@@ -279,8 +279,8 @@ def fused_batch_norm(
     channels = x.shape[channel]
     for what, given in (("scale", scale), ("offset", offset)):
         if given.shape.as_list() != [channels]:
-            raise InvalidArgumentError(
-                None, None, f"fused_batch_norm: {what} must have one element per channel, {channels}; got {given.shape}"
+            raise InvalidArgumentError.of(
+                f"fused_batch_norm: {what} must have one element per channel, {channels}; got {given.shape}"
             )
     one = [channels if a == channel else 1 for a in range(rank)]
 
@@ -331,7 +331,7 @@ def local_response_normalization(
     """
     x = convert_to_tensor(input)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"nn.lrn: in must be 4-dimensional; got {x.shape.as_list()}")
+        raise InvalidArgumentError.of(f"nn.lrn: in must be 4-dimensional; got {x.shape.as_list()}")
     y = _wide(x)
     dims = dynamic_dims(x)
     positions = np.arange(dims[-1])
@@ -358,15 +358,11 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     if data_format is not None and not first and not last:
         raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}")
     if dims.rank < 2:
-        raise InvalidArgumentError(
-            None, None, f"nn.bias_add: Input tensor must be at least 2D: {value.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"nn.bias_add: Input tensor must be at least 2D: {value.shape.as_list()}")
     if channels.rank != 1:
-        raise InvalidArgumentError(None, None, f"nn.bias_add: Biases must be 1D: {bias.shape.as_list()}")
+        raise InvalidArgumentError.of(f"nn.bias_add: Biases must be 1D: {bias.shape.as_list()}")
     if channels[0] != dims[1 if first else -1]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: "
             f"{bias.shape.as_list()} vs. {value.shape.as_list()}",
         )

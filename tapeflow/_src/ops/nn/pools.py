@@ -45,20 +45,18 @@ def _pool(
         data_format = "NWC" if data_format == "NHWC" else "NCW"
     first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2:
-        raise InvalidArgumentError(
-            None, None, f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}"
-        )
+        raise InvalidArgumentError.of(f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
     whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2
     if primitive is primitives.MaxPool and whole and ksize[1 if first else -1] != 1:
         return _depth_pool(who, x, list(ksize), list(strides), first)
     window = [ksize] * spatial if type(ksize) is int else per_dimension(ksize, spatial, first, "ksize")
     if min(window) < 1:
-        raise InvalidArgumentError(
-            None, None, f"{who}: Sliding window ksize must be positive. The specified or inferred ksize is: {window}"
+        raise InvalidArgumentError.of(
+            f"{who}: Sliding window ksize must be positive. The specified or inferred ksize is: {window}"
         )
     if pads and any(p >= window[i // 2] for i, p in enumerate(pads)):
-        raise InvalidArgumentError(
-            None, None, f"{who}: paddings need to be smaller than the window size; got {pads} and {window}"
+        raise InvalidArgumentError.of(
+            f"{who}: paddings need to be smaller than the window size; got {pads} and {window}"
         )
     y = primitive(to_channels_last(x) if first else x, window, steps, kind, pads, spread)
     return to_channels_first(y) if first else y
@@ -68,12 +66,12 @@ def _depth_pool(who: str, x: Any, ksize: list[int], strides: list[int], first: b
     """The largest of each group of neighbouring channels."""
     depth = ksize[1 if first else -1]
     if ksize.count(1) != len(ksize) - 1 or strides != ksize or first:
-        raise UnimplementedError(
-            None, None, f"{who}: Depthwise max pooling requires the depth window to equal the depth stride; got {ksize}"
+        raise UnimplementedError.of(
+            f"{who}: Depthwise max pooling requires the depth window to equal the depth stride; got {ksize}"
         )
     if x.shape[-1] % depth:
-        raise UnimplementedError(
-            None, None, f"{who}: Depthwise max pooling requires the depth window to evenly divide the input depth"
+        raise UnimplementedError.of(
+            f"{who}: Depthwise max pooling requires the depth window to evenly divide the input depth"
         )
     dims = x.shape.as_list()
     return primitives.Max(primitives.Reshape(x, [*dims[:-1], dims[-1] // depth, depth]), [-1], False)
@@ -344,7 +342,7 @@ def max_pool_with_argmax(
         )
     x = convert_to_tensor(input)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"nn.max_pool_with_argmax: Input must be 4-dimensional; got {x.shape}")
+        raise InvalidArgumentError.of(f"nn.max_pool_with_argmax: Input must be 4-dimensional; got {x.shape}")
     kind, pads = padding_of(padding, 2, False)
     window, steps = per_dimension(ksize, 2, False, "ksize"), per_dimension(strides, 2, False, "strides")
     output, argmax = primitives.MaxPoolWithArgmax(x, window, steps, kind, pads, [1, 1], bool(include_batch_in_index))
@@ -394,9 +392,7 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     if x.shape.rank != 4 or filters.shape.rank != 3 or x.shape[-1] != filters.shape[-1]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: input must be [batch, height, width, depth] and filters [height, width, depth]; got "
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )
@@ -520,7 +516,7 @@ def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np
 def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     x = convert_to_tensor(x)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"{who}: tensor_in must be 4-dimensional; got {x.shape.as_list()}")
+        raise InvalidArgumentError.of(f"{who}: tensor_in must be 4-dimensional; got {x.shape.as_list()}")
     numbers = [float(r) for r in np.atleast_1d(np.asarray(ratio))]
     if len(numbers) == 1:
         numbers = [1.0, numbers[0], numbers[0], 1.0]
@@ -532,9 +528,7 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
         raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
     for axis in (1, 2):
         if x.shape[axis] < numbers[axis]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
                 f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
             )

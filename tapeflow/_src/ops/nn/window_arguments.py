@@ -31,9 +31,7 @@ def per_dimension(value: Any, spatial: int, channels_first: bool, what: str) -> 
     if len(numbers) == spatial + 2:
         outer = (numbers[0], numbers[1] if channels_first else numbers[-1])
         if outer != (1, 1):
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.of(
                 f"Current implementation does not yet support {what} in the batch and depth dimensions; got {numbers}",
             )
         return numbers[2:] if channels_first else numbers[1:-1]
@@ -47,9 +45,7 @@ def padding_of(padding: Any, spatial: int, channels_first: bool) -> tuple[str, l
     if isinstance(padding, str):
         kind = padding.upper()
         if kind not in ("SAME", "VALID"):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Value for attr 'padding' of \"{padding}\" is not in the list of allowed values: "
                 '"SAME", "VALID", or explicit paddings as a list',
             )
@@ -63,7 +59,7 @@ def padding_of(padding: Any, spatial: int, channels_first: bool) -> tuple[str, l
     if len(pairs) != spatial or any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"explicit padding must have {spatial + 2} pairs; got {padding}")
     if any(p < 0 for pair in pairs for p in pair):
-        raise InvalidArgumentError(None, None, f"All elements of explicit_paddings must be nonnegative; got {pairs}")
+        raise InvalidArgumentError.of(f"All elements of explicit_paddings must be nonnegative; got {pairs}")
     return "EXPLICIT", [p for pair in pairs for p in pair]
 
 
@@ -77,9 +73,7 @@ def is_channels_first(data_format: str | None, spatial: int, also: tuple[str, ..
     last, first = _FORMATS[spatial]
     if data_format in (last, first) or data_format in also:
         return data_format.startswith("NC")
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise InvalidArgumentError.of(
         f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "{last}", "{first}"',
     )
 

@@ -85,7 +85,7 @@ def range_(
     common = as_dtype(dtype) if dtype is not None else max((p.dtype for p in parts), key=ordered.index)
     first, last, step = np.broadcast_arrays(*(np.atleast_1d(p.numpy()) for p in parts))
     if (step == 0).any():
-        raise InvalidArgumentError(None, None, "ragged.range: Requires delta != 0")
+        raise InvalidArgumentError.of("ragged.range: Requires delta != 0")
     rows = [np.arange(a, b, s) for a, b, s in zip(first.tolist(), last.tolist(), step.tolist())]
     values = _core.convert_to_tensor(np.concatenate(rows) if rows else [], common, None, "range")
     return RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), row_splits_dtype))

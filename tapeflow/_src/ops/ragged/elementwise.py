@@ -32,8 +32,8 @@ def _spread(x: Any, like: RaggedRows) -> Any:
         column = coordinates[:, place]
         columns.append(column * 0 if size == 1 else column)
         if size != 1 and column.shape[0] and int(primitives.Max(column)) >= size:
-            raise InvalidArgumentError(
-                None, None, f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
+            raise InvalidArgumentError.of(
+                f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
             )
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
@@ -60,9 +60,7 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         nonlocal spreads
         if isinstance(value, RaggedRows):
             if not all(map(same_splits, value.nested_row_splits, first.nested_row_splits)):
-                raise InvalidArgumentError(
-                    None, None, "ragged tensors must have the same rows for an elementwise operation"
-                )
+                raise InvalidArgumentError.of("ragged tensors must have the same rows for an elementwise operation")
             return value.flat_values
         if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
             spreads = True

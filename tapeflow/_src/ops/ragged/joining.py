@@ -33,9 +33,7 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
             np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
         )
         if not same:
-            raise InvalidArgumentError(
-                None, None, "map_flat_values: all ragged arguments must have the same row splits"
-            )
+            raise InvalidArgumentError.of("map_flat_values: all ragged arguments must have the same row splits")
 
     def inner(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
@@ -104,8 +102,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         return RaggedTensor(inner, splits_from_lengths(primitives.ConcatV2([x.row_lengths() for x in ragged], 0)))
     counts = {x.row_splits.shape[0] for x in ragged} - {None}
     if len(counts) > 1:
-        raise InvalidArgumentError(
-            None, None, f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
+        raise InvalidArgumentError.of(
+            f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
         )
     if axis > 1:
         return ragged[0].with_values(

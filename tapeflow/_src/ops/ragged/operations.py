@@ -83,7 +83,7 @@ def _squeezed(x: Any, axis: int) -> Any:
         return x.with_values(_squeezed(x.values, axis - 1))
     lengths = [int(x.nrows())] if axis == 0 else x.row_lengths().numpy().tolist()
     if any(n != 1 for n in lengths):
-        raise InvalidArgumentError(None, None, f"squeeze: Can not squeeze dim[{axis}], expected a dimension of 1")
+        raise InvalidArgumentError.of(f"squeeze: Can not squeeze dim[{axis}], expected a dimension of 1")
     return x.values
 
 
@@ -96,9 +96,7 @@ def _split(
     rows = int(value.nrows())
     if not isinstance(sizes, list | tuple) and not getattr(sizes, "shape", None):
         if rows % int(sizes):
-            raise InvalidArgumentError(
-                None, None, f"split: {rows} rows cannot be divided into {int(sizes)} equal parts"
-            )
+            raise InvalidArgumentError.of(f"split: {rows} rows cannot be divided into {int(sizes)} equal parts")
         sizes = [rows // int(sizes)] * int(sizes)
     ends = np.cumsum(dims_of(sizes)).tolist()
     return [value[begin:end] for begin, end in zip([0, *ends[:-1]], ends)]
@@ -168,7 +166,7 @@ def _by_segment(function: Any, filler: Any) -> Any:
     def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         if isinstance(segment_ids, RaggedTensor):
             if not all(map(same_splits, data.nested_row_splits, segment_ids.nested_row_splits)):
-                raise InvalidArgumentError(None, None, "segment_ids must have the rows of data")
+                raise InvalidArgumentError.of("segment_ids must have the rows of data")
             return function(data.flat_values, segment_ids.flat_values, num_segments)
         none = convert_to_tensor(filler(data.dtype), dtype=data.dtype)
         lengths = primitives.UnsortedSegmentMax(data.row_lengths(), segment_ids, num_segments)

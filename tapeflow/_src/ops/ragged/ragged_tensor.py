@@ -118,7 +118,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         result = cls.from_value_rowids(x.values, rows, int(x.dense_shape[0]))
         place = result._places_in_rows()
         if not np.array_equal(place.numpy(), x.indices.numpy()[:, 1]):
-            raise InvalidArgumentError(None, None, "from_sparse: SparseTensor is not right-ragged")
+            raise InvalidArgumentError.of("from_sparse: SparseTensor is not right-ragged")
         return result.with_row_splits_dtype(row_splits_dtype)
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:

@@ -34,7 +34,7 @@ def row_count(values: Any) -> int:
 
 
 def _invalid(who: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"Arguments to {who} do not form a valid RaggedTensor: {what}")
+    return InvalidArgumentError.of(f"Arguments to {who} do not form a valid RaggedTensor: {what}")
 
 
 class RaggedRows(CompositeTensor):
@@ -53,7 +53,7 @@ class RaggedRows(CompositeTensor):
         """Rows between neighbouring splits."""
         values, splits = values_tensor(values), splits_tensor(row_splits)
         if values.shape.rank == 0:
-            raise InvalidArgumentError(None, None, "from_row_splits: values must have at least one dimension")
+            raise InvalidArgumentError.of("from_row_splits: values must have at least one dimension")
         if splits.shape.rank != 1:
             raise ValueError(f"Shape {splits.shape} must have rank 1")
         if splits.shape[0] == 0:
@@ -78,9 +78,7 @@ class RaggedRows(CompositeTensor):
         """Rows of these lengths."""
         lengths = splits_tensor(row_lengths)
         if validate and lengths.shape.num_elements() and lengths.numpy().min() < 0:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 "Arguments to from_row_lengths do not form a valid RowPartition.  \nCondition x >= 0 did not hold "
                 f"element-wise: {lengths.numpy().tolist()}",
             )
@@ -350,7 +348,7 @@ def gather_rows(x: Any, rows: Any) -> Any:
     if not _core.is_symbolic(positions) and not _core.is_symbolic(x.row_splits):
         chosen, count = positions.numpy().reshape(-1), x.row_splits.shape[0] - 1
         if chosen.size and (chosen.min() < 0 or chosen.max() >= count):
-            raise InvalidArgumentError(None, None, f"gather: indices must be in [0, {count}); got {chosen.tolist()}")
+            raise InvalidArgumentError.of(f"gather: indices must be in [0, {count}); got {chosen.tolist()}")
     flat = positions if positions.shape.rank == 1 else primitives.Reshape(positions, [-1])
     starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
     lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts

@@ -62,9 +62,7 @@ def key_counter_of(seed: Any, alg: Any = AUTO_SELECT) -> tuple[Any, Any, int]:
     """The key, the counter and the algorithm that a seed of two integers stands for."""
     number = AUTO_SELECT if alg is None else algorithm_number(alg)
     if number == THREEFRY:
-        raise InvalidArgumentError(
-            None, None, "Unsupported algorithm id: 2. ThreeFry has no kernel on a CPU; use alg='philox'."
-        )
+        raise InvalidArgumentError.of("Unsupported algorithm id: 2. ThreeFry has no kernel on a CPU; use alg='philox'.")
     if number not in (PHILOX, AUTO_SELECT):
         raise ValueError(unsupported_algorithm(alg))
     seed = convert_to_tensor(seed)

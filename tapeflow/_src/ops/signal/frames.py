@@ -53,7 +53,7 @@ def frame(
     length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
     if length < 0 or step < 1:
         message = f"frame: frame_length must not be negative and frame_step positive; got {length} and {step}"
-        raise InvalidArgumentError(None, None, message)
+        raise InvalidArgumentError.of(message)
     rank = x.shape.rank
     axis = range(rank)[_scalar(axis, "axis")]
     samples = x.shape[axis]
@@ -86,7 +86,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
     x.shape.with_rank_at_least(2)
     step = _scalar(frame_step, "frame_step")
     if step < 1:
-        raise InvalidArgumentError(None, None, f"overlap_and_add: frame_step must be positive; got {step}")
+        raise InvalidArgumentError.of(f"overlap_and_add: frame_step must be positive; got {step}")
     *outer, frames, length = x.shape.as_list()
     samples = length + step * (frames - 1)
     if step == length:

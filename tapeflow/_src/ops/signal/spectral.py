@@ -46,7 +46,7 @@ def _trailing(x: Any, rank: int) -> list[int]:
 def _lengths_of(fft_length: Any, rank: int) -> list[int]:
     lengths = dims_of(fft_length)
     if len(lengths) != rank:
-        raise InvalidArgumentError(None, None, f"fft_length must have shape [{rank}]; got shape [{len(lengths)}]")
+        raise InvalidArgumentError.of(f"fft_length must have shape [{rank}]; got shape [{len(lengths)}]")
     return lengths
 
 
@@ -54,9 +54,7 @@ def _complex_input(x: Any, who: str) -> Any:
     given = convert_to_tensor(x)
     x = given if given.dtype.is_complex or given is x else convert_to_tensor(x, dtype_hint=complex64)
     if x.dtype not in (complex64, complex128):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: Value for attr 'Tcomplex' of {x.dtype.name} is not in the list of allowed values: complex64, "
             "complex128",
         )
@@ -226,13 +224,13 @@ def _axes_of(x: Any, axes: Any) -> list[int]:
     rank = x.shape.rank
     given = list(range(rank)) if axes is None else dims_of(axes)
     if not given:
-        raise InvalidArgumentError(None, None, f"there must be at least one axis; got axes {given} for rank {rank}")
+        raise InvalidArgumentError.of(f"there must be at least one axis; got axes {given} for rank {rank}")
     for axis in given:
         if not -rank <= axis < rank:
-            raise InvalidArgumentError(None, None, f"axes must be in the range [{-rank}, {rank}); got {axis}")
+            raise InvalidArgumentError.of(f"axes must be in the range [{-rank}, {rank}); got {axis}")
     axes = [axis % rank for axis in given]
     if len(set(axes)) != len(axes):
-        raise InvalidArgumentError(None, None, f"axes must be different from each other; got {given}")
+        raise InvalidArgumentError.of(f"axes must be different from each other; got {given}")
     return axes
 
 
@@ -330,7 +328,7 @@ def _rotated(x: Any, axes: Any, forward: bool) -> Any:
     rank = x.shape.rank
     for axis in range(rank) if axes is None else dims_of(axes):
         if not -rank <= axis < rank:
-            raise InvalidArgumentError(None, None, f"axis {axis} is out of range [{-rank}, {rank})")
+            raise InvalidArgumentError.of(f"axis {axis} is out of range [{-rank}, {rank})")
         n = x.shape[axis]
         first = n - n // 2 if forward else n // 2
         front, back = primitives.SplitV(x, [first, n - first], axis)

@@ -31,9 +31,7 @@ def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, 
     """The shape, the positions in `a` or `b`, and the place among these of each element of `a` and of `b`."""
     dims = dims_of_sparse(a)
     if dims != dims_of_sparse(b):
-        raise InvalidArgumentError(
-            None, None, f"{who}: Operands' shapes do not match: got {dims} and {dims_of_sparse(b)}"
-        )
+        raise InvalidArgumentError.of(f"{who}: Operands' shapes do not match: got {dims} and {dims_of_sparse(b)}")
     flat = primitives.ConcatV2([flat_positions(a.indices, dims), flat_positions(b.indices, dims)], 0)
     n = flat.shape[0]
     ordered = primitives.TopKV2(flat, n, True, True)[0] if n else flat
@@ -62,8 +60,8 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     if not is_sparse(b):
         dense = convert_to_tensor(b, dtype_hint=a.dtype)
         if dense.shape.as_list() != dims_of_sparse(a):
-            raise InvalidArgumentError(
-                None, None, f"sparse.add: Dimensions {dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
+            raise InvalidArgumentError.of(
+                f"sparse.add: Dimensions {dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
             )
         return primitives.TensorScatterAdd(dense, a.indices, a.values)
     b = as_sparse(b, "add")
@@ -118,9 +116,7 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
         return primitives.GatherNd(y, places, 0)
     dims = dims_of_sparse(x)
     if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes "
             f"{dims} vs. {y.shape.as_list()}",
         )
@@ -217,9 +213,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     """
     a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
     if len(dims_of_sparse(a)) != len(dims_of_sparse(b)):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "edit_distance: Expected truth and hypothesis to have matching ranks, but their shapes are "
             f"{dims_of_sparse(b)} and {dims_of_sparse(a)}",
         )

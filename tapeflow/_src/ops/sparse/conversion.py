@@ -48,18 +48,14 @@ def _check_order(indices: Any, dims: list[int], who: str) -> None:
 
     if outside.any():
         shape = "[" + ",".join(str(d) for d in dims) + "]"
-        raise InvalidArgumentError(
-            None, None, f"{text(int(outside.argmax()))} is out of bounds: need 0 <= index < {shape}"
-        )
+        raise InvalidArgumentError.of(f"{text(int(outside.argmax()))} is out of bounds: need 0 <= index < {shape}")
     if (step < 0).any():
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{text(int((step < 0).argmax()) + 1)} is out of order. Many sparse ops require sorted indices.\n"
             "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n",
         )
     if (step == 0).any():
-        raise InvalidArgumentError(None, None, f"{text(int((step == 0).argmax()) + 1)} is repeated")
+        raise InvalidArgumentError.of(f"{text(int((step == 0).argmax()) + 1)} is repeated")
 
 
 @public("sparse.to_dense")
@@ -93,9 +89,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any
     values = cast(x.values, int64)
     numbers = values.numpy()
     if numbers.size and (numbers.min() < 0 or numbers.max() >= int(vocab_size)):
-        raise InvalidArgumentError(
-            None, None, f"to_indicator: values must be in [0, {int(vocab_size)}); got {numbers.tolist()}"
-        )
+        raise InvalidArgumentError.of(f"to_indicator: values must be in [0, {int(vocab_size)}); got {numbers.tolist()}")
     indices = primitives.ConcatV2([x.indices[:, :-1], primitives.ExpandDims(values, 1)], 1)
     return primitives.ScatterNd(indices, primitives.BroadcastTo(True, [indices.shape[0]]), dims)
 

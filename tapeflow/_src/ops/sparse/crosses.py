@@ -40,9 +40,7 @@ def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
         raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
-        raise InvalidArgumentError(
-            None, None, f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}"
-        )
+        raise InvalidArgumentError.of(f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}")
     result = []
     for row in zip(*columns):
         combinations: list[list[Any]] = [[]]

@@ -43,8 +43,8 @@ def _checked_axes(axis: Any, rank: int) -> list[int]:
     axes = dims_of(axis)
     for a in axes:
         if not -rank <= a < rank:
-            raise InvalidArgumentError(
-                None, None, f"sparse reduction: Invalid reduction dimension {a} for a tensor of rank {rank}"
+            raise InvalidArgumentError.of(
+                f"sparse reduction: Invalid reduction dimension {a} for a tensor of rank {rank}"
             )
     return axes
 
@@ -107,7 +107,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = as_sparse(sp_input, "softmax")
     dims = dims_of_sparse(x)
     if len(dims) < 2:
-        raise InvalidArgumentError(None, None, f"sparse.softmax: input should have rank >= 2; got shape {dims}")
+        raise InvalidArgumentError.of(f"sparse.softmax: input should have rank >= 2; got shape {dims}")
     ids, kept, _ = _reduced(x, len(dims) - 1, False)
     total = int(np.prod(kept, dtype=np.int64))
     highest = primitives.UnsortedSegmentMax(primitives.StopGradient(x.values), ids, total)

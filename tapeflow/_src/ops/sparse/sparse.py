@@ -43,9 +43,7 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     first = found[0]
     for other in found[1:]:
         if other.shape != first.shape or not np.array_equal(other.indices.numpy(), first.indices.numpy()):
-            raise InvalidArgumentError(
-                None, None, "map_values: all SparseTensors must have the same indices and dense_shape"
-            )
+            raise InvalidArgumentError.of("map_values: all SparseTensors must have the same indices and dense_shape")
 
     def inner(value: Any) -> Any:
         if is_sparse(value):
@@ -96,21 +94,17 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     old, new = dims_of_sparse(x), dims_of(shape)
     total = int(np.prod(old, dtype=np.int64))
     if new.count(-1) > 1:
-        raise InvalidArgumentError(None, None, f"sparse.reshape: only one output dimension may be -1; got {new}")
+        raise InvalidArgumentError.of(f"sparse.reshape: only one output dimension may be -1; got {new}")
     if -1 in new:
         known = int(np.prod([d for d in new if d != -1], dtype=np.int64))
         if not known or total % known:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"sparse.reshape: Input to reshape is a SparseTensor with {total} dense values, but the "
                 f"requested shape requires a multiple of {known}",
             )
         new[new.index(-1)] = total // known
     if int(np.prod(new, dtype=np.int64)) != total:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"sparse.reshape: Input to reshape is a tensor with {total} dense values, but the requested shape "
             f"has {int(np.prod(new, dtype=np.int64))}",
         )
@@ -182,9 +176,7 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     dims = dims_of_sparse(x)
     axis = int(axis) % len(dims)
     if count < 1 or count > dims[axis]:
-        raise InvalidArgumentError(
-            None, None, f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}"
-        )
+        raise InvalidArgumentError.of(f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}")
     parts, begin = [], 0
     for i in range(count):
         length = dims[axis] // count + (i < dims[axis] % count)
@@ -226,9 +218,7 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     dims = dims_of_sparse(x)
     filler = convert_to_tensor(default_value, dtype=None if _core.is_tensor(default_value) else x.dtype)
     if filler.shape.rank != 0:
-        raise InvalidArgumentError(
-            None, None, f"fill_empty_rows: default_value must be a scalar; got shape {filler.shape}"
-        )
+        raise InvalidArgumentError.of(f"fill_empty_rows: default_value must be a scalar; got shape {filler.shape}")
     count = primitives.UnsortedSegmentSum(
         primitives.BroadcastTo(_core.convert_to_tensor(1, int32, None, "fill"), [x.indices.shape[0]]),
         x.indices[:, 0],
@@ -265,19 +255,17 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
     rank = parts[0].indices.shape[1]
     axis = int(axis)
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None, None, f"sparse.concat: Concat dimension must be in range [{-rank}, {rank}), got {axis}"
-        )
+        raise InvalidArgumentError.of(f"sparse.concat: Concat dimension must be in range [{-rank}, {rank}), got {axis}")
     axis = axis % rank
     sizes = [dims_of_sparse(x) for x in parts]
     if any(len(dims) != rank for dims in sizes):
-        raise InvalidArgumentError(None, None, f"sparse.concat: all inputs must have one rank; got shapes {sizes}")
+        raise InvalidArgumentError.of(f"sparse.concat: all inputs must have one rank; got shapes {sizes}")
     full = [builtins.max(column) for column in zip(*sizes)]
     if not expand_nonconcat_dims:
         for dims in sizes:
             if any(d != f for i, (d, f) in enumerate(zip(dims, full)) if i != axis):
-                raise InvalidArgumentError(
-                    None, None, f"sparse.concat: All dimensions but {axis} must match; got shapes {sizes}"
+                raise InvalidArgumentError.of(
+                    f"sparse.concat: All dimensions but {axis} must match; got shapes {sizes}"
                 )
     full[axis] = sum(dims[axis] for dims in sizes)
     begin, indices = 0, []

@@ -25,7 +25,7 @@ def _bucket_of(function: Callable[[bytes], int], buckets: int, value: bytes) -> 
 
 def _buckets(input: Any, num_buckets: int, function: Callable[[bytes], int]) -> Any:
     if int(num_buckets) < 1:
-        raise InvalidArgumentError(None, None, f"to_hash_bucket: num_buckets must be at least 1; got {num_buckets}")
+        raise InvalidArgumentError.of(f"to_hash_bucket: num_buckets must be at least 1; got {num_buckets}")
     return map_bytes(input, functools.partial(_bucket_of, function, int(num_buckets)), int64)
 
 
@@ -58,7 +58,7 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     """
     numbers = [int(k) for k in key]
     if len(numbers) != 2:
-        raise InvalidArgumentError(None, None, f"to_hash_bucket_strong: Key must have 2 elements; got {len(numbers)}")
+        raise InvalidArgumentError.of(f"to_hash_bucket_strong: Key must have 2 elements; got {len(numbers)}")
     return _buckets(input, num_buckets, lambda v: siphash(v, (numbers[0], numbers[1])))
 
 
@@ -70,10 +70,10 @@ def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) 
     [[227, 117, 223, 182, 101, 66, 69, 179]]
     """
     if method != "farmhash64":
-        raise InvalidArgumentError(None, None, f"fingerprint: Unsupported fingerprint method {method!r}")
+        raise InvalidArgumentError.of(f"fingerprint: Unsupported fingerprint method {method!r}")
     tensor = convert_to_tensor(data)
     if tensor.shape.rank == 0:
-        raise InvalidArgumentError(None, None, "fingerprint: data must have at least one dimension")
+        raise InvalidArgumentError.of("fingerprint: data must have at least one dimension")
     rows = tensor.shape[0]
     if tensor.dtype.name == "string":
         parts = [

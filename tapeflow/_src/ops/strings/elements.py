@@ -19,9 +19,7 @@ def string_tensor(x: Any) -> Any:
     """`x` as a tensor of strings; an error if it has another dtype."""
     tensor = convert_to_tensor(x, dtype=None if _core.is_tensor(x) else "string")
     if tensor.dtype.name != "string":
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string",
         )
     return tensor

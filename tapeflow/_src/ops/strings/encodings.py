@@ -57,9 +57,8 @@ def decode_raw(
             values = [v[:fixed_length].ljust(fixed_length, b"\0") for v in values]
         sizes = {len(v) for v in values}
         if len(sizes) > 1 or any(size % dtype.size for size in sizes):
-            raise InvalidArgumentError(
-                None, None,
-                f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}",
+            raise InvalidArgumentError.of(
+f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}",
             )  # fmt: skip
         shape = [*tensor.shape.as_list(), (sizes.pop() if sizes else 0) // dtype.size]
         numbers = np.frombuffer(b"".join(values), order).astype(dtype.as_numpy_dtype)

@@ -57,7 +57,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     [b'ab']
     """
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(None, None, f"lower: encoding must be '' or 'utf-8', got {encoding!r}")
+        raise InvalidArgumentError.of(f"lower: encoding must be '' or 'utf-8', got {encoding!r}")
     return map_bytes(input, _lower_text if encoding else bytes.lower)
 
 
@@ -69,7 +69,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     [b'AB']
     """
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(None, None, f"upper: encoding must be '' or 'utf-8', got {encoding!r}")
+        raise InvalidArgumentError.of(f"upper: encoding must be '' or 'utf-8', got {encoding!r}")
     return map_bytes(input, _upper_text if encoding else bytes.upper)
 
 
@@ -109,9 +109,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         parts = _characters(value, unit)
         size = parts.__len__()
         if not -size <= start <= size:
-            raise InvalidArgumentError(
-                None, None, f"substr: pos {start} out of range for string {value!r} at index {i}"
-            )
+            raise InvalidArgumentError.of(f"substr: pos {start} out of range for string {value!r} at index {i}")
         begin = int(start) if start >= 0 else int(start) + size
         result.append(b"".join(parts[begin : begin + int(count)] if count >= 0 else parts[begin:]))
     return tensor_from(result, "string", values.shape)
@@ -131,7 +129,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     tensors = [string_tensor(x) for x in inputs]
     shapes = [t.shape.as_list() for t in tensors if t.shape.rank]
     if any(shape != shapes[0] for shape in shapes):
-        raise InvalidArgumentError(None, None, f"join: Input shapes do not match: {shapes}")
+        raise InvalidArgumentError.of(f"join: Input shapes do not match: {shapes}")
     shape = shapes[0] if shapes else []
     count = int(np.prod(shape, dtype=np.int64))
     columns = [elements_of(t) if t.shape.rank else elements_of(t) * count for t in tensors]
@@ -154,8 +152,8 @@ def reduce_join(
         list(range(rank - 1, -1, -1)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
     )
     if any(not 0 <= a < rank for a in axes):
-        raise InvalidArgumentError(
-            None, None, f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+        raise InvalidArgumentError.of(
+            f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
         )
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
@@ -180,18 +178,14 @@ def unsorted_segment_join(
     """
     words, segments, count = string_tensor(inputs), np.asarray(convert_to_tensor(segment_ids)), int(num_segments)
     if segments.ndim == 0:
-        raise InvalidArgumentError(None, None, "unsorted_segment_join: Segment_id cannot have rank 0")
+        raise InvalidArgumentError.of("unsorted_segment_join: Segment_id cannot have rank 0")
     if words.shape.as_list()[: segments.ndim] != list(segments.shape):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"unsorted_segment_join: Segment_ids shape {list(segments.shape)} must be the beginning of that of inputs, "
             f"{words.shape.as_list()}",
         )
     if segments.size and not 0 <= segments.min() <= segments.max() < count:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "unsorted_segment_join: segment_ids are not allowed to exceed num_segments or to have negative values; "
             f"got {segments.min()} to {segments.max()} for {count} segments",
         )
@@ -212,7 +206,7 @@ def _pattern(pattern: Any) -> re.Pattern[bytes]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise InvalidArgumentError(None, None, f"Invalid pattern: {pattern}, error: {error}") from error
+        raise InvalidArgumentError.of(f"Invalid pattern: {pattern}, error: {error}") from error
 
 
 @public("strings.regex_replace")
@@ -252,8 +246,8 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
             return (int if dtype.is_integer else float)(value.decode("utf-8", "replace").strip())
         except ValueError as error:
             text = value.decode("utf-8", "replace")
-            raise InvalidArgumentError(
-                None, None, f"to_number: StringToNumberOp could not correctly convert string: {text}"
+            raise InvalidArgumentError.of(
+                f"to_number: StringToNumberOp could not correctly convert string: {text}"
             ) from error
 
     return map_bytes(input, number, dtype)

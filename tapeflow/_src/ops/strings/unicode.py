@@ -24,7 +24,7 @@ def _encoding(name: Any) -> str:
     try:
         return codecs.lookup(name).name
     except LookupError as error:
-        raise InvalidArgumentError(None, None, f"Could not create converter for input encoding: {name}") from error
+        raise InvalidArgumentError.of(f"Could not create converter for input encoding: {name}") from error
 
 
 def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
@@ -33,7 +33,7 @@ def _decode(value: bytes, encoding: str, errors: str, replacement: int, control:
     try:
         text = value.decode(_encoding(encoding), errors)
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError(None, None, f"Invalid formatting on input string: {error}") from error
+        raise InvalidArgumentError.of(f"Invalid formatting on input string: {error}") from error
     if errors == "replace" and replacement != 0xFFFD:
         text = text.replace("\ufffd", chr(replacement))
     if control:
@@ -146,8 +146,8 @@ def unicode_encode(
         if 0 <= point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:
             return chr(point)
         if errors == "strict":
-            raise InvalidArgumentError(
-                None, None, f"unicode_encode: Code point is out of range for Unicode, or a noncharacter: {point}"
+            raise InvalidArgumentError.of(
+                f"unicode_encode: Code point is out of range for Unicode, or a noncharacter: {point}"
             )
         return "" if errors == "ignore" else chr(replacement_char)
 

@@ -208,9 +208,7 @@ class Checkpoint(Trackable):
         try:
             bundle = Bundle(path)
         except NotFoundError as error:
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 f"Error when restoring from checkpoint or SavedModel at {path}: {error.message}\nPlease double-check "
                 "that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in "
                 "'path/to/ckpt-1').",

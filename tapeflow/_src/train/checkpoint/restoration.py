@@ -104,9 +104,7 @@ class Restoration:
         if leaf is not None:
             shape, dtype = self.bundle.shape(key), self.bundle.dtype(key)
             if dtype != leaf.dtype:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"tensor_name = {key}; expected dtype {leaf.dtype.name} does not equal original dtype {dtype.name}",
                 )
             if not leaf.shape.is_compatible_with(shape):

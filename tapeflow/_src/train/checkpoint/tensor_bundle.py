@@ -119,9 +119,7 @@ class Bundle:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         if not bundle_exists(prefix):
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + prefix,
             )
         with open(f"{prefix}.index", "rb") as file:
@@ -148,7 +146,7 @@ class Bundle:
 
     def _entry(self, name: str) -> _Entry:
         if name not in self._entry_by_name:
-            raise NotFoundError(None, None, f"Key {name} not found in checkpoint {self.prefix}")
+            raise NotFoundError.of(f"Key {name} not found in checkpoint {self.prefix}")
         return self._entry_by_name[name]
 
     def value(self, name: str) -> Any:
@@ -158,11 +156,11 @@ class Bundle:
             file.seek(entry.offset)
             data = file.read(entry.size)
         if len(data) != entry.size:
-            raise DataLossError(None, None, f"{self._files[entry.shard]}: the end of the file is missing")
+            raise DataLossError.of(f"{self._files[entry.shard]}: the end of the file is missing")
         if entry.dtype.name == "string":
             return self._texts(name, data, entry)
         if masked(_core.crc32c(data)) != entry.checksum:
-            raise DataLossError(None, None, f"Checksum does not match: {name} in {self._files[entry.shard]}")
+            raise DataLossError.of(f"Checksum does not match: {name} in {self._files[entry.shard]}")
         return np.frombuffer(data, entry.dtype.as_numpy_dtype).reshape(entry.shape).copy()
 
     def _texts(self, name: str, data: bytes, entry: _Entry) -> Any:
@@ -176,7 +174,7 @@ class Bundle:
             texts.append(data[place : place + length])
             place += length
         if place != len(data):
-            raise DataLossError(None, None, f"{name} in {self._files[entry.shard]}: the lengths of texts do not fit")
+            raise DataLossError.of(f"{name} in {self._files[entry.shard]}: the lengths of texts do not fit")
         array = np.empty(len(texts), object)
         array[:] = texts
         return array.reshape(entry.shape) if entry.shape else texts[0]
@@ -204,7 +202,7 @@ class _Entry:
 
 def _read_table(data: bytes, prefix: str) -> dict[bytes, bytes]:
     if len(data) < 48 or data[-8:] != _MAGIC:
-        raise DataLossError(None, None, f"{prefix}.index: not an sstable (bad magic number)")
+        raise DataLossError.of(f"{prefix}.index: not an sstable (bad magic number)")
     place = len(data) - 48
     for _ in range(2):
         _, place = decode_varint(data, place)
@@ -225,7 +223,7 @@ def _read_block(data: bytes, offset: int, size: int, prefix: str) -> dict[bytes,
         or block[-1]
         or masked(_core.crc32c(block)) != data[offset + size + 1 : offset + size + 5]
     ):
-        raise DataLossError(None, None, f"{prefix}.index: a block is damaged or compressed")
+        raise DataLossError.of(f"{prefix}.index: a block is damaged or compressed")
     (restarts,) = struct.unpack("<I", block[size - 4 : size])
     end, place, key = size - 4 - 4 * restarts, 0, b""
     found = {}

@@ -99,7 +99,7 @@ class Contents:
         """Adds elements one after the other, and waits while there is no room."""
         with self._changed:
             if self._closed:
-                raise CancelledError(None, None, f"{self._label} is closed.")
+                raise CancelledError.of(f"{self._label} is closed.")
             for element in elements:
                 self._wait_for(self._has_room, "Enqueue", "is full", lambda: self._enqueues_cancelled)
                 self._elements.put(element)
@@ -125,9 +125,8 @@ class Contents:
             if len(taken) == count or (fewer_at_the_end and taken):
                 return taken
             self._elements.put_back(taken)
-            raise OutOfRangeError(
-                None, None,
-                f"{self._label} is closed and has insufficient elements "
+            raise OutOfRangeError.of(
+f"{self._label} is closed and has insufficient elements "
                 f"(requested {count}, current size {len(self._elements)})",
             )  # fmt: skip
 
@@ -137,19 +136,18 @@ class Contents:
     def _wait_for(self, ready: Callable[[], bool], what: str, why: str, given_up: Callable[[], bool]) -> None:
         while not ready():
             if self._abandoned or given_up():
-                raise CancelledError(None, None, f"{what} operation was cancelled")
+                raise CancelledError.of(f"{what} operation was cancelled")
             left = None if deadline.moment is None else deadline.moment - time.monotonic()
             if left is not None and left <= 0:
-                raise DeadlineExceededError(None, None, "Timed out waiting for notification")
+                raise DeadlineExceededError.of("Timed out waiting for notification")
             if left is None and threading.active_count() == 1:
-                raise DeadlineExceededError(
-                    None, None,
-                    f"{what}: {self._label} {why}, and no other thread runs that could change that. Threads that fill "
+                raise DeadlineExceededError.of(
+f"{what}: {self._label} {why}, and no other thread runs that could change that. Threads that fill "
                     "queues are started by tf.compat.v1.train.start_queue_runners(sess, coord).",
                 )  # fmt: skip
             self._changed.wait(1.0 if left is None else min(left, 1.0))
         if self._abandoned or given_up():
-            raise CancelledError(None, None, f"{what} operation was cancelled")
+            raise CancelledError.of(f"{what} operation was cancelled")
 
     def close(self, cancel_pending_enqueues: bool) -> None:
         """No more elements come; those that wait to be put in do, unless they are cancelled."""

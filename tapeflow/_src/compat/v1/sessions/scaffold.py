@@ -196,7 +196,7 @@ class SessionManager:
         session = Session(graph=self._graph, config=config)
         problem = self._run_local(session) or _missing(session, self._ready_op)
         if problem:
-            raise DeadlineExceededError(None, None, f"Session was not ready after waiting. {problem}")
+            raise DeadlineExceededError.of(f"Session was not ready after waiting. {problem}")
         return session
 
     def _run_local(self, session: Session) -> str | None:

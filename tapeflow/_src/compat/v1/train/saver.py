@@ -173,9 +173,8 @@ class Saver:
         try:
             value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
         except NotFoundError as error:
-            raise NotFoundError(
-                None, None,
-                "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
+            raise NotFoundError.of(
+"Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
                 "is missing from the checkpoint. Please ensure that you have not altered the graph expected based on "
                 f"the checkpoint. Original error:\n\n{error.message}",
             ) from None  # fmt: skip
@@ -184,9 +183,8 @@ class Saver:
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
             if not variable.shape.is_compatible_with(value.shape):
-                raise InvalidArgumentError(
-                    None, None,
-                    "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
+                raise InvalidArgumentError.of(
+"Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
                     "and the graph from the checkpoint. Please ensure that you have not altered the graph expected "
                     f"based on the checkpoint. Original error:\n\nAssign requires shapes of both tensors to match. lhs "
                     f"shape= {variable.shape.as_list()} rhs shape= {list(value.shape)}, for variable {name}",

@@ -234,7 +234,7 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
     def check(*there: Any) -> None:
         for name, flag in zip(names, there):
             if not bool(flag):
-                raise FailedPreconditionError(None, None, f"Attempting to use uninitialized value {name}")
+                raise FailedPreconditionError.of(f"Attempting to use uninitialized value {name}")
 
     return host_effect(check, [v.is_initialized() for v in variables]) if variables else None
 
@@ -284,7 +284,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
 
     def check(value: Any) -> list[Any]:
         if int(value) >= limit:
-            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+            raise OutOfRangeError.of(f"Reached limit of {limit}")
         return [value]
 
     before = ref.read_value()

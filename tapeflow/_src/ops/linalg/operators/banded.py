@@ -353,7 +353,7 @@ class _Circulant(LinearOperator):
         kernel = np.asarray(_transform(self._complex_spectrum(), self._blocks(), True))
         size = float(np.max(np.abs(np.asarray(self._spectrum)), initial=0))
         if np.max(np.abs(kernel.imag), initial=0) > 10 * np.finfo(kernel.real.dtype).eps * max(size, 1e-30):
-            raise InvalidArgumentError(None, None, "assert_hermitian_spectrum: Spectrum was not Hermitian")
+            raise InvalidArgumentError.of("assert_hermitian_spectrum: Spectrum was not Hermitian")
 
     def _with(self, spectrum: Any, **hints: Any) -> LinearOperator:
         return type(self)(spectrum, self.dtype, **hints)

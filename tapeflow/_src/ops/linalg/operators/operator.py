@@ -357,18 +357,18 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         """Fails if the condition number is beyond what the dtype can resolve."""
         limit = 1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
         if not np.all(np.abs(np.asarray(self.cond())) < limit):
-            raise InvalidArgumentError(None, None, "assert_non_singular: Singular matrix up to precision epsilon.")
+            raise InvalidArgumentError.of("assert_non_singular: Singular matrix up to precision epsilon.")
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
         """Fails if the matrices are not positive definite."""
         if np.isnan(np.asarray(primitives.Cholesky(self._to_dense()))).any():
-            raise InvalidArgumentError(None, None, "assert_positive_definite: Matrix was not positive definite.")
+            raise InvalidArgumentError.of("assert_positive_definite: Matrix was not positive definite.")
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> None:
         """Fails if the matrices are not equal to their adjoints."""
         dense = np.asarray(self._to_dense())
         if not np.array_equal(dense, dense.conj().swapaxes(-1, -2)):
-            raise InvalidArgumentError(None, None, "assert_self_adjoint: Matrix was not equal to its adjoint.")
+            raise InvalidArgumentError.of("assert_self_adjoint: Matrix was not equal to its adjoint.")
 
     # ---- what subclasses may know better
 
