@@ -9,6 +9,8 @@ PEERS := $(CURDIR)/.peers/bin/python
 CMAKE := PATH="$(CURDIR)/.venv/bin:$$PATH" cmake
 CONFIGURE := -G Ninja -DPython_EXECUTABLE=$(PYTHON) -DTAPEFLOW_WERROR=ON
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadgroup
+CLANG_FORMAT := $(CURDIR)/.venv/bin/clang-format
+CPP_FILES = $(shell find core -name '*.cc' -o -name '*.h')
 JOBS := 2
 
 help:  ## this list
@@ -25,12 +27,13 @@ build: .venv/stamp  ## incremental build; afterwards `import tapeflow` works in 
 test: lint build  ## lint, unit and property tests, conformance
 	@$(PYTEST) && echo "make test: all passed" || { echo "make test: FAILED (see above)"; exit 1; }
 
-lint: .venv/stamp  ## ruff: rules and format
+lint: .venv/stamp  ## rules, format and types: ruff, clang-format, mypy --strict
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check --diff -q . \
+	  && $(CLANG_FORMAT) --dry-run --Werror $(CPP_FILES) && $(PYTHON) -m mypy \
 	  || { echo "make lint: FAILED (make format repairs the layout)"; exit 1; }
 
-format: .venv/stamp  ## let ruff put imports and layout right
-	@$(PYTHON) -m ruff check -q --fix . ; $(PYTHON) -m ruff format -q .
+format: .venv/stamp  ## let ruff and clang-format put imports and layout right
+	@$(PYTHON) -m ruff check -q --fix . ; $(PYTHON) -m ruff format -q . ; $(CLANG_FORMAT) -i $(CPP_FILES)
 
 bench: build  ## step times against the peers (make peers installs them); ARGS=--compiled for compiled modes
 	@$(PYTHON) benchmarks/compare.py $(ARGS)
@@ -55,7 +58,7 @@ sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the test
 peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
 
 clean:  ## remove what was built (the virtual environments stay)
-	rm -rf build build-sanitize dist tapeflow/_src/_core.*.so .pytest_cache .ruff_cache .hypothesis
+	rm -rf build build-sanitize dist tapeflow/_src/_core.*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find tapeflow tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------ virtual environments

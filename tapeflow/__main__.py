@@ -13,6 +13,7 @@ from typing import Any
 
 import tapeflow
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
+from tapeflow._src.namespace import find_public
 
 _DESCRIPTION = "Tapeflow: TensorFlow's gradients, rebuilt. Runs TensorFlow programs without TensorFlow."
 _EXAMPLES = """examples:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     install_as_tensorflow(older=options.v1)
     if options.v1:
-        tapeflow.compat.v1.disable_v2_behavior()
+        find_public("compat.v1.disable_v2_behavior")()
     return _run_module(options.program, options.args) if options.m else _run_file(options.program, options.args)
 
 

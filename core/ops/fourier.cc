@@ -1,4 +1,5 @@
-// Fourier transforms over the last dimensions. Lengths and axes are brought into this form by tapeflow/_src/ops/signal/spectral.py.
+// Fourier transforms over the last dimensions. Lengths and axes are brought into this form by
+// tapeflow/_src/ops/signal/spectral.py.
 #include "kernels/fourier.h"
 
 #include "ops/family.h"

@@ -1,4 +1,5 @@
-// The Python variable type: the cell itself, reading and assigning. Its other methods are in tapeflow/_src/variables.py.
+// The Python variable type: the cell itself, reading and assigning. Its other methods are in
+// tapeflow/_src/variables.py.
 
 #include "graph/graph.h"
 #include "ops/ops.h"

@@ -52,7 +52,7 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
         graph = _core.current_graph()
         if graph is not None and graph.takes_everything:
             self._outer.append((graph, graph.scope))
-            return graph.enter_name_scope(self._name)
+            return str(graph.enter_name_scope(self._name))
         outer, name = _scopes.prefix, self._name
         self._outer.append(outer)
         _scopes.prefix = prefix = name if not name or name[-1] == "/" else f"{outer}{name}/"
@@ -138,7 +138,7 @@ class Module(Trackable):
             return
         object.__setattr__(self, name, value)
         if "_unsaved" in self.__dict__:
-            self._unsaved.discard(name)
+            self.__dict__["_unsaved"].discard(name)
         restoration = self.__dict__.get("_restoration")
         if restoration is not None:  # a checkpoint holds values for what comes later
             restoration.attribute_set(self, name, value)

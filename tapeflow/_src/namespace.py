@@ -202,7 +202,7 @@ def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[t
         _set_name(module, name, installed(definition))
 
 
-def installed(definition: object) -> object:
+def installed(definition: object) -> Any:
     """What stands under the public name: the definition itself, or the callable that can trace a composition."""
     if not isinstance(definition, FunctionType) or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
         return definition
@@ -322,7 +322,7 @@ def _answer_missing_names(module: ModuleType) -> None:
         def names() -> list[str]:
             return sorted({*public_names(module), *(name for name in vars(module) if name.startswith("__"))})
 
-        module.__dir__ = names
+        vars(module)["__dir__"] = names
 
         def answer(name: str) -> Any:
             found = _later_definition(module, name)
@@ -336,7 +336,7 @@ def _answer_missing_names(module: ModuleType) -> None:
             setattr(module, name, found)
             return found
 
-        module.__getattr__ = answer
+        vars(module)["__getattr__"] = answer
 
 
 _OLDER = ".compat.v1"

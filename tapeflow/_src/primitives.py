@@ -1,6 +1,13 @@
 """The operations of the core as Python callables, by TensorFlow's operation name: `primitives.MatMul(a, b)`."""
 
+from typing import TYPE_CHECKING
+
 from tapeflow._src import _core
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _core.OpFunction: ...
+
 
 _rows = _core.op_functions()
 

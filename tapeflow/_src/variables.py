@@ -94,7 +94,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
     """
 
-    _constructor_arguments = (
+    _constructor_arguments: tuple[str, ...] = (
         "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype",
         "import_scope", "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
     )  # fmt: skip
@@ -213,7 +213,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     # ---- sparse updates: rows of `values` go to the rows `indices`
 
-    def _update_later(self, update: Callable[..., Any], *args: Any) -> Variable:
+    def _update_later(self, update: Callable[..., Any], *args: Any) -> Any:
         """A node of the graph that is traced: it changes the variable as `update(*args)` does."""
         operation = run_later(update, args, {})
         graph = _core.current_graph()
@@ -224,7 +224,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         with graph.control_dependencies([operation]):
             return self.read_value()
 
-    def _scatter(self, slices: IndexedSlices, who: str, combine: Callable[..., Any] | None = None) -> Variable:
+    def _scatter(self, slices: IndexedSlices, who: str, combine: Callable[..., Any] = np.add.at) -> Variable:
         if not isinstance(slices, IndexedSlices):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
         if _core.is_tracing():
@@ -249,7 +249,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             combine(values, indices, np.broadcast_to(updates, wanted).reshape(indices.size, *values.shape[1:]))
         return self.assign(values)
 
-    def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Any:
+    def _scatter_in_graph(self, slices: IndexedSlices, who: str) -> Variable:
         old, indices = self.read_value(), convert_to_tensor(slices.indices)
         updates = convert_to_tensor(slices.values, dtype=self.dtype)
         places = primitives.ExpandDims(indices, -1)
@@ -295,7 +295,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     ) -> Variable:
         """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
         if _core.is_tracing():
-            return self._update_later(self.batch_scatter_update, sparse_delta)
+            variable: Variable = self._update_later(self.batch_scatter_update, sparse_delta)
+            return variable
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
         if values.ndim < indices.ndim or indices.shape[:-1] != values.shape[: indices.ndim - 1]:
@@ -439,7 +440,8 @@ class _SliceAssignment:
         def update(parts: list[Any], value: Any) -> None:
             variable._assign_slice(_key_from(parts, places), value)
 
-        return variable._update_later(update, parts, value)
+        result: Variable = variable._update_later(update, parts, value)
+        return result
 
 
 def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:

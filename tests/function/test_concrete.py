@@ -82,6 +82,11 @@ def test_all_graphs_and_copies():
     assert triple.get_initialization_function(tf.constant(1.0))() is None
 
 
+def test_the_graph_of_an_input_signature_is_traced_to_be_saved():
+    specified = tf.function(lambda x: 2.0 * x, input_signature=[tf.TensorSpec([])])
+    assert len(specified._list_all_concrete_functions_for_serialization()) == 1
+
+
 def test_a_list_that_keeps_its_tensors_but_not_its_structure():
     @tf.function(autograph=False)
     def move(lists):

@@ -47,7 +47,10 @@ def differentiable_call(
                 watched = [given[i] for i in sources]
                 tape.watch(watched)
                 targets = run(given)
-            return tape.gradient([targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero")
+            dx: list[Any] = tape.gradient(
+                [targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero"
+            )
+            return dx
 
         specs = [(inputs[i].dtype, inputs[i].shape) for i in sources]
         found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, False, traceable)
@@ -89,7 +92,7 @@ def _outputs(result: Any, types: Any, convert: Callable[[Any, Any], Any]) -> Any
     return [convert(value, as_dtype(dtype)) for value, dtype in zip(values, types)]
 
 
-_KIND_BY_CLASS: dict[type[Exception], type[OpError]] = {
+_KIND_BY_CLASS: dict[type[Exception], Any] = {
     TypeError: InvalidArgumentError,
     ValueError: InvalidArgumentError,
     StopIteration: OutOfRangeError,
@@ -99,7 +102,7 @@ _KIND_BY_CLASS: dict[type[Exception], type[OpError]] = {
 
 
 @functools.cache
-def _both(kind: type[OpError], own: type[Exception]) -> type[OpError]:
+def _both(kind: Any, own: Any) -> Any:
     """A class of errors that are of TensorFlow's kind for a failed operation, and of the function's own."""
     if own is StopIteration:  # it would end the loops that it passes
         return kind
@@ -119,7 +122,8 @@ def _told_as_operation() -> Iterator[None]:
     except Exception as error:
         kind = next((kind for own, kind in _KIND_BY_CLASS.items() if isinstance(error, own)), UnknownError)
         plain = kind(None, None, f"{type(error).__name__}: {error}")
-        told = Exception.__new__(_both(kind, type(error)))  # the arguments of its __init__ are gone
+        own: Any = type(error)
+        told = Exception.__new__(_both(kind, own))  # the arguments of its __init__ are gone
         told.__dict__.update({**vars(error), **vars(plain)})
         told.args = plain.args
         raise told from error

@@ -84,11 +84,11 @@ def _epsilon(values: np.ndarray) -> float:
 def _bends_forever(bends: list[np.ndarray], value: np.ndarray) -> np.ndarray:
     """Whether the two slopes of each element stay apart as the step shrinks; those of a smooth function approach."""
     if len(bends) < 4:
-        return ~np.isfinite(value)
+        return np.asarray(~np.isfinite(value))
     first, last = bends[len(bends) // 2 - 1], bends[-1]
     steps = len(bends) - len(bends) // 2
     shrinks = last <= first * _RATIO ** (-0.4 * steps)
-    return ~shrinks & (last > 1e-5 * (1 + np.abs(value)))
+    return np.asarray(~shrinks & (last > 1e-5 * (1 + np.abs(value))))
 
 
 def complex_step_derivative(function: ArrayFunction, point: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
@@ -151,7 +151,10 @@ def _complex_columns(
     allowed = 10 * check.error + 1e-6 * np.abs(check.value)
     if not np.all(np.isfinite(guess)) or not np.all(np.abs(guess - check.value) <= allowed) or not check.smooth.all():
         return None
-    columns = [complex_step_derivative(function, point, direction) for direction in directions]
-    if any(column is None for column in columns):
-        return None
+    columns = []
+    for direction in directions:
+        column = complex_step_derivative(function, point, direction)
+        if column is None:
+            return None
+        columns.append(column)
     return np.stack(columns, axis=1)

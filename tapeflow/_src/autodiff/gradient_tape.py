@@ -174,7 +174,7 @@ def _share_batch(target: Any, source: Any) -> bool:
         return False
     if None in (target.rank, source.rank) or None in (target[0], source[0]):
         return True
-    return target[0] == source[0]
+    return bool(target[0] == source[0])
 
 
 def _wants_zeros(unconnected_gradients: Any) -> bool:

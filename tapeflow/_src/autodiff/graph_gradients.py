@@ -88,7 +88,7 @@ def gradients(
     try:
         cotangents = [_cotangent(y, weight) for y, weight in zip(targets, weights)]
         rules = graph.overriding_rules() if hasattr(graph, "overriding_rules") else {}
-        found = graph.gradients(targets, cotangents, sources, stops, rules)
+        found: list[Any] = graph.gradients(targets, cotangents, sources, stops, rules)
         if unconnected is UnconnectedGradients.ZERO:
             found = [find_public("zeros_like")(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
     finally:

@@ -126,10 +126,10 @@ def cond(
     >>> tf.cond(tf.constant(1.) > 0., lambda: 10, lambda: 20)
     10
     """
-    for function, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
-        if function is None:
-            raise TypeError(f"cond(): '{what}' argument required")
-        _require_callable(function, what)
+    if true_fn is None or false_fn is None:
+        raise TypeError(f"cond(): '{'true_fn' if true_fn is None else 'false_fn'}' argument required")
+    _require_callable(true_fn, "true_fn")
+    _require_callable(false_fn, "false_fn")
     if isinstance(pred, bool) and _core.is_tracing():
         raise TypeError("pred must not be a Python bool", pred)
     if _is_staged(pred):
@@ -233,7 +233,7 @@ def switch_case(
         raise ValueError(
             f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{found}}}"
         )
-    function_by_index = dict(pairs)
+    function_by_index: dict[int, Any] = dict(pairs)
     for function in function_by_index.values():
         _require_callable(function, "branch_fns")
     last = function_by_index[max(function_by_index)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.control_flow.loops import while_loop
@@ -73,8 +73,12 @@ def _row_kind(x: Any) -> Any:
     return RaggedTensorSpec(x.shape[1:], x.dtype, x.ragged_rank - 1, x.row_splits.dtype)
 
 
+def _dtype_of(kind: Any) -> Any:
+    return cast(Any, kind).dtype if isinstance(kind, TypeSpec) else as_dtype(kind)
+
+
 def _check_dtype(leaf: Any, kind: Any) -> None:
-    wanted = kind.dtype if isinstance(kind, TypeSpec) else as_dtype(kind)
+    wanted = _dtype_of(kind)
     if leaf.dtype != wanted:
         raise InvalidArgumentError.of(
             f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {leaf.dtype.name}. "
@@ -121,7 +125,7 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
     if isinstance(kind, SparseTensorSpec):
         return _stacked_sparse(rows, kind)
     if not isinstance(kind, RaggedTensorSpec):
-        return primitives.Pack(rows, 0) if rows else zeros([0], kind.dtype if isinstance(kind, TypeSpec) else kind)
+        return primitives.Pack(rows, 0) if rows else zeros([0], _dtype_of(kind))
     if rows:
         return ragged_joining.stack(rows)
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)

@@ -147,7 +147,8 @@ def _staged_loop(
             graph.read_itself(variable)
     captures = share_captures(outer, [holds, after])
     found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else max(int(limit), 0))
-    return _packed(result, found)
+    packed: list[Any] = _packed(result, found)
+    return packed
 
 
 def _counted_loop(

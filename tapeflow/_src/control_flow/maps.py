@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.control_flow import composite_maps
@@ -157,15 +157,16 @@ def _check_dtypes(tensors: list[Any], expected: list[Any]) -> None:
 
 def _check_shapes(tensors: list[Any], signature: Any) -> None:
     for tensor, wanted in zip(tensors, [] if signature is None else nest.flatten(signature)):
-        if isinstance(wanted, TypeSpec) and not wanted.shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"map_fn: Incompatible shape for value ({tensor.shape}), expected ({wanted.shape})")
+        shape = cast(Any, wanted).shape if isinstance(wanted, TypeSpec) else None
+        if shape is not None and not shape.is_compatible_with(tensor.shape):
+            raise ValueError(f"map_fn: Incompatible shape for value ({tensor.shape}), expected ({shape})")
 
 
 # ---- the public functions
 
 
 def _dtype_of(signature: Any) -> Any:
-    return signature.dtype if isinstance(signature, TypeSpec) else as_dtype(signature)
+    return cast(Any, signature).dtype if isinstance(signature, TypeSpec) else as_dtype(signature)
 
 
 @public("map_fn")

@@ -24,9 +24,10 @@ def smart_cond(
     >>> tf.__internal__.smart_cond.smart_cond(True, lambda: "yes", lambda: "no")
     'yes'
     """
-    for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
-        if not callable(function):
-            raise TypeError(f"Argument `{what}` must be callable. Received {function}")
+    if not callable(true_fn):
+        raise TypeError(f"Argument `true_fn` must be callable. Received {true_fn}")
+    if not callable(false_fn):
+        raise TypeError(f"Argument `false_fn` must be callable. Received {false_fn}")
     known = _known(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name)

@@ -72,7 +72,8 @@ class FuncGraph(_core.Graph):
 
     def input_name(self, value: int) -> str:
         """The name of an input, as `x:0`."""
-        place = next((i for i, t in enumerate(self.inputs) if _core.place_of(t)[1] == value), 0)
+        places = [_core.place_of(tensor) for tensor in self.inputs]
+        place = next((i for i, found in enumerate(places) if found is not None and found[1] == value), 0)
         return f"{self.input_names[place] if place < len(self.input_names) else f'Placeholder_{value}'}:0"
 
 

@@ -151,7 +151,7 @@ def _fits(text: str, dtype: DType) -> bool:
         return True
     try:
         if dtype.is_integer:
-            return dtype.min <= int(text) <= dtype.max
+            return bool(dtype.min <= int(text) <= dtype.max)
         number = float(text)
     except ValueError:
         return False
@@ -221,7 +221,8 @@ def make_csv_dataset(
     if num_epochs != 1:
         dataset = dataset.repeat(num_epochs)
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
-    return dataset.map(_by_name(columns, label_name)).prefetch(prefetch_buffer_size or 1)
+    result: Dataset = dataset.map(_by_name(columns, label_name)).prefetch(prefetch_buffer_size or 1)
+    return result
 
 
 def _by_name(columns: list[str], label_name: str | None) -> Callable[..., Any]:

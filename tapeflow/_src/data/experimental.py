@@ -51,7 +51,8 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:  # no
     >>> list(tf.data.experimental.Counter(2).take(2).as_numpy_iterator())
     [2, 3]
     """
-    return Dataset.counter(start, step, dtype)
+    dataset: Dataset = Dataset.counter(start, step, dtype)
+    return dataset
 
 
 @public("data.experimental.RandomDataset")
@@ -63,7 +64,8 @@ def RandomDataset(  # noqa: N802  TensorFlow's name
     >>> next(iter(tf.data.experimental.RandomDataset(seed=1))).dtype
     tf.int64
     """
-    return Dataset.random(seed, rerandomize_each_iteration)
+    dataset: Dataset = Dataset.random(seed, rerandomize_each_iteration)
+    return dataset
 
 
 @public("data.experimental.from_list")
@@ -76,7 +78,7 @@ def from_list(elements: list[Any], name: str | None = None) -> Dataset:
     if not isinstance(elements, list) or not elements:
         raise ValueError("Invalid `elements`. `elements` should be a list that is not empty.")
     datasets = [Dataset.from_tensors(element) for element in elements]
-    dataset = datasets[0]
+    dataset: Dataset = datasets[0]
     for other in datasets[1:]:
         dataset = dataset.concatenate(other)
     return dataset
@@ -225,7 +227,8 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformat
             )
         given = dataset.map(lambda element: {**element, mask_key: constant(True)})
         blank = nest.map_structure(lambda spec: zeros(spec.shape, spec.dtype), given.element_spec)
-        return given.concatenate(Dataset.from_tensors(blank).repeat(cardinality - len(dataset)))
+        result: Dataset = given.concatenate(Dataset.from_tensors(blank).repeat(cardinality - len(dataset)))
+        return result
 
     return transform
 
@@ -251,7 +254,8 @@ def from_variant(variant: Any, structure: Any) -> Dataset:
     >>> tf.data.experimental.from_variant(variant, dataset.element_spec).cardinality()
     3
     """
-    return DatasetSpec(structure)._from_components(variant)
+    dataset: Dataset = DatasetSpec(structure)._from_components(variant)
+    return dataset
 
 
 @public("data.experimental.shuffle_and_repeat")
@@ -328,7 +332,8 @@ def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_datas
     >>> list(tf.data.experimental.choose_from_datasets(parts, choices).as_numpy_iterator())
     [b'a', b'b']
     """
-    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+    dataset: Dataset = Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+    return dataset
 
 
 @public("data.experimental.sample_from_datasets")
@@ -341,7 +346,8 @@ def sample_from_datasets(
     >>> sorted(tf.data.experimental.sample_from_datasets(parts, seed=1).as_numpy_iterator())
     [b'a', b'b']
     """
-    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+    dataset: Dataset = Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+    return dataset
 
 
 @public("data.experimental.save")
@@ -369,7 +375,8 @@ def load(
     >>> list(tf.data.experimental.load("numbers").as_numpy_iterator())
     [0, 1]
     """
-    return Dataset.load(path, element_spec)
+    dataset: Dataset = Dataset.load(path, element_spec)
+    return dataset
 
 
 @public("data.experimental.TFRecordWriter")

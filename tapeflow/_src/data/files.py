@@ -95,7 +95,7 @@ class FromFiles(Pipe):
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         if isinstance(self._files, Pipe):
-            names = (name for (one,) in self._files.begin(run) for name in texts(one))
+            names: Iterator[str] = (name for (one,) in self._files.begin(run) for name in texts(one))
         else:
             names = iter(texts(run.value(self._names)))
         for name in names:

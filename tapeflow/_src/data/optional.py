@@ -51,7 +51,8 @@ class Optional(CompositeTensor):
     @staticmethod
     def held(optional: Optional) -> Optional:
         """The optional, which a graph has made and which a graph will ask for."""
-        return _recent.hold(optional)
+        result: Optional = _recent.hold(optional)
+        return result
 
     @staticmethod
     def from_value(value: Any) -> Optional:
@@ -131,4 +132,5 @@ def get_next_as_optional(iterator: Any) -> Optional:
     >>> tf.data.experimental.get_next_as_optional(iterator).has_value()
     False
     """
-    return iterator.get_next_as_optional()
+    optional: Optional = iterator.get_next_as_optional()
+    return optional

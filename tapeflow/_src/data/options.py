@@ -172,7 +172,8 @@ class Options(_Settings):
     @property
     def experimental_threading(self) -> ThreadingOptions:
         """The older name of `threading`."""
-        return self.threading
+        result: ThreadingOptions = self.threading
+        return result
 
     def merge(self, options: Options) -> Options:
         """These settings, with those that are set in `options` in place of them."""

@@ -45,9 +45,20 @@ class SessionIterator(Iterator):
         self._handle = f"iterator_{next(_numbers)}".encode()
         _iterator_by_handle[self._handle] = self
 
-    output_types = property(lambda self: get_legacy_output_types(self), doc="The dtypes of the elements.")
-    output_shapes = property(lambda self: get_legacy_output_shapes(self), doc="The shapes of the elements.")
-    output_classes = property(lambda self: get_legacy_output_classes(self), doc="The classes of the elements.")
+    @property
+    def output_types(self) -> Any:
+        """The dtypes of the elements."""
+        return get_legacy_output_types(self)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the elements."""
+        return get_legacy_output_shapes(self)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the elements."""
+        return get_legacy_output_classes(self)
 
     @property
     def initializer(self) -> Any:

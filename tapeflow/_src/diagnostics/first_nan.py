@@ -66,7 +66,8 @@ class Finding(NamedTuple):
 
 def _finding(*facts: Any) -> Finding:
     *first, result, inputs, code, instruction = facts
-    return Finding(*first, Elements(*result), [Elements(*x) for x in inputs], code, instruction)
+    about: list[Any] = [*first, Elements(*result), [Elements(*x) for x in inputs], code, instruction]
+    return Finding(*about)
 
 
 @public("experimental.FirstNan")

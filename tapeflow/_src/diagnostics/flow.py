@@ -58,7 +58,7 @@ class Edge(NamedTuple):
 _COST = {"numpy": 300, "number": 300, "truth": 500, "argument": 350}
 
 
-def known(index: int | None) -> int | None:
+def known(index: Any) -> Any:
     """An index as the graph names it: outputs of records have one name, whatever their dtype."""
     if index is not None and index >= _UNFOLLOWED and index & _RECORD_OUTPUT:
         return index & (_RECORD_OUTPUT - 1)
@@ -83,7 +83,8 @@ def number_of(about: tuple[str, int, int, int], last: bool = False) -> float | N
     size = struct.calcsize(formats[about[0]])
     held = min(8, size * about[1])
     at = held - size if last else 0
-    return float(struct.unpack_from(formats[about[0]], about[3 if last else 2].to_bytes(8, "little"), at)[0])
+    word = about[3] if last else about[2]
+    return float(struct.unpack_from(formats[about[0]], word.to_bytes(8, "little"), at)[0])
 
 
 class Flow:
@@ -248,8 +249,8 @@ def _steps(tape: Any) -> Iterable[Step]:
             order += 1
 
 
-_END = [("", None, None, 0, 1 << 60, [], [], "open")]
+_END: list[Any] = [("", None, None, 0, 1 << 60, [], [], "open")]
 
 
 def _known_all(indices: list[int]) -> list[int]:
-    return [known(i) for i in indices]  # type: ignore[misc]
+    return [known(i) for i in indices]

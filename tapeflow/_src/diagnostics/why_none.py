@@ -450,7 +450,7 @@ class _Question:
                 return self._unfollowed_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
             return Explanation(
                 "variable not used",
-                f"The variable {self.source.name} was not read while the tape was recording",
+                f"The variable {getattr(self.source, 'name', '')} was not read while the tape was recording",
                 "Use the variable itself inside the `with` block (a value read earlier does not count).",
                 None,
                 *self._bound(names_of(self.target, self.frames)),

@@ -56,12 +56,14 @@ class StrategyExtended:
     @property
     def worker_devices(self) -> tuple[str, ...]:
         """The devices of the replicas."""
-        return self._strategy._devices("worker_devices")
+        found: tuple[str, ...] = self._strategy._devices("worker_devices")
+        return found
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
         """The devices of the variables."""
-        return self._strategy._devices("parameter_devices")
+        found: tuple[str, ...] = self._strategy._devices("parameter_devices")
+        return found
 
 
 @public("distribute.Strategy")

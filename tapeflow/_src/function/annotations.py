@@ -21,7 +21,7 @@ class TensorProtocol(Protocol):
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any: ...
 
 
-TensorLike = Union[  # noqa: UP007
+TensorLike: Any = Union[  # noqa: UP007
     _core.Tensor, TensorProtocol, int, float, bool, str, bytes, complex, tuple, list, np.ndarray, np.generic
 ]
 TensorLike.__doc__ = """What can become a tensor: a tensor, a number, a string, a list, an array.
@@ -103,7 +103,7 @@ class TraceType(abc.ABC):
         """What stands for the argument while tracing."""
 
     @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
+    def __subclasshook__(cls, other: type) -> Any:
         if cls is not TraceType:
             return NotImplemented
         return all(hasattr(other, name) for name in ("is_subtype_of", "most_specific_common_supertype"))

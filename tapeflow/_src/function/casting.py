@@ -34,7 +34,7 @@ def cast_to_spec(value: Any, spec: Any) -> Any:
 def _cast_tensor(value: Any, spec: TensorSpec) -> Any:
     if isinstance(value, TensorSpec):
         own = value
-        tensor = value
+        tensor: Any = value
     elif isinstance(value, _core.Tensor):
         tensor = value
         own = TensorSpec(value.shape, value.dtype)
@@ -52,7 +52,7 @@ def _cast_tensor(value: Any, spec: TensorSpec) -> Any:
 
 def _fits(shape: Any, wanted: Any) -> bool:
     """Whether values of the shape may be given; what is not known of a symbolic tensor shows when the graph runs."""
-    return shape.is_compatible_with(wanted)
+    return bool(shape.is_compatible_with(wanted))
 
 
 def _cast_mapping(value: Any, spec: Mapping[Any, Any]) -> Any:

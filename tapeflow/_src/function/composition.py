@@ -215,7 +215,8 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
 
 def _try_real_values(run: Callable[[list[Any]], Any], symbolic: list[Any], error: Exception) -> Any:
     """What the composition gives for the arguments of the call that is traced, if they can be known."""
-    graph = _core.place_of(symbolic[0])[0] if symbolic else None
+    place = _core.place_of(symbolic[0]) if symbolic else None
+    graph: Any = None if place is None else place[0]
     arguments = getattr(graph, "first_arguments", [])
     if not arguments:
         raise error
@@ -230,8 +231,10 @@ def _samples(symbolic: list[Any]) -> Iterator[tuple[Any, Any, list[Any]]]:
     with, and they themselves."""
     ranks = _RANKS if any(x.shape.rank is None for x in symbolic) else (0,)
     open_dims = [[None] if x.shape.rank is None else [i for i, d in enumerate(x.shape) if d is None] for x in symbolic]
-    for fill, rank, size in product(_FILLS, ranks, _SIZES if any(open_dims) else range(_PROBES)):
-        yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
+    sizes = _SIZES if any(open_dims) else range(_PROBES)
+    for fill in _FILLS:
+        for rank, size in product(ranks, sizes):
+            yield size, fill, [_sample(x, lambda: size, rank, fill) for x in symbolic]  # noqa: B023
     # An integer vector may be the shape of what the others hold: the last one is also tried with large elements.
     vectors = [i for i, x in enumerate(symbolic) if x.dtype.is_integer and x.shape.rank == 1]
     for number, size in product((4, 5, 13) if vectors else (), (2, 1)):

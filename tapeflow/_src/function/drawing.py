@@ -19,7 +19,7 @@ _STYLE = (
 
 def _rows(graph: Any) -> list[tuple[str, list[Any], list[Any], str]]:
     """For each input and node: its title, what it takes, what it gives, and the line of the program."""
-    rows = [(tensor.name, [], [tensor], "") for tensor in graph.inputs]
+    rows: list[tuple[str, list[Any], list[Any], str]] = [(tensor.name, [], [tensor], "") for tensor in graph.inputs]
     for number in range(graph.node_count):
         node = graph.node(number)
         if node is None:

@@ -12,7 +12,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 def _describe(tensor: Any) -> str:
     """The tensor, and in the lines after it the function and the line that made it."""
-    graph, _, node = _core.place_of(tensor)
+    graph, _, node = _core.place_of(tensor) or (None, 0, 0)
     if graph is None:
         return f"{tensor!r}\nIt was made while a function was traced that does not exist any more."
     name = getattr(graph, "name", "graph")

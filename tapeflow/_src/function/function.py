@@ -67,12 +67,13 @@ class Function(_core.FunctionBase):
         features: frozenset[str] = frozenset(),
         attributes: dict[str, Any] | None = None,
     ) -> None:
-        self.python_function = self._python_function = python_function
+        self.python_function = self._python_function = self.__wrapped__ = python_function
         self._attributes = attributes or {}
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
         self._features = self._experimental_autograph_options = features
         self._signature = Signature(python_function, input_signature)
-        self.name = self._name = name or getattr(python_function, "__name__", "function")
+        self.name: str = name or str(getattr(python_function, "__name__", "function"))
+        self._name = self.name
         self._traces = Traces(python_function)
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
@@ -142,13 +143,15 @@ class Function(_core.FunctionBase):
     # ---- which graph
 
     def _concrete(self, call: CallSignature, counts: bool = True) -> ConcreteFunction:
-        concrete = self._concrete_by_key.get(call.key)
+        concrete: ConcreteFunction | None = self._concrete_by_key.get(call.key)
         if counts:
             self._traces.history.add_call()
         if concrete is not None:
             return concrete
         outer = _core.current_graph()
-        inner_by_key = {} if outer is None else outer.__dict__.setdefault("inner_by_key", {})
+        inner_by_key: dict[Any, ConcreteFunction] = (
+            {} if outer is None else outer.__dict__.setdefault("inner_by_key", {})
+        )
         concrete = inner_by_key.get((self._traces, call.key))
         if concrete is not None:
             return concrete
@@ -286,11 +289,6 @@ class Function(_core.FunctionBase):
         self.get_concrete_function(*args, **kwargs)
         return lambda: None
 
-    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
-        return list(self._traces.concrete)
-
-    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
-
     def _clone(self, python_function: Callable[..., Any]) -> Function:
         """A function with the same options, which has not been traced."""
         options = list(self._options())
@@ -334,6 +332,8 @@ class Function(_core.FunctionBase):
         if self.input_signature is not None and not self._traces.concrete:
             self.get_concrete_function()
         return list(self._traces.concrete)
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """The graphs that were traced so far, for a saved model; nothing for a checkpoint."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from types import MethodType
 from typing import Any
@@ -122,7 +123,7 @@ class CallSignature:
                 return TensorSpec(value.shape, value.dtype, own or name)
             return getattr(value, "_type_spec", value)
 
-        places = iter(names or [None] * (len(self.args) + len(self.kwargs)))
+        places: Iterator[str | None] = iter(names) if names else itertools.repeat(None)
         args = tuple([describe(value, next(places)) for value in self.args])
         return args, {key: describe(value, next(places)) for key, value in self.kwargs.items()}
 
@@ -282,7 +283,7 @@ class Signature:
                 f"{invalid} with types {[type(s) for s in invalid]}."
             )
         try:
-            self.parameters = inspect.signature(function)
+            self.parameters: Any = inspect.signature(function)
         except (TypeError, ValueError):
             self.parameters = None
         self._specified: CallSignature | None = None
@@ -303,7 +304,8 @@ class Signature:
         if positional and positional[0].name == "self":  # it has none: it is bound before the call
             positional = positional[1:]
         many = any(p.kind is p.VAR_POSITIONAL for p in positional)
-        extra = len(self.input_signature) - len(positional)
+        specified = self.input_signature or ()
+        extra = len(specified) - len(positional)
         for parameter in parameters:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
                 raise TypeError(
@@ -312,7 +314,7 @@ class Signature:
                 )
         if extra > 0 and not many:
             raise TypeError(f"input_signature contains {extra} extra type constraints.")
-        for parameter in positional[len(self.input_signature) :]:
+        for parameter in positional[len(specified) :]:
             if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL:
                 raise TypeError(f"input_signature missing type constraint for {parameter.name}")
 
@@ -344,9 +346,10 @@ class Signature:
 
     def _check_unspecified(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Arguments without a specification can only be what they are by default."""
-        count = len(self.input_signature)
+        specified = self.input_signature or ()
+        count = len(specified)
         if len(args) < count:
-            name = self.argument_names(self.input_signature, {})[len(args)]
+            name = self.argument_names(specified, {})[len(args)]
             raise TypeError(f"missing a required argument: '{name}'")
         parameters = self.parameters.parameters
         positional = [p for p in parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)]
@@ -362,7 +365,7 @@ class Signature:
 
     def specified(self) -> CallSignature:
         """The call that the specifications describe."""
-        return self.bind(self.input_signature, {})
+        return self.bind(self.input_signature or (), {})
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if self.parameters is None:

@@ -81,7 +81,7 @@ def _column(fields: list[bytes | None], default: Any, place: int) -> np.ndarray:
 
 
 def _legacy(dtype: Any) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+    return str({"float32": "float", "float64": "double"}.get(dtype.name, dtype.name))
 
 
 @public("io.decode_csv")

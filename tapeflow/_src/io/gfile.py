@@ -100,7 +100,7 @@ class GFile:
 
     def tell(self) -> int:
         """The place in the file."""
-        return self._opened("r" in self._mode).tell()
+        return int(self._opened("r" in self._mode).tell())
 
     def seekable(self) -> bool:
         """True."""
@@ -363,7 +363,7 @@ def join(path: Any, *paths: Any) -> str:
     >>> tf.io.gfile.join("a", "b")
     'a/b'
     """
-    return os.path.join(path, *paths)
+    return str(os.path.join(path, *paths))
 
 
 @public("io.gfile.get_registered_schemes", "compat.v1.io.gfile.get_registered_schemes")

@@ -133,7 +133,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if self.inflater is None:
-            return self.file.read(size)
+            return bytes(self.file.read(size))
         while len(self.held) < size and not self.inflater.eof:
             block = self.file.read(_BLOCK)
             if not block:

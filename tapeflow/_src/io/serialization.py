@@ -33,7 +33,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
 
 
 def _legacy(dtype: Any) -> str:
-    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+    return str({"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name))
 
 
 @public("io.parse_tensor", "compat.v1.io.parse_tensor", "compat.v1.parse_tensor")

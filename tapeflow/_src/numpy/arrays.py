@@ -57,7 +57,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     """
     if not step:
         raise ValueError("arange: step must be non-zero.")
-    return convert_to_tensor(np.arange(*((0, start) if stop is None else (start, stop)), step), dtype)
+    first, end = (0, start) if stop is None else (start, stop)
+    return convert_to_tensor(np.arange(first, end, step), dtype)
 
 
 @public("experimental.numpy.where")
@@ -201,7 +202,7 @@ def ndim(a: Any) -> int:
     >>> tf.experimental.numpy.ndim([[1, 2]])
     2
     """
-    return tensor_of(a).shape.rank
+    return int(tensor_of(a).shape.rank)
 
 
 @public("experimental.numpy.isscalar")

@@ -76,7 +76,7 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conve
     if "__getitem__" not in _changed:
         _changed.add("__getitem__")
         for cls in (_core.Tensor, find_public("Variable")):
-            cls.__getitem__ = _indexed(cls.__getitem__)
+            setattr(cls, "__getitem__", _indexed(cls.__getitem__))  # noqa: B010
     for cls in (_core.Tensor, _core.Variable):
         for name, path in _OPERATORS.items():
             function = functions[f"experimental.numpy.{path}"]
@@ -86,14 +86,21 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conve
             setattr(cls, f"__{name}__", _method(functions[f"experimental.numpy.{path}"]))
         for name in _REDUCTIONS:
             setattr(cls, name, _method(functions[f"experimental.numpy.{name}"]))
-        cls.astype = lambda self, dtype: cast(self, dtype)
-        cls.clip = _method(clip)
-        cls.ravel = cls.flatten = _method(functions["experimental.numpy.ravel"])
-        cls.reshape = _reshaped
-        cls.transpose = _transposed
-        cls.tolist = lambda self: self.numpy().tolist()
-        cls.T = property(lambda self: transpose(self))
-        cls.data = property(lambda self: self)
-        cls.ndim = property(lambda self: self.shape.rank)
-        cls.size = property(lambda self: self.shape.num_elements())
-        cls.__round__ = lambda self, decimals=0: around(self, decimals)
+        for name, member in _MEMBERS.items():
+            setattr(cls, name, member)
+        for name in ("ravel", "flatten"):
+            setattr(cls, name, _method(functions["experimental.numpy.ravel"]))
+
+
+_MEMBERS: dict[str, Any] = {
+    "astype": lambda self, dtype: cast(self, dtype),
+    "clip": _method(clip),
+    "reshape": _reshaped,
+    "transpose": _transposed,
+    "tolist": lambda self: self.numpy().tolist(),
+    "T": property(lambda self: transpose(self)),
+    "data": property(lambda self: self),
+    "ndim": property(lambda self: self.shape.rank),
+    "size": property(lambda self: self.shape.num_elements()),
+    "__round__": lambda self, decimals=0: around(self, decimals),
+}

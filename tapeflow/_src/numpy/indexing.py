@@ -17,7 +17,7 @@ def _is_array(part: Any) -> bool:
         return True
     if not _core.is_tensor(part):
         return False
-    return part.shape.rank != 0 or part.dtype.is_bool
+    return bool(part.shape.rank != 0 or part.dtype.is_bool)
 
 
 def needs_numpy_rules(key: Any) -> bool:

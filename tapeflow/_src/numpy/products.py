@@ -59,7 +59,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     >>> tf.experimental.numpy.tensordot([[1, 2]], [[3], [4]], 1)
     [[11]]
     """
-    return products.tensordot(*promoted(a, b), axes)
+    a, b = promoted(a, b)
+    return products.tensordot(a, b, axes)
 
 
 @public("experimental.numpy.einsum")

@@ -116,7 +116,7 @@ def axis_in_rank(axis: Any, rank: int, who: str) -> int:
     """An axis counted from the front; an error if there is none."""
     if not -rank <= axis < rank:
         raise ValueError(f"{who}: axis must be in [{-rank}, {rank}); got {axis}")
-    return axis % rank
+    return int(axis % rank)
 
 
 def dtype_or(dtype: Any, default: Any) -> Any:

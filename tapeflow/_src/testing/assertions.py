@@ -196,9 +196,9 @@ class Assertions(unittest.TestCase):
 
     def assertUrlEqual(self, a: str, b: str, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless two addresses mean the same, whatever the order of their queries."""
-        parts = [urlsplit(url) for url in (a, b)]
-        sorted_parts = [(p.scheme, p.netloc, p.path, p.fragment, sorted(parse_qsl(p.query, True))) for p in parts]
-        self.assertEqual(*sorted_parts, msg)
+        one, other = urlsplit(a), urlsplit(b)
+        queries = [sorted(parse_qsl(url.query, True)) for url in (one, other)]
+        self.assertEqual((*one[:3], queries[0], one.fragment), (*other[:3], queries[1], other.fragment), msg)
 
     def assertIsSubclass(self, cls: type, superclass: type, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless a class derives from another."""

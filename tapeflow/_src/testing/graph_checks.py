@@ -152,7 +152,7 @@ class Benchmark:
         burn_iters: int = 2,
         min_iters: int = 10,
         name: str | None = None,
-        **_: Any,
+        **options: Any,
     ) -> dict[str, Any]:
         """Measures how long a session takes for an operation."""
         for _ in range(burn_iters):

@@ -144,7 +144,7 @@ class TestCase(Assertions):
     def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both values, computed together if both are tensors."""
         if _core.is_tensor(a) and _core.is_tensor(b):
-            return tuple(self.evaluate([a, b]))  # type: ignore[return-value]
+            a, b = self.evaluate([a, b])
         return a, b
 
     @contextlib.contextmanager
@@ -409,7 +409,7 @@ class TestCase(Assertions):
             if not hasattr(value, "shape"):
                 raise TypeError(f"assertShapeEqual takes arrays and tensors; got {type(value).__name__}")
             shapes.append(list(value.shape))
-        self.assertAllEqual(*shapes, msg=msg)
+        self.assertAllEqual(shapes[0], shapes[1], msg=msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:  # noqa: N802
         """Fails unless an array or tensor has a data type."""
@@ -418,8 +418,8 @@ class TestCase(Assertions):
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless two names mean one device."""
-        names = [str(d or "").replace("/device:", "/").lower() for d in (device1, device2)]
-        self.assertEqual(*names, msg or f"Devices {device1} and {device2} are not equal.")
+        one, other = (str(d or "").replace("/device:", "/").lower() for d in (device1, device2))
+        self.assertEqual(one, other, msg or f"Devices {device1} and {device2} are not equal.")
 
     def assertProtoEquals(  # noqa: N802
         self, expected_message_maybe_ascii: Any, validate_message: Any, msg: str | None = None, **_: Any

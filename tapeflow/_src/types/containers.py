@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, MappingView, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tapeflow._src.namespace import public
 
@@ -73,11 +73,12 @@ def items_of(value: Any, kind: int) -> Iterator[tuple[Any, Any]]:
 
 def children_of(value: Any, kind: int) -> Sequence[Any]:
     if kind in (SEQUENCE, NAMEDTUPLE):
-        return value
+        result: Sequence[Any] = value
+        return result
     if kind == MAPPING:
         return [value[key] for key in sorted(value)]
     if kind == CUSTOM:
-        return value.__tf_flatten__()[1]
+        return cast(Sequence[Any], value.__tf_flatten__()[1])
     if kind == VIEW:
         return list(value)
     return [child for _, child in items_of(value, kind)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapeflow._src.namespace import public
 
+_ml_dtypes: Any = ml_dtypes  # `finfo` and `iinfo` have no annotations
 _REFERENCE = 100  # enum of `float32_ref` minus enum of `float32`
 
 
@@ -46,6 +47,7 @@ class DType:
     name: str
     as_datatype_enum: int
     as_numpy_dtype: Any
+    _is_ref_dtype: bool
     size: int
     is_bool: bool
     is_complex: bool
@@ -82,9 +84,9 @@ class DType:
 
     def _extreme(self, which: str) -> Any:
         if self.is_floating:
-            return self.as_numpy_dtype(getattr(ml_dtypes.finfo(self.as_numpy_dtype), which))
+            return self.as_numpy_dtype(getattr(_ml_dtypes.finfo(self.as_numpy_dtype), which))
         if self.is_integer:
-            return int(getattr(ml_dtypes.iinfo(self.as_numpy_dtype), which))
+            return int(getattr(_ml_dtypes.iinfo(self.as_numpy_dtype), which))
         message = f"Cannot find {which}imum value of {self}"
         if self.is_quantized:
             message += f" with quantized type {self.base_dtype}"

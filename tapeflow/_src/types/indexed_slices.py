@@ -54,17 +54,18 @@ class IndexedSlices(CompositeTensor):
     @property
     def dtype(self) -> DType:
         """The `tf.DType` of the values."""
-        return self._values.dtype
+        dtype: DType = self._values.dtype
+        return dtype
 
     @property
     def name(self) -> str:
         """The name of the values."""
-        return self._values.name
+        return str(self._values.name)
 
     @property
     def device(self) -> str:
         """The device that holds the values."""
-        return self._values.device
+        return str(self._values.device)
 
     @property
     def op(self) -> Any:
@@ -78,7 +79,7 @@ class IndexedSlices(CompositeTensor):
 
     def consumers(self) -> list[Any]:
         """The operations of a graph that use the values."""
-        return self._values.consumers()
+        return list(self._values.consumers())
 
     @property
     def _type_spec(self) -> IndexedSlicesSpec:

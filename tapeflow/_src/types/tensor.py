@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,9 @@ class Reference:
         return f"<Reference wrapping {self._referent!r}>"
 
 
-def element_text(values: Any, form: Any) -> str:
+def element_text(values: Any, form: Callable[[Any], str]) -> str:
     """NumPy's text for the elements; one of several lines starts on a line of its own."""
-    text = form(values)
+    text: str = form(values)
     return "\n" + text if "\n" in text else text
 
 
@@ -91,7 +92,7 @@ def _ref(self: Any) -> Reference:
     return Reference(self)
 
 
-def _get_shape(self: Any) -> TensorShape:
+def _get_shape(self: Tensor) -> TensorShape:
     """The shape; the same as `.shape`."""
     return self.shape
 
@@ -155,15 +156,26 @@ def _refuse_item_assignment(self: Any, key: Any, value: Any) -> None:
     )
 
 
+def add_members(cls: type, members: Mapping[str, Any]) -> None:
+    """Gives a class members that are defined beside it."""
+    for name, member in members.items():
+        setattr(cls, name, member)
+
+
 def add_array_behaviour(cls: type) -> None:
     """Gives a class with `.numpy()` the members that tensors and variables share."""
-    cls.ref = _ref
-    cls.get_shape = _get_shape
-    cls.device = property(lambda self: DEVICE)
-    cls.__array_priority__ = 100
-    cls.__dlpack__ = _dlpack
-    cls.__dlpack_device__ = _dlpack_device
-    cls.__complex__ = _complex
+    add_members(cls, _ARRAY_MEMBERS)
+
+
+_ARRAY_MEMBERS: dict[str, Any] = {
+    "ref": _ref,
+    "get_shape": _get_shape,
+    "device": property(lambda self: DEVICE),
+    "__array_priority__": 100,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__complex__": _complex,
+}
 
 
 _BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
@@ -173,18 +185,22 @@ _OPERATORS = [
     *["neg", "invert", "abs", "getitem", "eq", "ne", "lt", "le", "gt", "ge"],
 ]
 
+_TENSOR_MEMBERS: dict[str, Any] = {
+    "OVERLOADABLE_OPERATORS": {f"__{name}__" for name in _OPERATORS},
+    "__nonzero__": Tensor.__bool__,
+    "set_shape": _set_shape,
+    "name": property(_name),
+    "backing_device": _ARRAY_MEMBERS["device"],
+    "__format__": _format,
+    "__copy__": _copy,
+    "__deepcopy__": _copy,
+    "__reduce__": _reduce,
+    "__setitem__": _refuse_item_assignment,
+    "cpu": _copy,
+    "is_tensor_like": True,
+}
 add_array_behaviour(Tensor)
-Tensor.OVERLOADABLE_OPERATORS = {f"__{name}__" for name in _OPERATORS}
-Tensor.__nonzero__ = Tensor.__bool__
-Tensor.set_shape = _set_shape
-Tensor.name = property(_name)
-Tensor.backing_device = Tensor.device
-Tensor.__format__ = _format
-Tensor.__copy__ = Tensor.__deepcopy__ = _copy
-Tensor.__reduce__ = _reduce
-Tensor.__setitem__ = _refuse_item_assignment
-Tensor.cpu = _copy
-Tensor.is_tensor_like = True
+add_members(Tensor, _TENSOR_MEMBERS)
 Tensor.__doc__ = """An array that operations take and give: it has a shape and a dtype, and never changes.
 
 >>> tf.constant([[1.0, 2.0]]).shape

@@ -80,9 +80,9 @@ class TensorShape(TensorShapeBase):
 
     def merge_with(self, other: Any) -> TensorShape:
         """The shape that knows what either of the two knows."""
-        other = as_shape(other)
         if self._dims is None:
-            return other
+            return as_shape(other)
+        other = as_shape(other)
         if other._dims is None:
             return self
         if not self.is_compatible_with(other):

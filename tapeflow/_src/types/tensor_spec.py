@@ -401,7 +401,7 @@ def _all_compatible(first: Any, second: Any) -> bool:
     if isinstance(first, (tuple, list, Mapping)):
         pairs = _pairs(first, second)
         return pairs is not None and all(_all_compatible(a, b) for a, b in pairs)
-    return _freeze(first) == _freeze(second)
+    return bool(_freeze(first) == _freeze(second))
 
 
 def _all_subtypes(first: Any, second: Any) -> bool:
@@ -410,7 +410,7 @@ def _all_subtypes(first: Any, second: Any) -> bool:
     if isinstance(first, (tuple, list, Mapping)):
         pairs = _pairs(first, second)
         return pairs is not None and all(_all_subtypes(a, b) for a, b in pairs)
-    return _freeze(first) == _freeze(second)
+    return bool(_freeze(first) == _freeze(second))
 
 
 def _common_supertype(first: Any, others: Sequence[Any]) -> Any:

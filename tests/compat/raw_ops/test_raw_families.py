@@ -101,3 +101,11 @@ def test_in_a_graph():
         return tf.raw_ops.MaxPoolWithArgmax(input=y, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME").output
 
     assert run(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1])).shape == [1, 2, 2, 1]
+
+
+def test_ragged_gather():
+    found = tf.raw_ops.RaggedGather(
+        params_nested_splits=[[0, 2, 3]], params_dense_values=[1.0, 2.0, 3.0], indices=[1, 0], OUTPUT_RAGGED_RANK=1
+    )
+    assert [splits.numpy().tolist() for splits in found.output_nested_splits] == [[0, 1, 3]]
+    assert found.output_dense_values.numpy().tolist() == [3.0, 1.0, 2.0]

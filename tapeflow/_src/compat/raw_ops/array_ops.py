@@ -19,11 +19,11 @@ from tapeflow._src.ops.strings import strings
 from tapeflow._src.types.dtypes import as_dtype
 
 Svd = namedtuple("Svd", ["s", "u", "v"])
-Eigen = namedtuple("SelfAdjointEigV2", ["e", "v"])
+SelfAdjointEigV2 = namedtuple("SelfAdjointEigV2", ["e", "v"])
 ListDiff = namedtuple("ListDiff", ["out", "idx"])
 UniqueV2 = namedtuple("UniqueV2", ["y", "idx"])
 UniqueWithCountsV2 = namedtuple("UniqueWithCountsV2", ["y", "idx", "count"])
-GradientArgs = namedtuple("BroadcastGradientArgs", ["r0", "r1"])
+BroadcastGradientArgs = namedtuple("BroadcastGradientArgs", ["r0", "r1"])
 StringSplit = namedtuple("StringSplit", ["indices", "values", "shape"])
 
 
@@ -32,17 +32,19 @@ def _svd(x: Any, compute_uv: bool, full_matrices: bool) -> Svd:
     return Svd(*found) if compute_uv else Svd(found, *[convert_to_tensor(np.zeros([], found.dtype.as_numpy_dtype))] * 2)
 
 
-def _eigh(x: Any, compute_v: bool) -> Eigen:
+def _eigh(x: Any, compute_v: bool) -> SelfAdjointEigV2:
     if compute_v:
-        return Eigen(*factorizations.eigh(x))
+        return SelfAdjointEigV2(*factorizations.eigh(x))
     values = factorizations.eigvalsh(x)
-    return Eigen(values, convert_to_tensor(np.zeros([], values.dtype.as_numpy_dtype)))
+    return SelfAdjointEigV2(values, convert_to_tensor(np.zeros([], values.dtype.as_numpy_dtype)))
 
 
-def _eig(x: Any, Tout: Any, compute_v: bool) -> Eigen:
+def _eig(x: Any, Tout: Any, compute_v: bool) -> SelfAdjointEigV2:
     if compute_v:
-        return Eigen(*(cast(t, Tout) for t in factorizations.eig(x)))
-    return Eigen(cast(factorizations.eigvals(x), Tout), convert_to_tensor(np.zeros([], as_dtype(Tout).as_numpy_dtype)))
+        return SelfAdjointEigV2(*(cast(t, Tout) for t in factorizations.eig(x)))
+    return SelfAdjointEigV2(
+        cast(factorizations.eigvals(x), Tout), convert_to_tensor(np.zeros([], as_dtype(Tout).as_numpy_dtype))
+    )
 
 
 def _eigen_rows(x: Any) -> Any:
@@ -103,14 +105,14 @@ def _unique_slices(x: Any, axis: Any, out_idx: Any) -> tuple[Any, Any, Any]:
     return y, idx, count
 
 
-def _gradient_axes(s0: Any, s1: Any) -> GradientArgs:
+def _gradient_axes(s0: Any, s1: Any) -> BroadcastGradientArgs:
     """The axes over which a gradient is summed, where shapes were broadcast together."""
     a, b = ([int(n) for n in dims_of(s)] for s in (s0, s1))
     rank = max(len(a), len(b))
     a, b = ([1] * (rank - len(s)) + s for s in (a, b))
     first = [i for i in range(rank) if a[i] == 1]
     second = [i for i in range(rank) if b[i] == 1]
-    return GradientArgs(*(convert_to_tensor(np.asarray(axes, np.int32)) for axes in (first, second)))
+    return BroadcastGradientArgs(*(convert_to_tensor(np.asarray(axes, np.int32)) for axes in (first, second)))
 
 
 def _concat_offsets(axis: Any, shapes: Any) -> list[Any]:

@@ -23,7 +23,7 @@ FusedBatchNormGrad = namedtuple(
     "FusedBatchNormGrad", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"]
 )
 FusedBatchNormGradV3 = namedtuple(
-    "FusedBatchNormGradV3", [*FusedBatchNormGrad._fields[:3], "reserve_space_4", "reserve_space_5"]
+    "FusedBatchNormGradV3", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_4", "reserve_space_5"]
 )
 
 
@@ -33,7 +33,8 @@ def gradient(function: Callable[..., Any], sources: list[Any], dy: Any) -> list[
         watched = [primitives.Identity(convert_to_tensor(x)) for x in sources]
         tape.watch(watched)
         y = function(*watched)
-    return tape.gradient(y, watched, cast(dy, y.dtype), unconnected_gradients="zero")
+    found: list[Any] = tape.gradient(y, watched, cast(dy, y.dtype), unconnected_gradients="zero")
+    return found
 
 
 def _prevented(x: Any, message: Any) -> Any:
@@ -137,10 +138,11 @@ def _normalized(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, *options:
     *_, epsilon, layout, training = options
     scale = convert_to_tensor(scale)
     offset = primitives.BroadcastTo(convert_to_tensor(0, scale.dtype), scale.shape.as_list())
-    given = (None, None) if training else (mean, variance)
+    given_mean, given_variance = (None, None) if training else (mean, variance)
 
     def normalize(x: Any, scale: Any, offset: Any) -> Any:
-        return normalization.fused_batch_norm(x, scale, offset, *given, epsilon, layout, training)[0]
+        found = normalization.fused_batch_norm(x, scale, offset, given_mean, given_variance, epsilon, layout, training)
+        return found[0]
 
     return gradient(normalize, [x, scale, offset], dy)
 
@@ -150,11 +152,11 @@ def _nothing() -> Any:
 
 
 def _fused(*arguments: Any) -> FusedBatchNormGrad:
-    return FusedBatchNormGrad(*_normalized(*arguments), _nothing(), _nothing())
+    return FusedBatchNormGrad(*[*_normalized(*arguments), _nothing(), _nothing()])
 
 
 def _fused_3(*arguments: Any) -> FusedBatchNormGradV3:
-    return FusedBatchNormGradV3(*_normalized(*arguments), _nothing(), _nothing())
+    return FusedBatchNormGradV3(*[*_normalized(*arguments), _nothing(), _nothing()])
 
 
 def _mirrored(dy: Any, paddings: Any, mode: str) -> Any:

@@ -12,34 +12,38 @@ from tapeflow._src.ops.image import boxes, color, resize
 from tapeflow._src.ops.image.projective import project
 from tapeflow._src.types.dtypes import float32
 
-Suppression4 = namedtuple("NonMaxSuppressionV4", ["selected_indices", "valid_outputs"])
-Suppression5 = namedtuple("NonMaxSuppressionV5", ["selected_indices", "selected_scores", "valid_outputs"])
-Combined = namedtuple("CombinedNonMaxSuppression", ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"])
+NonMaxSuppressionV4 = namedtuple("NonMaxSuppressionV4", ["selected_indices", "valid_outputs"])
+NonMaxSuppressionV5 = namedtuple("NonMaxSuppressionV5", ["selected_indices", "selected_scores", "valid_outputs"])
+CombinedNonMaxSuppression = namedtuple(
+    "CombinedNonMaxSuppression", ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"]
+)
 
 
 def _resize(function: Any) -> Any:
     return lambda images, size, align, centers: function(images, size, align, half_pixel_centers=centers)
 
 
-def _suppress_4(x: Any, scores: Any, most: Any, overlap: Any, score: Any, padded: bool) -> Suppression4:
-    return Suppression4(*boxes.non_max_suppression_padded(x, scores, most, overlap, score, padded))
+def _suppress_4(x: Any, scores: Any, most: Any, overlap: Any, score: Any, padded: bool) -> NonMaxSuppressionV4:
+    return NonMaxSuppressionV4(*boxes.non_max_suppression_padded(x, scores, most, overlap, score, padded))
 
 
-def _suppress_5(x: Any, scores: Any, most: Any, overlap: Any, score: Any, sigma: Any, padded: bool) -> Suppression5:
+def _suppress_5(
+    x: Any, scores: Any, most: Any, overlap: Any, score: Any, sigma: Any, padded: bool
+) -> NonMaxSuppressionV5:
     chosen, kept = boxes.non_max_suppression_with_scores(x, scores, most, overlap, score, sigma)
     count = convert_to_tensor(chosen.shape[0], "int32")
     if padded:
         missing = [[0, int(most) - chosen.shape[0]]]
         chosen, kept = (_padded(t, missing) for t in (chosen, kept))
-    return Suppression5(chosen, kept, count)
+    return NonMaxSuppressionV5(chosen, kept, count)
 
 
 def _padded(t: Any, paddings: Any) -> Any:
     return primitives.PadV2(t, [n for pair in paddings for n in pair], convert_to_tensor(0, t.dtype))
 
 
-def _combined(*arguments: Any) -> Combined:
-    return Combined(*boxes.combined_non_max_suppression(*arguments))
+def _combined(*arguments: Any) -> CombinedNonMaxSuppression:
+    return CombinedNonMaxSuppression(*boxes.combined_non_max_suppression(*arguments))
 
 
 def _glimpse(x: Any, size: Any, offsets: Any, centered: bool, normalized: bool, uniform: bool, noise: str) -> Any:

@@ -13,11 +13,14 @@ from tapeflow._src.ops.nn import convolutions, losses, normalization, pools
 
 MaxPoolWithArgmax = namedtuple("MaxPoolWithArgmax", ["output", "argmax"])
 FractionalPool = namedtuple("FractionalPool", ["output", "row_pooling_sequence", "col_pooling_sequence"])
-SparseEntropy = namedtuple("SparseSoftmaxCrossEntropyWithLogits", ["loss", "backprop"])
+SparseSoftmaxCrossEntropyWithLogits = namedtuple("SparseSoftmaxCrossEntropyWithLogits", ["loss", "backprop"])
 FusedBatchNorm = namedtuple(
     "FusedBatchNorm", ["y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"]
 )
-FusedBatchNormV3 = namedtuple("FusedBatchNormV3", [*FusedBatchNorm._fields, "reserve_space_3"])
+FusedBatchNormV3 = namedtuple(
+    "FusedBatchNormV3",
+    ["y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"],
+)
 LSTMBlockCell = namedtuple("LSTMBlockCell", ["i", "cs", "f", "o", "ci", "co", "h"])
 
 
@@ -98,16 +101,15 @@ def _fused(*arguments: Any) -> FusedBatchNorm:
 
 
 def _fused_3(*arguments: Any) -> FusedBatchNormV3:
-    found = _normalized(*arguments)
-    return FusedBatchNormV3(*found, convert_to_tensor([0.0])[:0])
+    return FusedBatchNormV3(*[*_normalized(*arguments), convert_to_tensor([0.0])[:0]])
 
 
-def _sparse_entropy(features: Any, labels: Any) -> SparseEntropy:
+def _sparse_entropy(features: Any, labels: Any) -> SparseSoftmaxCrossEntropyWithLogits:
     features, labels = convert_to_tensor(features), convert_to_tensor(labels)
     classes = primitives.Reshape(constants.range(features.shape[1], dtype=labels.dtype), [1, -1])
     chosen = primitives.Equal(primitives.ExpandDims(labels, 1), classes)
     loss = losses.sparse_softmax_cross_entropy_with_logits(labels, features)
-    return SparseEntropy(loss, primitives.Softmax(features) - cast(chosen, features.dtype))
+    return SparseSoftmaxCrossEntropyWithLogits(loss, primitives.Softmax(features) - cast(chosen, features.dtype))
 
 
 def _lstm_cell(x: Any, cs: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *options: Any) -> LSTMBlockCell:

@@ -15,16 +15,18 @@ from tapeflow._src.ops.random.seeds import BLOCKS_PER_OUTPUT, draw_from
 from tapeflow._src.ops.random.stateless import PHILOX, key_counter_of
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
 
-KeyCounter = namedtuple("StatelessRandomGetKeyCounter", ["key", "counter"])
-KeyCounterAlg = namedtuple("StatelessRandomGetKeyCounterAlg", ["key", "counter", "alg"])
-Candidates = namedtuple("CandidateSampler", ["sampled_candidates", "true_expected_count", "sampled_expected_count"])
-AccidentalHits = namedtuple("ComputeAccidentalHits", ["indices", "ids", "weights"])
+StatelessRandomGetKeyCounter = namedtuple("StatelessRandomGetKeyCounter", ["key", "counter"])
+StatelessRandomGetKeyCounterAlg = namedtuple("StatelessRandomGetKeyCounterAlg", ["key", "counter", "alg"])
+CandidateSampler = namedtuple(
+    "CandidateSampler", ["sampled_candidates", "true_expected_count", "sampled_expected_count"]
+)
+ComputeAccidentalHits = namedtuple("ComputeAccidentalHits", ["indices", "ids", "weights"])
 
 
 def _stream(operation: Any, seed: int, seed2: int, blocks: int) -> tuple[Any, Any]:
     """The key and counter of an operation with these seeds; with none of them, of an accidental stream."""
-    pair = (None, None) if seed == seed2 == 0 else (seed, seed2)
-    return draw_from(operation, *pair, blocks)
+    first, second = (None, None) if seed == seed2 == 0 else (seed, seed2)
+    return draw_from(operation, first, second, blocks)
 
 
 def _drawn(name: str, primitive: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,9 +110,9 @@ def _from_key(primitive: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _key_counter_alg(seed: Any) -> KeyCounterAlg:
+def _key_counter_alg(seed: Any) -> StatelessRandomGetKeyCounterAlg:
     key, counter, _ = key_counter_of(seed)
-    return KeyCounterAlg(key, counter, convert_to_tensor(PHILOX, int32))
+    return StatelessRandomGetKeyCounterAlg(key, counter, convert_to_tensor(PHILOX, int32))
 
 
 def _own_seed(seed: int, seed2: int) -> int | None:
@@ -119,17 +121,17 @@ def _own_seed(seed: int, seed2: int) -> int | None:
 
 
 def _sampler(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(true_classes: Any, num_true: int, num_sampled: int, unique: bool, *rest: Any) -> Candidates:
+    def run(true_classes: Any, num_true: int, num_sampled: int, unique: bool, *rest: Any) -> CandidateSampler:
         *options, seed, seed2 = rest
         classes = cast(true_classes, int64)
-        return Candidates(*function(classes, num_true, num_sampled, unique, *options, _own_seed(seed, seed2)))
+        return CandidateSampler(*function(classes, num_true, num_sampled, unique, *options, _own_seed(seed, seed2)))
 
     return run
 
 
 def _adapt_hits(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(true_classes: Any, sampled: Any, num_true: int, seed: int, seed2: int) -> AccidentalHits:
-        return AccidentalHits(*function(true_classes, sampled, num_true, _own_seed(seed, seed2)))
+    def run(true_classes: Any, sampled: Any, num_true: int, seed: int, seed2: int) -> ComputeAccidentalHits:
+        return ComputeAccidentalHits(*function(true_classes, sampled, num_true, _own_seed(seed, seed2)))
 
     return run
 
@@ -203,7 +205,7 @@ ROWS: list[tuple[str, str, Any]] = [
     ("StatelessRandomGammaV2", "shape, seed, alpha", _gamma_from_seed),
     ("StatelessRandomGammaV3", "shape, key, counter, alg, alpha", _from_key(primitives.StatelessRandomGammaV3)),
     ("StatelessRandomGetAlg", "", lambda: convert_to_tensor(PHILOX, int32)),
-    ("StatelessRandomGetKeyCounter", "seed", lambda seed: KeyCounter(*key_counter_of(seed)[:2])),
+    ("StatelessRandomGetKeyCounter", "seed", lambda seed: StatelessRandomGetKeyCounter(*key_counter_of(seed)[:2])),
     ("StatelessRandomGetKeyCounterAlg", "seed", _key_counter_alg),
     ("StatelessRandomNormal", "shape, seed, dtype='float32'", _from_seed(primitives.StatelessRandomNormalV2)),
     (

@@ -21,18 +21,18 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 
 SparseAdd = namedtuple("SparseAdd", ["sum_indices", "sum_values", "sum_shape"])
 SparseOutput = namedtuple("SparseOutput", ["output_indices", "output_values", "output_shape"])
-SparseCount = namedtuple("CountSparseOutput", ["output_indices", "output_values", "output_dense_shape"])
-SparseReordered = namedtuple("SparseReorder", ["output_indices", "output_values"])
-SparseReshaped = namedtuple("SparseReshape", ["output_indices", "output_shape"])
-SparseFilled = namedtuple(
+CountSparseOutput = namedtuple("CountSparseOutput", ["output_indices", "output_values", "output_dense_shape"])
+SparseReorder = namedtuple("SparseReorder", ["output_indices", "output_values"])
+SparseReshape = namedtuple("SparseReshape", ["output_indices", "output_shape"])
+SparseFillEmptyRows = namedtuple(
     "SparseFillEmptyRows", ["output_indices", "output_values", "empty_row_indicator", "reverse_index_map"]
 )
-SparsePair = namedtuple("SparseSparse", ["output_indices", "output_values"])
+SparseSparse = namedtuple("SparseSparse", ["output_indices", "output_values"])
 SparseSplit = namedtuple("SparseSplit", ["output_indices", "output_values", "output_shape"])
-SetResult = namedtuple("SetOperation", ["result_indices", "result_values", "result_shape"])
-RaggedParts = namedtuple("RaggedRange", ["rt_nested_splits", "rt_dense_values"])
-RaggedSparse = namedtuple("RaggedTensorToSparse", ["sparse_indices", "sparse_values", "sparse_dense_shape"])
-RaggedGathered = namedtuple("RaggedGather", ["output_nested_splits", "output_dense_values"])
+SetOperation = namedtuple("SetOperation", ["result_indices", "result_values", "result_shape"])
+RaggedRange = namedtuple("RaggedRange", ["rt_nested_splits", "rt_dense_values"])
+RaggedTensorToSparse = namedtuple("RaggedTensorToSparse", ["sparse_indices", "sparse_values", "sparse_dense_shape"])
+RaggedGather = namedtuple("RaggedGather", ["output_nested_splits", "output_dense_values"])
 
 
 def _sparse(indices: Any, values: Any, shape: Any) -> SparseTensor:
@@ -56,28 +56,28 @@ def _reduce(function: Callable[..., Any], output_is_sparse: bool) -> Callable[..
     return run
 
 
-def _reordered(indices: Any, values: Any, shape: Any) -> SparseReordered:
-    return SparseReordered(*_parts(sparse.reorder(_sparse(indices, values, shape)))[:2])
+def _reordered(indices: Any, values: Any, shape: Any) -> SparseReorder:
+    return SparseReorder(*_parts(sparse.reorder(_sparse(indices, values, shape)))[:2])
 
 
-def _reshaped(indices: Any, shape: Any, new_shape: Any) -> SparseReshaped:
+def _reshaped(indices: Any, shape: Any, new_shape: Any) -> SparseReshape:
     indices = convert_to_tensor(indices)
     values = primitives.Reshape(indices, [-1])[: indices.shape[0]]
     found = sparse.reshape(_sparse(indices, values, shape), new_shape)
-    return SparseReshaped(found.indices, found.dense_shape)
+    return SparseReshape(found.indices, found.dense_shape)
 
 
-def _filled(indices: Any, values: Any, shape: Any, default: Any) -> SparseFilled:
+def _filled(indices: Any, values: Any, shape: Any, default: Any) -> SparseFillEmptyRows:
     found, empty = sparse.fill_empty_rows(_sparse(indices, values, shape), default)
     rows = cast(convert_to_tensor(indices), "int64")[:, 0]
     before = primitives.Cumsum(cast(empty, "int64"), 0, False, False)
     places = constants.range(rows.shape[0], dtype="int64") + primitives.GatherV2(before, rows)
-    return SparseFilled(found.indices, found.values, empty, places)
+    return SparseFillEmptyRows(found.indices, found.values, empty, places)
 
 
 def _combined(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*parts: Any) -> SparsePair:
-        return SparsePair(*_parts(function(_sparse(*parts[:3]), _sparse(*parts[3:])))[:2])
+    def run(*parts: Any) -> SparseSparse:
+        return SparseSparse(*_parts(function(_sparse(*parts[:3]), _sparse(*parts[3:])))[:2])
 
     return run
 
@@ -101,7 +101,7 @@ def _crossed(indices: Any, values: Any, shapes: Any, dense_inputs: Any, sep: Any
     return SparseOutput(*_parts(found))
 
 
-def _set_operation(operation: Any, a: Any, b: Any) -> SetResult:
+def _set_operation(operation: Any, a: Any, b: Any) -> SetOperation:
     name = operation.decode() if isinstance(operation, bytes) else operation
     function: dict[str, Callable[..., Any]] = {
         "a-b": sets.difference,
@@ -109,7 +109,7 @@ def _set_operation(operation: Any, a: Any, b: Any) -> SetResult:
         "intersection": sets.intersection,
         "union": sets.union,
     }
-    return SetResult(*_parts(function[name](a, b)))
+    return SetOperation(*_parts(function[name](a, b)))
 
 
 def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -> Any:
@@ -124,7 +124,7 @@ def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -
     return primitives.Reshape(found, [rows, length] if x.shape.rank == 2 else [length])
 
 
-def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int) -> SparseCount:
+def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int) -> CountSparseOutput:
     weights = convert_to_tensor(weights)
     found = sparse_reductions.bincount(
         x,
@@ -135,21 +135,21 @@ def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlengt
         binary_output=binary_output,
     )
     dtype = weights.dtype if weights.shape.num_elements() else "int64"
-    return SparseCount(found.indices, cast(found.values, dtype), found.dense_shape)
+    return CountSparseOutput(found.indices, cast(found.values, dtype), found.dense_shape)
 
 
-def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedParts:
+def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedRange:
     found = ragged_range(starts, limits, deltas, row_splits_dtype=Tsplits)
-    return RaggedParts(found.row_splits, found.values)
+    return RaggedRange(found.row_splits, found.values)
 
 
-def _ragged_to_sparse(nested_splits: Any, values: Any) -> RaggedSparse:
-    return RaggedSparse(*_parts(_ragged(nested_splits, values).to_sparse()))
+def _ragged_to_sparse(nested_splits: Any, values: Any) -> RaggedTensorToSparse:
+    return RaggedTensorToSparse(*_parts(_ragged(nested_splits, values).to_sparse()))
 
 
-def _ragged_gather(nested_splits: Any, values: Any, indices: Any, rank: int) -> RaggedGathered:
+def _ragged_gather(nested_splits: Any, values: Any, indices: Any, rank: int) -> RaggedGather:
     found = gather_rows(_ragged(nested_splits, values), indices)
-    return RaggedGathered(list(found.nested_row_splits), found.flat_values)
+    return RaggedGather(list(found.nested_row_splits), found.flat_values)
 
 
 ROWS: list[tuple[str, str, Any]] = [

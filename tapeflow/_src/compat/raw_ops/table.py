@@ -23,7 +23,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
-EntropyAndGradient = namedtuple("SoftmaxCrossEntropyWithLogits", ["loss", "backprop"])
+SoftmaxCrossEntropyWithLogits = namedtuple("SoftmaxCrossEntropyWithLogits", ["loss", "backprop"])
 
 
 def _division(x: Any, y: Any) -> Any:
@@ -165,7 +165,7 @@ def _sparse_to_dense(
 
 
 def _softmax_entropy(features: Any, labels: Any) -> Any:
-    return EntropyAndGradient(*primitives.SoftmaxCrossEntropyWithLogits(features, labels))
+    return SoftmaxCrossEntropyWithLogits(*primitives.SoftmaxCrossEntropyWithLogits(features, labels))
 
 
 def _block_lstm(
@@ -734,6 +734,5 @@ def definitions() -> list[tuple[str, RawOperation]]:
         target = adapt(target) if adapt else target
         if getattr(target, "__name__", "") == "<lambda>":
             target.__name__ = name
-        target = namespace.installed(target)
-        _operation_by_name[name] = RawOperation(name, arguments, target, count)
+        _operation_by_name[name] = RawOperation(name, arguments, namespace.installed(target), count)
     return [(f"raw_ops.{name}", operation) for name, operation in _operation_by_name.items()]

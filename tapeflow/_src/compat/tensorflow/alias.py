@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ _OLDER = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
 _INNER = ("python", "compiler", "core")  # TensorFlow's own files
 
 
-class _AliasLoader:
+class _AliasLoader(Loader):
     """Hands out a module that exists; it must not run again, and must keep the spec that it was loaded by."""
 
     def __init__(self, module: ModuleType) -> None:

@@ -244,12 +244,11 @@ def build_as_function_and_v1_graph(func: Any = None) -> Any:
             self.tearDown()
             self.setUp()
 
-            @find_public("function")(autograph=False)
-            def function() -> Any:
+            def body() -> Any:
                 test(self, *args, **kwargs)
                 return find_public("constant")(0)
 
-            function()
+            find_public("function")(body, autograph=False)()
 
         return decorated
 

@@ -43,7 +43,8 @@ class _Flags:
         if missing:
             self._parser.error(f"Flag --{missing[0]} must have a value other than None.")
         self.__dict__["_value_by_name"] = vars(found)
-        return rest
+        result: list[str] = rest
+        return result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -62,7 +63,8 @@ class _Flags:
     def _values(self) -> dict[str, Any]:
         if self._value_by_name is None:
             self._parse()
-        return self._value_by_name
+        result: dict[str, Any] = self._value_by_name
+        return result
 
     def _parse_flags(self) -> None:
         self._values()

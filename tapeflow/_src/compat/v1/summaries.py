@@ -99,7 +99,8 @@ def _histogram_of(array: np.ndarray) -> HistogramProto:
     if not np.isfinite(numbers).all():
         raise ValueError("Nan in summary histogram" if np.isnan(numbers).any() else "Infinity in summary histogram")
     counts = np.bincount(np.searchsorted(_LIMITS, numbers, side="right"), minlength=len(_LIMITS))
-    ends, sizes = [], []
+    ends: list[Any] = []
+    sizes: list[Any] = []
     for end, count in zip(_LIMITS, counts):
         if count == 0 and sizes and sizes[-1] == 0:
             ends[-1] = end

@@ -191,9 +191,8 @@ class PaddedBatched(Batching):
         super().__init__(before, size, drops, batch)
 
     def together(self, group: list[Leaves]) -> Leaves:
-        return tuple(
-            [_padded(parts, *rest, i) for i, (parts, *rest) in enumerate(zip(zip(*group), self._shapes, self._values))]
-        )
+        columns = zip(zip(*group), self._shapes, self._values)
+        return tuple([_padded(parts, shape, value, i) for i, (parts, shape, value) in enumerate(columns)])
 
 
 def _padded_shapes(before: Pipe, shapes: Any) -> list[TensorShape]:
@@ -360,4 +359,4 @@ class Rebatched(Batching):
             return before
         if size is None or self._in_turn or not own.rank or own[0] is None:
             return UNKNOWN
-        return before * own[0] // size if self._drops else -(-before * own[0] // size)
+        return int(before * own[0] // size if self._drops else -(-before * own[0] // size))

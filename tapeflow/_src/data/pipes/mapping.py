@@ -177,7 +177,7 @@ def trace_with_state(
 
 
 def _wider(before: TypeSpec, after: TypeSpec, who: str) -> TypeSpec:
-    common = before.most_specific_common_supertype([after]) if type(before) is type(after) else None
+    common: TypeSpec | None = before.most_specific_common_supertype([after]) if type(before) is type(after) else None
     if common is None:
         raise TypeError(
             f"The element types for the new state must match the initial state. Expected {before}; got {after}."

@@ -56,8 +56,9 @@ class Run:
     def seeds(self, pipe: Any) -> tuple[int, int]:
         """The seeds of one pass of a pipe that draws them."""
         if self._repeats and self.drawn.get(id(pipe)):
-            return self.drawn[id(pipe)].pop(0)
-        seeds = pipe.draw_seeds()
+            found: tuple[int, int] = self.drawn[id(pipe)].pop(0)
+            return found
+        seeds: tuple[int, int] = pipe.draw_seeds()
         if not self._repeats:
             self.drawn.setdefault(id(pipe), []).append(seeds)
         return seeds

@@ -18,7 +18,8 @@ _LIMIT = 2**31 - 1
 def random_block(seeds: tuple[int, int], start: int, count: int) -> np.ndarray:
     """`count` 32-bit numbers of a stream, from number `start` on, which is a multiple of 4."""
     key, counter = np.array([seeds[0]], np.uint64), np.array([start // 4, seeds[1]], np.uint64)
-    return primitives.StatelessRandomUniformFullIntV2([count], key, counter, PHILOX, "uint32").numpy()
+    values: np.ndarray = primitives.StatelessRandomUniformFullIntV2([count], key, counter, PHILOX, "uint32").numpy()
+    return values
 
 
 def random_words(seeds: tuple[int, int], block: int = 1024) -> Iterator[int]:

@@ -93,7 +93,8 @@ class Numbers(Pipe):
         self._table: Any = None
 
     def _numbers(self, run: Run | None) -> Any:
-        start, stop, step = (x if x is None or run is None else run.number(x) for x in self._bounds)
+        bounds: list[Any] = [x if x is None or run is None else run.number(x) for x in self._bounds]
+        start, stop, step = bounds
         return itertools.count(start, step) if stop is None else range(start, stop, step)
 
     def begin(self, run: Run) -> Iterator[Leaves]:

@@ -50,7 +50,8 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
     if isinstance(structure, Mapping):
         mapped = {key: map_leaves(function, structure[key]) for key in structure}
-        return mapped if type(structure) is dict else type(structure)(mapped)
+        kind: Any = type(structure)
+        return mapped if kind is dict else kind(mapped)
     if hasattr(type(structure), "__attrs_attrs__"):
         names = [attribute.name for attribute in type(structure).__attrs_attrs__]
         return type(structure)(*[map_leaves(function, getattr(structure, name)) for name in names])
@@ -171,7 +172,7 @@ def row_count(leaf: Any) -> int:
         return int(leaf.dense_shape.numpy()[0])
     if isinstance(leaf, RaggedTensor):
         return int(leaf.nrows())
-    return leaf.shape[0]
+    return int(leaf.shape[0])
 
 
 def gathered(leaf: Any, places: np.ndarray) -> Any:

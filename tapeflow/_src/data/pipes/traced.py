@@ -32,7 +32,7 @@ class Traced:
         graph.stands_alone = True
         graph.name = f"Dataset_{who}"
         if isinstance(function, Function):
-            converted = function
+            converted: Any = function
         elif not callable(function):
             raise ValueError(f"Argument `func` must be a callable. Received func={function} (of type {type(function)})")
         else:
@@ -74,7 +74,8 @@ class Traced:
         """The tensors that the graph must give for a leaf: for a dataset, the symbolic ones that it uses."""
         pipe = getattr(leaf, "_pipe", None)
         if isinstance(pipe, Pipe):
-            return [t for t in pipe.all_symbols() if _core.place_of(t)[0] is self.graph]
+            symbols = [(tensor, _core.place_of(tensor)) for tensor in pipe.all_symbols()]
+            return [tensor for tensor, place in symbols if place is not None and place[0] is self.graph]
         return nest.flatten(leaf, expand_composites=True) if leaf is not None else []
 
     # ---- running

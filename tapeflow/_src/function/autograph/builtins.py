@@ -120,7 +120,9 @@ def call_builtin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             if own is not None and (found := own(argument, function, args, kwargs)) is not NotImplemented:
                 return found
     in_graph = _STAGED.get(function)
-    if in_graph is not None and any(operators.staged(x) or isinstance(x, Rows) for x in args):
+    if in_graph is None:
+        return function(*args, **kwargs)
+    if any(operators.staged(x) or isinstance(x, Rows) for x in args):
         return in_graph(*args, **kwargs)
     if function is builtins.len and len(args) == 1 and isinstance(args[0], RaggedTensor) and _core.is_tracing():
         return in_graph(*args, **kwargs)

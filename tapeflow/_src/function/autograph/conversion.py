@@ -78,7 +78,8 @@ def convert(function: Callable[..., Any], features: Iterable[str] = ()) -> Calla
     if type(method) is FunctionType:
         inner = _convert_function(method, runtime)
         return function if inner is method else MethodType(inner, function)
-    return _convert_function(function, runtime, requested=True)
+    result: Callable[..., Any] = _convert_function(function, runtime, requested=True)
+    return result
 
 
 def _convert_function(function: Any, runtime: Runtime, requested: bool = False) -> Any:
@@ -120,7 +121,7 @@ def _function_like(function: FunctionType, code: CodeType, runtime: Runtime) -> 
     new.__qualname__ = function.__qualname__
     new.__module__ = function.__module__
     new.__doc__ = function.__doc__
-    new.__wrapped__ = function
+    new.__dict__["__wrapped__"] = function
     return new
 
 
@@ -129,12 +130,13 @@ def _compiled(function: FunctionType, node: ast.FunctionDef | ast.Lambda) -> Cod
     original = function.__code__
     names = ["ag__", *(n for n in original.co_freevars if n != "ag__")]
     if isinstance(node, ast.Lambda):
-        name, statement = "<lambda>", ast.Expr(node)
+        name = "<lambda>"
+        statement: ast.stmt = ast.Expr(node)
     else:  # under its own name it would hide a global function, as a function that calls itself
         name = node.name = "ag__function"
         statement = node
     parameters = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
-    extra = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+    extra: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
     block: ast.stmt = ast.FunctionDef(name="ag__factory", args=parameters, body=[statement], decorator_list=[], **extra)
     owner = _class_around(function.__qualname__)
     if owner is not None:  # for the names that a class makes private

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 RETURNED = "ag__returned"
 VALUE = "ag__value"
@@ -49,7 +50,7 @@ def returns_inside(body: list[ast.stmt]) -> bool:
     )
 
 
-def _walk_own(node: ast.AST):
+def _walk_own(node: ast.AST) -> Iterator[ast.AST]:
     """The node and those in it, without the insides of other functions and classes."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return
@@ -163,17 +164,17 @@ class JumpLowering:
         if loop.skipped in jumps:
             body = [_set(loop.skipped, False, node), *body]
         if isinstance(node, ast.For):
-            lowered: ast.stmt = ast.For(node.target, node.iter, body, [])
+            lowered: Any = ast.For(node.target, node.iter, body, [])
         else:
             lowered = ast.While(node.test, body, [])
-        lowered.flags = sorted(stops)
+        lowered.flags = sorted(stops)  # the next pass reads them from the node
         ast.copy_location(lowered, node)
-        before = [_set(loop.stopped, False, node)] if loop.stopped in jumps else []
-        if isinstance(lowered, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+        before: list[ast.stmt] = [_set(loop.stopped, False, node)] if loop.stopped in jumps else []
+        if isinstance(node, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
             before.append(self._tested_in_rounds(lowered))
         return [*before, lowered], orelse
 
-    def _tested_in_rounds(self, loop: ast.While) -> ast.stmt:
+    def _tested_in_rounds(self, loop: Any) -> ast.stmt:
         """Makes the loop test at the end of each round, since its test binds names; gives the first test."""
         name = f"ag__going_{self._loops}"
         again: ast.stmt = _set(name, copy.deepcopy(loop.test), loop)

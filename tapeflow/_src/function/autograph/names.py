@@ -36,8 +36,10 @@ class Facts(NamedTuple):
 
 def composite_name(node: ast.AST) -> str | None:
     """`a.b`, `a[0]`, `a["k"].c`: places with a fixed name, which a loop can carry like variables."""
-    fixed = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant | ast.Name)
-    if not fixed and not isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Subscript):
+        if not isinstance(node.slice, ast.Constant | ast.Name):
+            return None
+    elif not isinstance(node, ast.Attribute):
         return None
     return ast.unparse(node) if isinstance(node.value, ast.Name) or composite_name(node.value) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -290,7 +291,7 @@ def _python_for(
         return
     for item in iterable:
         if staged(going):
-            if_(going, lambda item=item: body(item), lambda: None, get_state, set_state, names, len(names))
+            if_(going, functools.partial(body, item), lambda: None, get_state, set_state, names, len(names))
         else:
             body(item)
         going = go_on()
@@ -337,7 +338,8 @@ def rows_of(iterable: Any) -> Rows | None:
         return iterable
     own_rows = getattr(type(iterable), "__autograph_rows__", None)
     if own_rows is not None and _core.is_tracing():
-        return own_rows(iterable)
+        result: Rows | None = own_rows(iterable)
+        return result
     if staged(iterable):
         tensor = convert_to_tensor(iterable)
         if tensor.shape.rank == 0:
@@ -374,8 +376,9 @@ def _staged_for(
             position[0] = convert_to_tensor(0, dtype=count.dtype)
 
     def test() -> Any:
-        if rows.more is not None:
-            return rows.more(position[0]) if go_on is None else and_(go_on(), lambda: rows.more(position[0]))
+        has_more = rows.more
+        if has_more is not None:
+            return has_more(position[0]) if go_on is None else and_(go_on(), lambda: has_more(position[0]))
         more = position[0] < count
         return more if go_on is None else and_(more, go_on)
 
@@ -423,7 +426,7 @@ def _hooked_for(
 
     def going(state: Sequence[Any]) -> Any:
         set_state(before.with_new(state))
-        return go_on()
+        return go_on is None or go_on()
 
     last = hook(iterable, before.travelling, step, None if go_on is None else going)
     if last is NotImplemented:

@@ -88,7 +88,7 @@ def _arguments(*names: str) -> ast.arguments:
 
 def _definition(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
     # 3.12 adds type parameters, which must be a list.
-    extra = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+    extra: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
     return ast.FunctionDef(name=name, args=arguments, body=body or [ast.Pass()], decorator_list=[], **extra)
 
 
@@ -155,7 +155,7 @@ class Rewriter(ast.NodeTransformer):
         """An inner function: converted in place, unless it is a generator or asks not to be."""
         return self._inner_function(node, self._has_class_cell)
 
-    def _inner_function(self, node: ast.FunctionDef, has_class_cell: bool) -> ast.AST:
+    def _inner_function(self, node: ast.FunctionDef, has_class_cell: bool) -> ast.stmt:
         names = {n.attr if isinstance(n, ast.Attribute) else n.id for n in map(_callee, node.decorator_list) if n}
         kept = "do_not_convert" in names
         if kept or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in _own_nodes(node)):
@@ -219,7 +219,7 @@ class Rewriter(ast.NodeTransformer):
             new = [self.visit(node)]
         return [_at_head(n, node) for n in new]
 
-    def _try(self, node: ast.Try, live: frozenset[str]) -> ast.stmt:
+    def _try(self, node: ast.Try | ast.TryStar, live: frozenset[str]) -> ast.stmt:
         around = live | self._names.block([*(s for h in node.handlers for s in h.body), *node.orelse]).reads
         around |= self._names.block(node.finalbody).reads
         handlers = [
@@ -247,22 +247,22 @@ class Rewriter(ast.NodeTransformer):
         count = ast.Constant(len(outputs))
         return [then, orelse, *state, ast.Expr(_operator("if_", *arguments, _text([*outputs, *others]), count))]
 
-    def _while(self, node: ast.While, live: frozenset[str]) -> list[ast.stmt]:
+    def _while(self, node: Any, live: frozenset[str]) -> list[ast.stmt]:
         whole = self._names.statement(node)
         used = whole.reads | live
         tested = self._names.expression(node.test)
         block, options = self._without_options(node.body)
         names = self._carried(whole, used) + self._composites(whole)
-        test = node.test
+        condition = node.test
         if node.flags:
-            test = ast.BoolOp(ast.And(), [unless(node.flags), test])
-        test = self._inner("test", tested, [ast.Return(self.visit(test))])
+            condition = ast.BoolOp(ast.And(), [unless(node.flags), condition])
+        test = self._inner("test", tested, [ast.Return(self.visit(condition))])
         body = self._inner("body", whole, self.block(block, used))
         state, get, set_ = self._state(names)
         arguments = [_load(test.name), _load(body.name), get, set_, _text(names), options]
         return [test, body, *state, ast.Expr(_operator("while_", *arguments))]
 
-    def _for(self, node: ast.For, live: frozenset[str]) -> list[ast.stmt]:
+    def _for(self, node: Any, live: frozenset[str]) -> list[ast.stmt]:
         whole = self._names.statement(node)
         used = whole.reads | live
         block, options = self._without_options(node.body)
@@ -304,7 +304,7 @@ class Rewriter(ast.NodeTransformer):
             nothing = ast.Attribute(_load("ag__"), "no_state", ast.Load())
             return [], nothing, nothing
         places = [self._names.composite_by_name.get(n) or _load(n) for n in names]
-        readers = [
+        readers: list[ast.expr] = [
             _operator("read", _later(_in_context(p, ast.Load())), ast.Constant(n)) for p, n in zip(places, names)
         ]
         reader = _later(ast.Tuple(readers, ast.Load()))
@@ -326,7 +326,7 @@ class Rewriter(ast.NodeTransformer):
             call = statement.value if isinstance(statement, ast.Expr) else None
             callee = _callee(call) if isinstance(call, ast.Call) else None
             name = getattr(callee, "attr", None) or getattr(callee, "id", None)
-            if name == "set_loop_options":
+            if name == "set_loop_options" and isinstance(call, ast.Call):
                 keywords = [ast.keyword(k, v) for k, v in zip(_LOOP_OPTIONS, call.args)] + call.keywords
                 options = ast.Call(ast.Attribute(_load("ag__"), "dict", ast.Load()), [], keywords)
                 rest = body[:number] + body[number + 1 :]
@@ -412,7 +412,7 @@ def _callee(node: ast.expr) -> ast.Name | ast.Attribute | None:
     return found if isinstance(found, ast.Name | ast.Attribute) else None
 
 
-def _in_context(node: ast.expr, context: ast.expr_context) -> ast.expr:
+def _in_context(node: Any, context: ast.expr_context) -> ast.expr:
     """A copy of a name, attribute or element, to be loaded, stored or deleted."""
     if isinstance(node, ast.Name):
         new: ast.expr = ast.Name(node.id, context)

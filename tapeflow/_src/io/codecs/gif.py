@@ -49,7 +49,8 @@ def _decompressed(data: bytes, first_size: int, count: int) -> np.ndarray:
     clear, end = 1 << first_size, (1 << first_size) + 1
     start = [bytes((i,)) for i in range(clear)] + [b"", b""]
     table, size, last = list(start), first_size + 1, b""
-    parts, length, held, bits = [], 0, 0, 0
+    parts: list[bytes] = []
+    length = held = bits = 0
     for byte in data:
         held |= byte << bits
         bits += 8

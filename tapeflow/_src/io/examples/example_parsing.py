@@ -96,7 +96,7 @@ class Rows:
             default = (
                 np.broadcast_to(given, shape).reshape(-1).tolist() if np.size(given) == 1 else np.ravel(given).tolist()
             )
-        found = []
+        found: list[Any] = []
         for row, values in enumerate(self.values(key, dtype)):
             if values is None:
                 if default is None:
@@ -209,7 +209,8 @@ def _lengths(partition: Any, values: Any, count: int) -> list[int]:
     if isinstance(partition, ValueRowIds):
         return np.bincount(np.asarray(values, np.int64)).tolist() if values else []
     if isinstance(partition, RowSplits):
-        return np.diff(values).tolist()
+        found: list[int] = np.diff(values).tolist()
+        return found
     ends = [*values[1:], count] if isinstance(partition, RowStarts) else values
     starts = values if isinstance(partition, RowStarts) else [0, *values[:-1]]
     assert isinstance(partition, RowStarts | RowLimits)

@@ -23,7 +23,7 @@ def _steps(rows: list[Any], key: str, feature: Any, single: bool) -> tuple[list[
     for row in rows:
         if key not in row and isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
             raise refuse(f"Name: <unknown>, Feature list '{key}' is required but could not be found.")
-        steps = []
+        steps: list[Any] = []
         for step in row.get(key, []):
             kind, values = step or (dtype.name, [])
             if kind != dtype.name:
@@ -50,10 +50,10 @@ def _steps(rows: list[Any], key: str, feature: Any, single: bool) -> tuple[list[
     widest = max([len(step) for steps in found for step in steps], default=0)
     places = [[r, t, i] for r, steps in enumerate(found) for t, step in enumerate(steps) for i in range(len(step))]
     index = np.asarray(places, np.int64).reshape(-1, 3)
-    shape = np.asarray([len(rows), longest, widest], np.int64)
+    dense_shape = np.asarray([len(rows), longest, widest], np.int64)
     values = tensor_of([v for steps in found for step in steps for v in step], dtype, [-1])
     first = 1 if single else 0
-    return [convert_to_tensor(index[:, first:]), values, convert_to_tensor(shape[first:])], lengths
+    return [convert_to_tensor(index[:, first:]), values, convert_to_tensor(dense_shape[first:])], lengths
 
 
 def _step_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:

@@ -229,7 +229,7 @@ class Message:
     # ---- as a Python object
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.ListFields() == other.ListFields()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self.ListFields() == other.ListFields()
 
     __hash__ = None  # type: ignore[assignment]
 

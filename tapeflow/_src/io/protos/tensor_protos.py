@@ -109,7 +109,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray:
     if len(values) < size:  # the last element stands for those that follow
         last = values[-1:] if len(values) else np.asarray([b""] if dtype.name == "string" else [0], values.dtype)
         values = np.concatenate([values, np.repeat(last, size - len(values))])
-    return values.reshape(tensor.dims)
+    result: np.ndarray = values.reshape(tensor.dims)
+    return result
 
 
 @public("timestamp")

@@ -23,7 +23,7 @@ def dims_of(shape: Any) -> list[int]:
             raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
         return shape.as_list()
     if _core.is_symbolic(shape):
-        known = _core.known_elements(shape)
+        known: list[int] = _core.known_elements(shape)
         if known is not None and None not in known:
             return known
     if isinstance(shape, list | tuple):
@@ -82,7 +82,7 @@ def shape_argument(shape: Any) -> Any:
 
 def numbers_of(numbers: Any) -> list[Any]:
     """A vector argument as a list of numbers; scalars that running the graph gives where they are not known."""
-    given = shape_argument(numbers)
+    given: list[Any] = shape_argument(numbers)
     if not _core.is_tensor(given):
         return given
     known = _core.known_elements(given)
@@ -101,7 +101,7 @@ def joined_shape(shape: Any, x: Any) -> Any:
 
 def dynamic_dims(x: Any) -> list[Any]:
     """The sizes of a tensor of known rank: numbers, or scalars that running the graph gives."""
-    dims = x.shape.as_list()
+    dims: list[Any] = x.shape.as_list()
     if is_open(x):
         shape = primitives.Shape(x)
         dims = [shape[i] if d is None else d for i, d in enumerate(dims)]
@@ -244,7 +244,7 @@ def _narrowed_range(*numbers: Any) -> Any:
     y = primitives.Range(*numbers)
     if not _core.is_symbolic(y):
         return y
-    known = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
+    known: list[Any] = [_core.known_elements(v) for v in numbers] if y.dtype.is_integer else [None]
     if None not in known and all(v[0] is not None for v in known):
         _core.narrow_shape(y, TensorShape([len(builtins.range(*(v[0] for v in known)))]))
     return y
@@ -332,7 +332,7 @@ def eye(
 
 
 @functools.lru_cache(64)
-def _limits(length: int, dtype: DType) -> tuple[Any, Any, Any]:
+def _limits(length: int, dtype: DType) -> tuple[Any, ...]:
     """The arguments of a range of numbers below `length`."""
     return tuple(_core.convert_to_tensor(v, dtype, None, "range") for v in (0, length, 1))
 

@@ -61,7 +61,8 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """
     if isinstance(input, CompositeTensor):
         # The stored elements of a ragged tensor, all elements of a sparse one.
-        dims = input.flat_values.shape.as_list() if hasattr(input, "flat_values") else input.shape.as_list()
+        stored: Any = getattr(input, "flat_values", input)
+        dims = stored.shape.as_list()
     else:
         x = convert_to_tensor(input)
         if is_open(x):
@@ -77,7 +78,8 @@ def rank(input: Any, name: str | None = None) -> Any:
     >>> tf.rank([[1, 2, 3]])
     2
     """
-    shape = input.shape if isinstance(input, CompositeTensor) else convert_to_tensor(input).shape
+    x: Any = input if isinstance(input, CompositeTensor) else convert_to_tensor(input)
+    shape = x.shape
     if shape.rank is None:
         return primitives.Shape(primitives.Shape(input))[0]
     return _core.convert_to_tensor(shape.rank, int32, None, "rank")
@@ -341,7 +343,8 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     values = np.asarray(indices)
     if values.size and (values.max() >= total or values.min() < 0):
         raise InvalidArgumentError.of(f"unravel_index: index is out of bound as with dims {sizes}")
-    rows, unit = [], 1
+    rows: list[Any] = []
+    unit = 1
     for size_here in reversed(sizes):
         rows.insert(0, primitives.FloorMod(primitives.FloorDiv(indices, unit), size_here))
         unit *= size_here

@@ -19,7 +19,8 @@ def _pairs(who: str, what: str, pairs: Any, count: int) -> list[list[int]]:
         raise InvalidArgumentError.of(f"{who}: {what} should have shape [{count}, 2] instead of {list(values.shape)}")
     if values.size and values.min() < 0:
         raise InvalidArgumentError.of(f"{who}: {what} must be non-negative; got {values.tolist()}")
-    return values.tolist()
+    found: list[list[int]] = values.tolist()
+    return found
 
 
 def _blocks(who: str, block_shape: Any, x: Any) -> list[int]:

@@ -40,7 +40,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {count}",
             )
-        return primitives.SplitV(value, [length // count] * count, axis)
+        return list(primitives.SplitV(value, [length // count] * count, axis))
     sizes_or_count = np.asarray(num_or_size_splits)
     if sizes_or_count.ndim == 0:
         if _core.is_tensor(num_or_size_splits) or sizes_or_count.dtype.kind not in "iu":
@@ -54,7 +54,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = length - sum(sizes) - 1
-    return primitives.SplitV(value, sizes, axis)
+    return list(primitives.SplitV(value, sizes, axis))
 
 
 def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
@@ -65,22 +65,22 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         length = primitives.Shape(value)[axis]
     if isinstance(sizes, int):
         if _core.is_tensor(length):
-            return primitives.SplitV(value, [length // sizes] * sizes, axis)
+            return list(primitives.SplitV(value, [length // sizes] * sizes, axis))
         if sizes < 1 or length % sizes:
             raise InvalidArgumentError.of(
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {axis} (size = {length}) and num_split {sizes}",
             )
-        return primitives.SplitV(value, [length // sizes] * sizes, axis)
+        return list(primitives.SplitV(value, [length // sizes] * sizes, axis))
     parts = shape_argument(sizes)
     if _core.is_tensor(parts):
         if num is not None:
             parts = primitives.Reshape(parts, [num])
         rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
-        return primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis)
+        return list(primitives.SplitV(value, primitives.SelectV2(primitives.Equal(parts, -1), rest, parts), axis))
     if parts.count(-1) == 1:
         parts[parts.index(-1)] = length - sum(parts) - 1
-    return primitives.SplitV(value, parts, axis)
+    return list(primitives.SplitV(value, parts, axis))
 
 
 @public("unstack")
@@ -92,9 +92,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     value = convert_to_tensor(value)
     if is_open(value):
-        return primitives.Unpack(value, -1 if num is None else num, axis)
+        return list(primitives.Unpack(value, -1 if num is None else num, axis))
     if value.shape.rank and num is not None and value.shape[axis] != num:
         raise InvalidArgumentError.of(
             f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
         )
-    return primitives.Unpack(value, -1, axis)
+    return list(primitives.Unpack(value, -1, axis))

@@ -24,7 +24,8 @@ def host_call(
     """
     traced = any(_core.is_symbolic(x) for x in inputs)
     if not traced and not ((reads or effect) and _core.current_graph() is not None):
-        return run(*inputs)
+        found: list[Any] = run(*inputs)
+        return found
     dtypes, shapes = [as_dtype(dtype) for dtype, _ in outputs], [TensorShape(shape) for _, shape in outputs]
     return _core.call_python(_OneByOne(run), inputs, dtypes, shapes, None, effect)
 

@@ -186,7 +186,8 @@ class Dispatched:
             if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and not all(
                 isinstance(given[name], _core.Tensor | _core.Variable) for name in wanted
             ):  # plain tensors are never handed over: the handler calls the function with them
-                return handler
+                result: Callable[..., Any] | None = handler
+                return result
         return None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

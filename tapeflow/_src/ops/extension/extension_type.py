@@ -6,7 +6,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import lazy_members, public
@@ -107,7 +107,7 @@ class ExtensionTypeSpec(TypeSpec):
         return cls(**dict(serialization))
 
     @property
-    def _component_specs(self) -> list[Any]:  # type: ignore[override]
+    def _component_specs(self) -> list[Any]:
         leaves = (leaf for value in self._fields_of_spec().values() for leaf in _leaves(value))
         return [leaf for leaf in leaves if isinstance(leaf, TypeSpec)]
 
@@ -173,20 +173,21 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
         cls._fields = {
             name: a for base in reversed(cls.__mro__[1:]) for name, a in getattr(base, "_fields", {}).items()
         }
-        cls._fields.update({name: a for name, a in own.items() if typing.get_origin(a) is not ClassVar})
+        cls._fields.update({name: a for name, a in own.items() if cast(Any, typing.get_origin(a)) is not ClassVar})
         for name, annotation in cls._fields.items():
             check_annotation(name, annotation)
             if name in cls.__dict__ or getattr(cls, name, _EMPTY) is not _EMPTY:
                 default = getattr(cls, name)
                 setattr(cls, name, convert_field(f"default value for {name}", annotation, default))
         if "__init__" not in space and cls.__init__ in (object.__init__, *cls._made_constructors):
-            cls.__init__ = cls._constructor()  # type: ignore[misc]
+            cls.__init__ = cls._constructor()  # type: ignore[method-assign]
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         given = space.get("Spec")
         bases = (given, cls._spec_base) if given is not None else (cls._spec_base,)
-        cls.Spec = type("Spec", bases, {"value_type": cls, "__module__": cls.__module__})  # type: ignore[attr-defined]
-        cls.Spec.__qualname__ = f"{cls.__qualname__.rpartition('.')[2]}.Spec"
+        spec = type("Spec", bases, {"value_type": cls, "__module__": cls.__module__})
+        spec.__qualname__ = f"{cls.__qualname__.rpartition('.')[2]}.Spec"
+        cls.Spec = spec  # type: ignore[attr-defined]
 
     _made_constructors: ClassVar[list[Any]] = []
 
@@ -270,7 +271,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
         if type(self) is not type(other):
             return False
         spec = self._type_spec
-        if spec != other._type_spec:  # type: ignore[attr-defined]
+        if spec != other._type_spec:
             return convert_to_tensor(False)
         result: Any = convert_to_tensor(True)
         for a, b in zip(spec._to_tensor_list(self), spec._to_tensor_list(other)):
@@ -319,7 +320,8 @@ class ExtensionTypeBatchEncoder:
 
     def encode(self, spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
         """The tensors of an object, which can be stacked."""
-        return spec._to_components(value)
+        found: list[Any] = spec._to_components(value)
+        return found
 
     def decode(self, spec: Any, encoded_value: Any) -> Any:
         """The object of which these are the tensors."""
@@ -327,7 +329,8 @@ class ExtensionTypeBatchEncoder:
 
     def encoding_specs(self, spec: Any) -> list[Any]:
         """The specs of the tensors of an object."""
-        return spec._component_specs
+        found: list[Any] = spec._component_specs
+        return found
 
     @staticmethod
     def _changed(spec: Any, change: Callable[[Any], Any]) -> Any:

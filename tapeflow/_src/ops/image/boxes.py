@@ -26,7 +26,10 @@ def _suppress(
 ) -> list[Any]:
     boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
     boxes, scores = cast(boxes, float32), cast(scores, float32)
-    return primitives.NonMaxSuppressionV5(boxes, scores, int(size), float(iou), float(score), float(sigma), padded)
+    found: list[Any] = primitives.NonMaxSuppressionV5(
+        boxes, scores, int(size), float(iou), float(score), float(sigma), padded
+    )
+    return found
 
 
 @public("image.non_max_suppression", "compat.v1.image.non_max_suppression")

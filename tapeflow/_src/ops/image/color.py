@@ -24,7 +24,8 @@ def _saturated(x: Any, dtype: Any) -> Any:
     limits = np.iinfo(dtype.as_numpy_dtype)
     if x.dtype.is_integer:
         own = np.iinfo(x.dtype.as_numpy_dtype)
-        low, high = max(int(limits.min), int(own.min)), min(int(limits.max), int(own.max))
+        low: float = max(int(limits.min), int(own.min))
+        high: float = min(int(limits.max), int(own.max))
     else:
         low, high = _float_inside(limits.min, x.dtype), _float_inside(limits.max, x.dtype)
     return cast(primitives.Maximum(primitives.Minimum(x, cast(high, x.dtype)), cast(low, x.dtype)), dtype)
@@ -121,13 +122,17 @@ _RGB_TO_YIQ = [
     [0.587, -0.27455667, -0.52273617],
     [0.114, -0.32134392, 0.31119955],
 ]
-_YIQ_TO_RGB = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
+_YIQ_TO_RGB: list[list[float]] = [
+    [1, 1, 1],
+    [0.95598634, -0.27201283, -1.10674021],
+    [0.6208248, -0.64720424, 1.70423049],
+]
 _RGB_TO_YUV = [
     [0.299, -0.14714119, 0.61497538],
     [0.587, -0.28886916, -0.51496512],
     [0.114, 0.43601035, -0.10001026],
 ]
-_YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+_YUV_TO_RGB: list[list[float]] = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
 def _mixed(images: Any, matrix: list[list[float]], what: str) -> Any:

@@ -31,16 +31,16 @@ class _Words:
 
     def fraction(self) -> np.float32:
         """A number in [0, 1)."""
-        return np.array(next(self._words) & 0x7FFFFF | 0x3F800000, np.uint32).view(np.float32) - np.float32(1)
+        return np.uint32(next(self._words) & 0x7FFFFF | 0x3F800000).view(np.float32) - np.float32(1)
 
     def below(self, limit: int) -> int:
         """A whole number in [0, limit), each with the same probability."""
         if limit & (limit - 1) == 0:
-            return next(self._words) & (limit - 1)
+            return int(next(self._words) & (limit - 1))
         refused = 0xFFFFFFFF % limit + 1
         while (word := next(self._words)) < refused:
             pass
-        return word % limit
+        return int(word % limit)
 
 
 def _crop(height: int, width: int, aspect: float, areas: tuple[float, float], words: _Words) -> tuple[int, ...] | None:
@@ -119,10 +119,10 @@ def _checked(image_size: Any, boxes: Any, aspects: Any, areas: Any, covered: Any
 
 def _sample(words: _Words, checked: Any, covered: Any, attempts: int) -> SampleDistortedBoundingBox:
     sizes, height, width, objects, (low, high), areas = checked
-    found = (0, 0, height, width)
+    found: tuple[int, ...] = (0, 0, height, width)
     for _ in range(attempts):
         aspect = words.fraction() * np.float32(np.float32(high) - np.float32(low)) + np.float32(low)
-        crop = _crop(height, width, aspect, areas, words)
+        crop = _crop(height, width, aspect.item(), areas, words)
         if crop and _shows_an_object(crop, objects, float(covered)):
             found = crop
             break

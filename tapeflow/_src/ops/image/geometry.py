@@ -388,7 +388,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
 def _gaussian(size: int, sigma: float) -> np.ndarray:
     positions = np.arange(size) - (size - 1) / 2
     line = np.exp(-0.5 * (positions / sigma) ** 2)
-    return line / line.sum()
+    values: np.ndarray = line / line.sum()
+    return values
 
 
 def _ssim_per_channel(

@@ -41,6 +41,11 @@ def _sides(images: Any) -> tuple[Any, Any]:
     return dims[1], dims[2]
 
 
+def _rounded(at: Any) -> Any:
+    """The nearest integer; halves go away from zero."""
+    return primitives.Floor(primitives.Abs(at) + 0.5) * primitives.Sign(at)
+
+
 def _read(images: Any, y: Any, x: Any, fill: Any) -> Any:
     """The cells (batch, rows, columns, channels) at whole coordinates (batch, rows, columns); `fill` outside."""
     height, width = _sides(images)
@@ -83,8 +88,7 @@ def project(
     source = cast(images, float32) if not images.dtype.is_floating else images
     fill = cast(fill, source.dtype)
     if interpolation == "NEAREST":
-        half = lambda at: primitives.Floor(primitives.Abs(at) + 0.5) * primitives.Sign(at)  # noqa: E731
-        found = _read(source, half(at_y), half(at_x), fill)
+        found = _read(source, _rounded(at_y), _rounded(at_x), fill)
     else:
         top, left = primitives.Floor(at_y), primitives.Floor(at_x)
         down, right = (

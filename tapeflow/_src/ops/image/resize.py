@@ -119,7 +119,8 @@ def _area_taps(size: int, out: int, align_corners: bool) -> Taps:
 
 
 def _sinc(x: np.ndarray) -> np.ndarray:
-    return np.sinc(x)
+    values: np.ndarray = np.sinc(x)
+    return values
 
 
 def _lanczos(radius: int) -> Any:

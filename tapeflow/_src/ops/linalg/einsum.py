@@ -340,10 +340,8 @@ def _multiply(
 
 def _dims(groups: list[list[Any]], sizes: Sizes) -> list[int]:
     """The size of each group of labels; one size that is not known yet is -1."""
-    dims = [
-        -1 if any(sizes[label] is None for label in group) else prod(sizes[label] for label in group)
-        for group in groups
-    ]
+    known = [[sizes[label] for label in group] for group in groups]
+    dims = [-1 if None in group else prod(size for size in group if size is not None) for group in known]
     if dims.count(-1) > 1:
         raise ValueError(
             "einsum: at most one group of dimensions may have an unknown size; give the operands a static shape"

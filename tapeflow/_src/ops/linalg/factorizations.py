@@ -455,7 +455,7 @@ def banded_triangular_solve(
         raise InvalidArgumentError.of(
             f"banded_triangular_solve: the number of bands must not be above the number of rows {n}; got {count}",
         )
-    k = (1 - count, 0) if lower else (0, count - 1)
+    k: Any = (1 - count, 0) if lower else (0, count - 1)
     if count == 1:
         bands, k = primitives.Squeeze(bands, bands.shape.rank - 2), 0
     matrix = primitives.MatrixDiagV3(bands, k, n, n, 0, "LEFT_RIGHT")

@@ -349,7 +349,9 @@ class MutableHashTable(_ChangingTable):
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, name)
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(  # type: ignore[override]  # as TensorFlow has it
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
         """The values of keys; others give the default, or their own of `dynamic_default_values`."""
         return self._look_up(keys, dynamic_default_values)
 

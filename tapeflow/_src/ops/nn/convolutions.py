@@ -25,7 +25,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 def _rank(x: Any, expected: int) -> int:
     """The rank of a tensor; what is expected if it is not known while tracing."""
     if not _core.is_tracing():
-        return x.ndim
+        return int(x.ndim)
     return expected if x.shape.rank is None else x.shape.rank
 
 

@@ -45,7 +45,7 @@ class RandomNormalInitializer(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("mean", "stddev", "seed")
+    _settings: tuple[str, ...] = ("mean", "stddev", "seed")
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
@@ -67,7 +67,7 @@ class RandomUniformInitializer(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("minval", "maxval", "seed")
+    _settings: tuple[str, ...] = ("minval", "maxval", "seed")
 
     def __init__(self, minval: float = -0.05, maxval: float | None = 0.05, seed: int | None = None) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -89,7 +89,7 @@ class RandomNormalInitializerV1(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("mean", "stddev", "seed", "dtype")
+    _settings: tuple[str, ...] = ("mean", "stddev", "seed", "dtype")
 
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, as_dtype(dtype)
@@ -122,7 +122,7 @@ class RandomUniformInitializerV1(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("minval", "maxval", "seed", "dtype")
+    _settings: tuple[str, ...] = ("minval", "maxval", "seed", "dtype")
 
     def __init__(self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = float32) -> None:
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, as_dtype(dtype)
@@ -154,7 +154,7 @@ class VarianceScalingInitializerV1(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("scale", "mode", "distribution", "seed", "dtype")
+    _settings: tuple[str, ...] = ("scale", "mode", "distribution", "seed", "dtype")
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class OrthogonalInitializerV1(_Initializer):
     [[1., 0.], [0., 1.]]
     """
 
-    _settings = ("gain", "seed", "dtype")
+    _settings: tuple[str, ...] = ("gain", "seed", "dtype")
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain, self.seed, self.dtype = gain, seed, as_dtype(dtype)
@@ -233,7 +233,7 @@ class GlorotUniformInitializerV1(VarianceScalingInitializerV1):
     TensorShape([2, 3])
     """
 
-    _settings = ("seed", "dtype")
+    _settings: tuple[str, ...] = ("seed", "dtype")
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -247,7 +247,7 @@ class GlorotNormalInitializerV1(VarianceScalingInitializerV1):
     TensorShape([2, 3])
     """
 
-    _settings = ("seed", "dtype")
+    _settings: tuple[str, ...] = ("seed", "dtype")
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -301,7 +301,7 @@ class UniformUnitScalingInitializerV1(_Initializer):
     TensorShape([2, 3])
     """
 
-    _settings = ("factor", "seed", "dtype")
+    _settings: tuple[str, ...] = ("factor", "seed", "dtype")
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.factor, self.seed, self.dtype = factor, seed, as_dtype(dtype)

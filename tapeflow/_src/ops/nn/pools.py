@@ -184,7 +184,7 @@ def _spatial_rank(x: Any) -> int:
         raise ValueError(
             f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={x.shape} of rank {x.shape.rank}."
         )
-    return x.shape.rank - 2
+    return int(x.shape.rank - 2)
 
 
 @public("nn.max_pool", "compat.v1.nn.max_pool_v2")
@@ -503,7 +503,7 @@ def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np
         alpha = length / count
         most = (small + 1) / alpha if alpha != small else 1.0
         start = random.uniform() * min(most, 1.0 / max(alpha - small, 1e-12), 1.0)
-        borders = np.floor(alpha * (np.arange(count + 1) + start)).astype(np.int64)
+        borders: np.ndarray = np.floor(alpha * (np.arange(count + 1) + start)).astype(np.int64)
         borders -= borders[0]
         borders[-1] = length
         return borders

@@ -55,7 +55,7 @@ def constant(
         splits.append(np.cumsum([0, *(len(row) for row in current)]))
         current = [item for row in current for item in row]
     if inner_shape is not None and not current:
-        values = _core.convert_to_tensor(np.zeros((0, *dims_of(inner_shape)), np.float32), None, None, "ragged")
+        values: Any = _core.convert_to_tensor(np.zeros((0, *dims_of(inner_shape)), np.float32), None, None, "ragged")
         values = cast(values, dtype or float32)
     else:
         values = convert_to_tensor(current, dtype=dtype)
@@ -109,9 +109,10 @@ def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
     >>> tf.ragged.cross([tf.constant([["a"]]), tf.constant([["b"]])]).to_list()
     [[b'a_X_b']]
     """
-    return constant(
+    ragged: RaggedTensor = constant(
         crossed_rows(inputs, lambda features: join_features(features, "_X_")), dtype="string", ragged_rank=1
     )
+    return ragged
 
 
 @public("ragged.cross_hashed")
@@ -124,4 +125,5 @@ def cross_hashed(
     [[0]]
     """
     rows = crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key))
-    return constant(rows, dtype=int64, ragged_rank=1)
+    ragged: RaggedTensor = constant(rows, dtype=int64, ragged_rank=1)
+    return ragged

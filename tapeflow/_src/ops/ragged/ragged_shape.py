@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
@@ -54,7 +55,8 @@ class DynamicRaggedShape:
     @property
     def inner_rank(self) -> int | None:
         """The number of dimensions of the flat values."""
-        return self._inner.shape[0]
+        result: int | None = self._inner.shape[0]
+        return result
 
     @property
     def inner_shape(self) -> Any:
@@ -164,7 +166,7 @@ def _broadcast_to(input: Any, shape: DynamicRaggedShape, name: str | None = None
     return pattern.with_flat_values(cast(pattern.flat_values, x.dtype)) + x
 
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[..., Any]] = {
     "broadcast_to": _broadcast_to,
     "reshape": _reshape,
     "zeros": lambda shape, *args, **kwargs: shape.rows_of(zeros(shape.inner_shape, *args, **kwargs)),

@@ -132,7 +132,7 @@ class RaggedRows(CompositeTensor):
         cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Self:
         """Splits for each ragged dimension, the outermost first."""
-        result = flat_values
+        result: Self = flat_values
         for splits in reversed(list(nested_row_splits)):
             result = cls.from_row_splits(result, splits, validate=validate)
         return result
@@ -142,7 +142,7 @@ class RaggedRows(CompositeTensor):
         cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Self:
         """Lengths for each ragged dimension, the outermost first."""
-        result = flat_values
+        result: Self = flat_values
         for lengths in reversed(list(nested_row_lengths)):
             result = cls.from_row_lengths(result, lengths, validate=validate)
         return result
@@ -159,7 +159,7 @@ class RaggedRows(CompositeTensor):
         """Rows of the values for each ragged dimension, the outermost first."""
         rows = list(nested_value_rowids)
         counts = list(nested_nrows) if nested_nrows is not None else [None] * len(rows)
-        result = flat_values
+        result: Self = flat_values
         for ids, count in zip(reversed(rows), reversed(counts)):
             result = cls.from_value_rowids(result, ids, count, validate=validate)
         return result
@@ -200,7 +200,8 @@ class RaggedRows(CompositeTensor):
     @property
     def dtype(self) -> DType:
         """The `tf.DType` of the values."""
-        return self._values.dtype
+        dtype: DType = self._values.dtype
+        return dtype
 
     @property
     def shape(self) -> TensorShape:

@@ -143,7 +143,7 @@ def _next_number(graph: Any) -> int:
 
 
 def _new_stream(first: int | None, second: int | None) -> _Stream:
-    if first is None:
+    if first is None or second is None:
         return _Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
     return _Stream(0, second, first)
 

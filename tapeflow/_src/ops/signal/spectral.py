@@ -231,7 +231,8 @@ def _axes_of(x: Any, axes: Any) -> list[int]:
     axes = [axis % rank for axis in given]
     if len(set(axes)) != len(axes):
         raise InvalidArgumentError.of(f"axes must be different from each other; got {given}")
-    return axes
+    found: list[int] = axes
+    return found
 
 
 def _over_axes(x: Any, axes: list[int], transform: Callable[[Any], Any]) -> Any:

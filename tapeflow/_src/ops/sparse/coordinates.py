@@ -25,7 +25,8 @@ def as_sparse(x: Any, who: str) -> SparseTensor:
 
 
 def dims_of_sparse(x: SparseTensor) -> list[int]:
-    return x.dense_shape.numpy().tolist()
+    found: list[int] = x.dense_shape.numpy().tolist()
+    return found
 
 
 def row_major_strides(dims: list[int]) -> np.ndarray:

@@ -27,11 +27,11 @@ def _features(x: Any) -> list[list[Any]]:
             rows[row].append(value)
         return rows
     if hasattr(x, "to_list"):
-        return x.to_list()
+        return list(x.to_list())
     tensor = convert_to_tensor(x)
     if tensor.shape.rank != 2:
         raise ValueError(f"cross: each input must have two dimensions; got shape {tensor.shape}")
-    return tensor.numpy().tolist()
+    return list(tensor.numpy().tolist())
 
 
 def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:

@@ -52,7 +52,10 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
             return type(value)(inner(v) for v in value)
         return value
 
-    return first.with_values(op(*(inner(a) for a in args), **{key: inner(v) for key, v in kwargs.items()}))
+    sparse: SparseTensor = first.with_values(
+        op(*(inner(a) for a in args), **{key: inner(v) for key, v in kwargs.items()})
+    )
+    return sparse
 
 
 @public("sparse.reorder")

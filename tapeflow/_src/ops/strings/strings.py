@@ -33,7 +33,7 @@ def _count_of(unit: str, value: bytes) -> int:
 
 
 def _replaced(pattern: Any, text: Any, count: int, value: bytes) -> bytes:
-    return pattern.sub(text, value, count)
+    return bytes(pattern.sub(text, value, count))
 
 
 def _matches(pattern: Any, value: bytes) -> bool:

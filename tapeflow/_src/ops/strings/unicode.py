@@ -43,7 +43,8 @@ def _decode(value: bytes, encoding: str, errors: str, replacement: int, control:
 
 def _offsets(text: str, encoding: str) -> list[int]:
     sizes = [len(c.encode(encoding)) for c in text]
-    return np.cumsum([0, *sizes])[:-1].tolist()
+    found: list[int] = np.cumsum([0, *sizes])[:-1].tolist()
+    return found
 
 
 @public("strings.unicode_decode")

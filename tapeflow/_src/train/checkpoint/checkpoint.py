@@ -159,6 +159,11 @@ class Checkpoint(Trackable):
                 )
             setattr(self, name, value)
 
+    _children: dict[str, Any]
+    _restoration: Any
+    _root: Any
+    _save_counter: Any
+
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
         self._children[name] = value
@@ -179,7 +184,8 @@ class Checkpoint(Trackable):
         if self._save_counter is None:
             counter = Variable(0, dtype="int64", trainable=False, name="save_counter")
             self.__dict__["_save_counter"] = counter
-        return self._save_counter
+        variable: Variable = self._save_counter
+        return variable
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix`; gives it back."""
@@ -191,7 +197,7 @@ class Checkpoint(Trackable):
         values = {key: value_of(leaf) for key, leaf in graph.leaf_by_key.items()}
         values[GRAPH_KEY] = np.array(encode_graph(graph.nodes), object)
         write_bundle(prefix, values)
-        return prefix
+        return str(prefix)
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix` and a number; gives their common path."""

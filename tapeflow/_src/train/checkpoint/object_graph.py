@@ -78,7 +78,7 @@ def slots_of(thing: Any, variables: list[Any]) -> list[tuple[Any, str, Any]]:
 
 
 def _last_name(variable: Any) -> str:
-    return variable.name.rpartition(":")[0].rpartition("/")[2]
+    return str(variable.name.rpartition(":")[0].rpartition("/")[2])
 
 
 def value_of(leaf: Any) -> Any:

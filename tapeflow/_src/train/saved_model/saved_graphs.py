@@ -194,7 +194,7 @@ def _placed(parameters: list[Any], value_by_number: dict[int, Any]) -> list[Any]
 
 
 def _run_node(operation: str, values: list[Any], parameters: list[Any], count: int, extent: Any) -> Iterator[Any]:
-    held = parameters[0][1] if parameters else None
+    held: Any = parameters[0][1] if parameters else None
     match operation:
         case "ReadVariableOp":
             return iter([convert_to_tensor(held)])

@@ -155,7 +155,7 @@ class SignatureFunction:
     def structured_input_signature(self) -> tuple[Any, dict[str, Any]]:
         """The tensors that it takes, all by name."""
         specs = [TensorSpec(t.shape, t.dtype, t.name.removesuffix(":0")) for t in self._concrete.inputs]
-        return (), {spec.name: spec for spec in specs}
+        return (), {str(spec.name): spec for spec in specs}
 
     @property
     def structured_outputs(self) -> dict[str, TensorSpec]:
@@ -288,7 +288,8 @@ def _traced(obj: Any, signature: Any) -> ConcreteFunction:
         concrete.graph.input_names = trace.input_names
         return concrete
     attribute, (args, kwargs) = signature
-    return getattr(obj, attribute).get_concrete_function(*args, **kwargs)
+    result: ConcreteFunction = getattr(obj, attribute).get_concrete_function(*args, **kwargs)
+    return result
 
 
 @public("saved_model.contains_saved_model")

@@ -56,7 +56,8 @@ def make_decorator(
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
     """The decorators around a callable, outermost first, and what is inside of them."""
-    decorators, inner = [], maybe_tf_decorator
+    decorators: list[Any] = []
+    inner = maybe_tf_decorator
     while True:
         found = inner if isinstance(inner, TFDecorator) else getattr(inner, "_tf_decorator", None)
         if found is None:

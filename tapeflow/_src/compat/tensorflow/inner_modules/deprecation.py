@@ -74,7 +74,7 @@ def deprecated(
                 tell()
                 made(self, *args, **kwargs)
 
-            function.__init__ = make
+            setattr(function, "__init__", make)  # noqa: B010
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, warn_o
 
     if inspect.isclass(func_or_class):
 
-        class Older(func_or_class):
+        class Older(func_or_class):  # type: ignore[misc]
             """The same class under its older name."""
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -165,7 +165,8 @@ def _warning_of_arguments(
                     )
             return function(*args, **kwargs)
 
-        return _marked(function, call, instructions)
+        result: Callable[..., Any] = _marked(function, call, instructions)
+        return result
 
     return decorate
 

@@ -106,6 +106,7 @@ def implicit_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that gives (derivative, variable) for each trainable variable that `f` reads."""
 
     def gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return implicit_val_and_grad(f)(*args, **kwargs)[1]
+        found: list[tuple[Any, Any]] = implicit_val_and_grad(f)(*args, **kwargs)[1]
+        return found
 
     return gradients

@@ -26,7 +26,9 @@ def convert_to_tensor(
     return find_public("convert_to_tensor")(value, dtype, hint, name)
 
 
-def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> list:
+def convert_n_to_tensor(
+    values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+) -> list[Any]:
     """Tensors of several values."""
     return [convert_to_tensor(value, dtype, name, preferred_dtype=preferred_dtype) for value in values]
 
@@ -38,7 +40,8 @@ def has_default_graph() -> bool:
 
 def get_all_collection_keys() -> list[str]:
     """The names of the collections of the default graph."""
-    return find_public("compat.v1.get_default_graph")().get_all_collection_keys()
+    found: list[str] = find_public("compat.v1.get_default_graph")().get_all_collection_keys()
+    return found
 
 
 def name_from_scope_name(name: str) -> str:

@@ -41,7 +41,7 @@ def add_operators(
     if not operators:
         raise ValueError("add_operators: Argument `operators` must not be empty.")
     rank = max(map(_rank, operators))
-    hints = {
+    hints: dict[str, Any] = {
         "is_self_adjoint": True if all(operator.is_self_adjoint for operator in operators) else None,
         "is_positive_definite": True if all(operator.is_positive_definite for operator in operators) else None,
         "name": operator_name or "add_operators",

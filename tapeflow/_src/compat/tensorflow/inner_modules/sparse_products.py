@@ -20,8 +20,11 @@ def sparse_tensor_to_csr_sparse_matrix(indices: Any, values: Any, dense_shape: A
 def sparse_matrix_sparse_mat_mul(a: SparseTensor, b: SparseTensor, type: Any) -> SparseTensor:
     """The product of two matrices, or of each pair in two batches; elements that come out as zero are left out."""
     if a.shape.rank == 3:
-        return from_dense(matmul(to_dense(a), to_dense(b)))
-    return from_dense(sparse_dense_matmul(a, to_dense(b)))
+        product = matmul(to_dense(a), to_dense(b))
+    else:
+        product = sparse_dense_matmul(a, to_dense(b))
+    sparse: SparseTensor = from_dense(product)
+    return sparse
 
 
 def csr_sparse_matrix_to_sparse_tensor(sparse_matrix: SparseTensor, type: Any) -> SparseTensor:

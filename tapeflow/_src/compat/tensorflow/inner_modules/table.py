@@ -344,8 +344,8 @@ def _open(path: str) -> ModuleType:
     if module is None:
         module = _module_by_path[path] = ModuleType(f"tensorflow.{path}", "Inner names that libraries import.")
         module.__path__ = []
-        module.__getattr__ = functools.partial(_look_up, module, paths_by_module().get(path, {}))
-        vars(module).update(_NAMES_BY_PATH.get(path, {}))
+        look_up = functools.partial(_look_up, module, paths_by_module().get(path, {}))
+        vars(module).update({"__getattr__": look_up, **_NAMES_BY_PATH.get(path, {})})
         above, _, name = path.rpartition(".")
         if above:
             setattr(_open(above), name, module)

@@ -136,6 +136,7 @@ class _Counts(Distribution):
     """How often each class comes in `total_count` draws."""
 
     _event_rank = 1
+    total_count: Any
 
     def _log_ways(self, counts: Any) -> Any:
         """The logarithm of the number of orders in which these counts can come."""
@@ -145,7 +146,8 @@ class _Counts(Distribution):
     @property
     def batch_shape(self) -> TensorShape:
         """The shape of the parameters but for the classes."""
-        return find_public("broadcast_static_shape")(self._tensors[0].shape[:-1], self.total_count.shape)
+        shape: TensorShape = find_public("broadcast_static_shape")(self._tensors[0].shape[:-1], self.total_count.shape)
+        return shape
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """The same as `batch_shape`, as a tensor."""

@@ -28,7 +28,8 @@ class _LastingContext(ContextDecorator):
         if self._leaving is not None:
             self._leaving(self._inner[-1][1])
         _entered.remove(self)
-        return self._inner.pop()[0].__exit__(*exception)
+        result: bool | None = self._inner.pop()[0].__exit__(*exception)
+        return result
 
 
 def lasting_context(

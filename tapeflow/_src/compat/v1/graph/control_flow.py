@@ -67,7 +67,7 @@ def while_loop(
     >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
     16
     """
-    kind: type | None = None  # of what the body returns
+    kind: Any = None  # of what the body returns
 
     def noted(*values: Any) -> Any:
         nonlocal kind

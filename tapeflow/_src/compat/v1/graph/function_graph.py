@@ -39,7 +39,7 @@ class FunctionGraphContexts:
     """The members of a function's graph that programs know from `tf.Graph`: its blocks and collections."""
 
     @contextmanager
-    def as_default(self: FuncGraph) -> Iterator[FuncGraph]:
+    def as_default(self: Any) -> Iterator[FuncGraph]:
         """Operations inside become part of this graph."""
         if _core.current_graph() is self:
             yield self
@@ -47,12 +47,12 @@ class FunctionGraphContexts:
         with building(self):
             yield self
 
-    def name_scope(self: FuncGraph, name: str | None) -> Any:
+    def name_scope(self: Any, name: str | None) -> Any:
         """A block in which names of operations begin with `name`."""
         return name_scope(name or "")
 
     @contextmanager
-    def _unchanged(self: FuncGraph, *_: Any, **__: Any) -> Iterator[None]:
+    def _unchanged(self: Any, *_: Any, **__: Any) -> Iterator[None]:
         """A block without effect: operations of a function run in program order, on the one device."""
         yield
 
@@ -66,6 +66,6 @@ class FunctionGraphContexts:
     gradient_override_map = FuncGraph.gradient_overrides
 
     @property
-    def outer_graph(self: FuncGraph) -> Any:
+    def outer_graph(self: Any) -> Any:
         """The graph in which the function was traced."""
         return self.outer if self.outer is not None else get_default_graph()

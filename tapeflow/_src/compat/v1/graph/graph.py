@@ -128,7 +128,8 @@ class Graph(VariablesOfGraph, _core.Graph):
         if number is not None:
             return operation_of(self, number)
         if name in self._variable_by_name:
-            return self._variable_by_name[name].op
+            operation: Operation = self._variable_by_name[name].op
+            return operation
         if re.search(r":\d+$", name):
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")

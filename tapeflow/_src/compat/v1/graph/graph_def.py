@@ -102,7 +102,7 @@ def _shape_proto(shape: Any) -> ShapeProto:
 
 
 def _input_name(tensor: Any) -> str:
-    return tensor.name.removesuffix(":0")
+    return str(tensor.name.removesuffix(":0"))
 
 
 def _attributes(kind: str, inputs: Any, outputs: Any) -> dict[str, AttrValue]:
@@ -211,12 +211,14 @@ def _of_function_graph(
 
 def _operation_by_name(self: FuncGraph, name: str) -> Operation:
     """The operation of this name."""
-    for operation in self.get_operations():
+    operations: list[Operation] = self.get_operations()
+    for operation in operations:
         if operation.name == name:
             return operation
     for tensor in self.inputs:
         if _input_name(tensor) == name:
-            return tensor.op
+            result: Operation = tensor.op
+            return result
     raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
 

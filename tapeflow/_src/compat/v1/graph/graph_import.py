@@ -34,7 +34,7 @@ class _Import:
     def __init__(self, graph: Graph, definition: GraphDef, input_map: Mapping[str, Any], prefix: str) -> None:
         self._graph, self._prefix = graph, prefix
         self._nodes = list(definition.node)
-        self._source = definition.__dict__.get("_source")
+        self._source: Any = definition.__dict__.get("_source")
         self._replacement = {_split(key): value for key, value in input_map.items() if not key.startswith("^")}
         self._used: set[tuple[str, int]] = set()
         self.operation_by_name: dict[str, Operation] = {}
@@ -105,7 +105,8 @@ class _Import:
         place = _core.place_of(outputs[0])
         if place is None or place[2] < 0 or any(outputs[0] is x for x in inputs) or outputs[0].value_index:
             outputs[0] = find_public("identity")(outputs[0])
-        return _core.place_of(outputs[0])[2], outputs
+            place = _core.place_of(outputs[0])
+        return self._graph.node_count - 1 if place is None else place[2], outputs
 
     def _replayed(self, node: NodeDef, inputs: list[Any]) -> Any:
         """What the node of the graph that the message was made of gives for other inputs; None if it is not there."""

@@ -25,7 +25,8 @@ class Operation:
         self._graph, self._number = graph, number
 
     def _node(self) -> tuple[Any, ...]:
-        return self._graph.node(self._number)
+        found: tuple[Any, ...] = self._graph.node(self._number)
+        return found
 
     @property
     def name(self) -> str:
@@ -36,7 +37,7 @@ class Operation:
     def type(self) -> str:
         """What it computes: "MatMul"."""
         kind = self._node()[0]
-        return _TYPE_BY_NAME.get(kind, kind)
+        return str(_TYPE_BY_NAME.get(kind, kind))
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -116,7 +117,8 @@ def operation_of(graph: Any, number: int) -> Operation:
     known = graph.__dict__.setdefault("_operation_by_number", {})
     if number not in known:
         known[number] = Operation(graph, number)
-    return known[number]
+    operation: Operation = known[number]
+    return operation
 
 
 def _place(tensor: Any, attribute: str) -> tuple[Any, int, int]:

@@ -34,7 +34,8 @@ class _Wrapper(RNNCell):
         return self._step(inputs, state, lambda *given: self._cell(*given, scope=scope))
 
     def _step(self, inputs: Any, state: Any, cell: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-        return cell(inputs, state)
+        found: tuple[Any, Any] = cell(inputs, state)
+        return found
 
 
 @public("compat.v1.nn.rnn_cell.DropoutWrapper")

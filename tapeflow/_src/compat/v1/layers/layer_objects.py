@@ -86,7 +86,7 @@ class _LayerWithoutVariables(Layer):
         return {}
 
 
-_MAKERS = {
+_MAKERS: dict[str, Any] = {
     "Dense": layers.dense,
     "Conv1D": image_layers.conv1d,
     "Conv2D": image_layers.conv2d,
@@ -95,7 +95,7 @@ _MAKERS = {
     "SeparableConv2D": image_layers.separable_conv2d,
     "BatchNormalization": image_layers.batch_normalization,
 }
-_BARE = {"Flatten": layers.flatten, "Dropout": layers.dropout} | {
+_BARE: dict[str, Any] = {"Flatten": layers.flatten, "Dropout": layers.dropout} | {
     f"{name}Pooling{rank}D": image_layers.POOLINGS[f"{name.lower()}_pooling{rank}d"]
     for name in ("Max", "Average")
     for rank in (1, 2, 3)

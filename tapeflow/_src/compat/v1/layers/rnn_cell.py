@@ -88,7 +88,8 @@ class RNNCell:
 
     def get_weights(self) -> list[Any]:
         """The values of its variables, in the default session."""
-        return get_default_graph().default_session().run(self.variables)
+        found: list[Any] = get_default_graph().default_session().run(self.variables)
+        return found
 
     def add_variable(self, name: str, shape: Any, dtype: Any = None, initializer: Any = None, **options: Any) -> Any:
         """A variable in the scope of the cell."""
@@ -153,7 +154,7 @@ def depth_of(inputs_shape: Any, who: Any) -> int:
     depth = as_shape(inputs_shape).as_list()[-1]
     if depth is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape} for {type(who).__name__}")
-    return depth
+    return int(depth)
 
 
 def affine(x: Any, kernel: Any, bias: Any) -> Any:

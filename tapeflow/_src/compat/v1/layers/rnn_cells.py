@@ -10,6 +10,7 @@ from tapeflow._src.compat.v1.layers.rnn_cell import RNNCell, affine, depth_of
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.types import nest
+from tapeflow._src.types.tensor import add_members
 from tapeflow._src.variables import ZerosInitializer
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ["c", "h"])
@@ -18,7 +19,7 @@ LSTMStateTuple.__doc__ = """The state of an LSTM: what it remembers, and its las
 >>> tf.compat.v1.nn.rnn_cell.LSTMStateTuple(c=1., h=2.).h
 2.0
 """
-LSTMStateTuple.dtype = property(lambda self: self.c.dtype)
+add_members(LSTMStateTuple, {"dtype": property(lambda self: self.c.dtype)})
 public("compat.v1.nn.rnn_cell.LSTMStateTuple")(LSTMStateTuple)
 
 

@@ -64,7 +64,7 @@ def _count_metric(case: str, summary: str) -> None:
     ) -> tuple[Any, Any]:  # fmt: skip
         with metric_scope(case, name):
             found = _count(labels, predictions, weights, case, "count")
-            return collect(*found, metrics_collections, updates_collections)
+            return collect(found[0], found[1], metrics_collections, updates_collections)
 
     def at_thresholds(
         labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
@@ -108,7 +108,7 @@ def _share_metric(name: str, wrong: str, summary: str) -> None:
             for i, end in enumerate(("value", "update_op")):
                 right = counts["true_positives"][i]
                 found.append(primitives.RealDiv(right, right + counts[wrong][i] + _SMALL, name=f"{short}_{end}"))
-            return collect(*found, metrics_collections, updates_collections)
+            return collect(found[0], found[1], metrics_collections, updates_collections)
 
     _documented(metric, name, summary)
     _documented(
@@ -186,7 +186,7 @@ def auc(
         inner = _between(num_thresholds) if thresholds is None else sorted(thresholds)
         counts = _all_counts(labels, predictions, inner, weights)
         found = [_area(c, curve, summation_method, end) for c, end in zip(counts, ("value", "update_op"))]
-        return collect(*found, metrics_collections, updates_collections)
+        return collect(found[0], found[1], metrics_collections, updates_collections)
 
 
 def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
@@ -259,7 +259,7 @@ def sensitivity_at_specificity(
             labels, predictions, weights, num_thresholds, ("true_negatives", "false_positives"),
             ("true_positives", "false_negatives"), specificity, last=False,
         )  # fmt: skip
-        return collect(*found, metrics_collections, updates_collections)
+        return collect(found[0], found[1], metrics_collections, updates_collections)
 
 
 @public("compat.v1.metrics.specificity_at_sensitivity")
@@ -282,4 +282,4 @@ def specificity_at_sensitivity(
             labels, predictions, weights, num_thresholds, ("true_positives", "false_negatives"),
             ("true_negatives", "false_positives"), sensitivity, last=True,
         )  # fmt: skip
-        return collect(*found, metrics_collections, updates_collections)
+        return collect(found[0], found[1], metrics_collections, updates_collections)

@@ -110,5 +110,5 @@ def _weighted_sums(values: Any, weights: Any) -> tuple[Any, Any]:
 def ratio_of(part: Any, whole: Any, names: tuple[str, str], dtype: Any = float32) -> tuple[Any, Any]:
     """The ratio of two sums over all runs, and the operation that adds to them and gives it."""
     sums = [gathered(name, change.shape, dtype) for name, change in zip(names, (part, whole))]
-    value = ratio(*(s.read_value() for s in sums), name="value")
+    value = ratio(sums[0].read_value(), sums[1].read_value(), name="value")
     return value, ratio(added(sums[0], part), added(sums[1], whole), name="update_op")

@@ -86,7 +86,7 @@ def _batched(
         dtypes = [x.dtype.base_dtype for x in elements.lists[0]]
         if shuffled is not None:
             reserve, seed = shuffled
-            queue = RandomShuffleQueue(capacity, reserve, dtypes, shapes, seed=seed)
+            queue: Any = RandomShuffleQueue(capacity, reserve, dtypes, shapes, seed=seed)
         else:
             reserve, queue = 0, (PaddingFIFOQueue if dynamic_pad else FIFOQueue)(capacity, dtypes, shapes)
         _fill(queue, elements.lists, threads, enqueue_many, keep_input)

@@ -23,7 +23,8 @@ def named_call(
     name: str, run: Callable[..., list[Any]], inputs: list[Any], outputs: list[tuple[Any, Any]]
 ) -> list[Any]:
     """A node of this name that runs `run` each time it is asked for; eagerly, its results."""
-    return _named(name, host_call(run, inputs, outputs, effect=True))
+    found: list[Any] = _named(name, host_call(run, inputs, outputs, effect=True))
+    return found
 
 
 def _named(name: str, made: Any) -> Any:

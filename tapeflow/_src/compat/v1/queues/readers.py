@@ -52,7 +52,7 @@ class ReaderBase:
         position = self._position.now()
         with position.lock:  # several threads may read
             while True:
-                record = next(position.records, None)
+                record: Record | None = next(position.records, None)
                 if record is not None:
                     position.produced += 1
                     return record
@@ -67,7 +67,8 @@ class ReaderBase:
         """The next record: its key and its value. A file is taken out of the queue when one is needed."""
 
         def run() -> list[Any]:
-            key, value = self._next(queue)
+            record = self._next(queue)
+            key, value = record if record is not None else (b"", b"")
             return [convert_to_tensor(key), convert_to_tensor(value)]
 
         key, value = named_call(name or "ReaderReadV2", run, [], [("string", [])] * 2)

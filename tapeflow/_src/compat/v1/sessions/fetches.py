@@ -100,7 +100,8 @@ class Fetches:
             raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
         if isinstance(item, Mapping):
             parts = {key: self._visit(value) for key, value in item.items()}
-            return lambda values: type(item)((key, part(values)) for key, part in parts.items())
+            kind: Any = type(item)
+            return lambda values: kind((key, part(values)) for key, part in parts.items())
         if isinstance(item, list | tuple):
             inner = [self._visit(value) for value in item]
             if hasattr(item, "_fields"):

@@ -149,7 +149,9 @@ class SessionManager:
                 return session, False
             time.sleep(min(self._wait, 1.0))
         saver.restore(session, latest)
-        saver.recover_last_checkpoints(get_checkpoint_state(folder).all_model_checkpoint_paths)
+        state = get_checkpoint_state(folder)
+        if state is not None:
+            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return session, True
 
     def prepare_session(
@@ -178,7 +180,8 @@ class SessionManager:
             raise RuntimeError(
                 f"Init operations did not make model ready.  {told}, local_init_op: {local}, error: {problem}"
             )
-        return session
+        result: Session = session
+        return result
 
     def recover_session(
         self, master: str, saver: Any = None, checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None,

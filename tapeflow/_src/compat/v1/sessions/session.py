@@ -86,7 +86,8 @@ class Session:
     def _moment_to_give_up(self, options: Any) -> float | None:
         for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
             if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
-                return time.monotonic() + getattr(settings, name) / 1000.0
+                result: float | None = time.monotonic() + getattr(settings, name) / 1000.0
+                return result
         return None
 
     def _compute(self, wanted: Fetches, fed: list[Any], values: list[Any]) -> list[Any]:
@@ -201,7 +202,8 @@ class Session:
 def _numbers(tensors: list[Any]) -> tuple[int, ...] | None:
     """The numbers of the tensors in the graph; None if one is an ordinary tensor, which has none that lasts."""
     places = [_core.place_of(tensor) for tensor in tensors]
-    return None if None in places else tuple(place[1] for place in places)
+    numbers = tuple([place[1] for place in places if place is not None])
+    return numbers if len(numbers) == len(places) else None
 
 
 @public("compat.v1.InteractiveSession")

@@ -52,14 +52,13 @@ class SecondOrStepTimer:
             return False
         if self._seconds is not None:
             return time.monotonic() >= self._last_time + self._seconds
-        return step >= self._last_step + self._steps
+        return step >= self._last_step + (self._steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
         """It happens now; the seconds and steps since the last time."""
-        now, first = time.monotonic(), self._last_step is None
-        passed = (None, None) if first else (now - self._last_time, step - self._last_step)
+        now, before, last = time.monotonic(), self._last_time, self._last_step
         self._last_step, self._last_time = step, now
-        return passed
+        return (None, None) if last is None else (now - before, step - last)
 
     def last_triggered_step(self) -> int | None:
         """When it was due last."""
@@ -235,7 +234,7 @@ class StepCounterHook(SessionRunHook):
         if not self._timer.should_trigger_for_step(step):
             return
         seconds, steps = self._timer.update_last_triggered_step(step)
-        if seconds is None:
+        if seconds is None or steps is None:
             return
         speed = steps / max(seconds, 1e-9)
         get_logger().info(f"{self._step.op.name}/sec: {speed:g}")

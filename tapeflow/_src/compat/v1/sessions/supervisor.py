@@ -141,7 +141,7 @@ class Supervisor:
         if not self._logdir:
             get_logger().warning("Standard services need a 'logdir' passed to the SessionManager")
             return []
-        self._last = (time.monotonic(), None)
+        self._last: tuple[float, int | None] = (time.monotonic(), None)
         jobs = []
         if self._save_summaries_secs and self._writer is not None:
             if self._summary_op is not None:
@@ -163,7 +163,7 @@ class Supervisor:
             self._writer.add_summary(Summary(value=[value]), step)
 
     def _save(self, sess: Any) -> None:
-        os.makedirs(self._logdir, exist_ok=True)
+        os.makedirs(str(self._logdir), exist_ok=True)
         self._saver.save(sess, self._save_path, global_step=self._global_step)
 
     def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:

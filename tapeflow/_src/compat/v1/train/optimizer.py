@@ -128,7 +128,7 @@ class Optimizer:
         graph = _core.current_graph()
         in_graph = graph is not None and graph.takes_everything
         self._create_slots([variable for _, variable in wanted])
-        scope = graph.name_scope(name or self._name) if in_graph else nullcontext()
+        scope: Any = graph.name_scope(name or self._name) if in_graph else nullcontext()
         with scope as path:
             self._prepare()
             updates = [self._own_update(dx, variable) or self._apply(dx, variable) for dx, variable in wanted]
@@ -262,4 +262,4 @@ def _key(variable: Any) -> Any:
 
 
 def _plain_name(variable: Any) -> str:
-    return variable.name.rpartition(":")[0]
+    return str(variable.name.rpartition(":")[0])

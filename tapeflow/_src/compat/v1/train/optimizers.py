@@ -131,10 +131,11 @@ class AdamOptimizer(Optimizer):
         self._learning_rate, self._epsilon = learning_rate, epsilon
         self._beta1, self._beta2 = beta1, beta2
         self._own_scope = use_own_namescope_for_non_slot_vars
-        self._powers_by_graph: dict[Any, tuple[Any, Any]] = {}
+        self._powers_by_graph: dict[Any, Any] = {}
 
     def _powers(self) -> tuple[Any, Any]:
-        return self._powers_by_graph[session_graph()]
+        first, second = self._powers_by_graph[session_graph()]
+        return first, second
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._powers()
@@ -210,7 +211,7 @@ class AdagradOptimizer(Optimizer):
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
-        self.slots = {"accumulator": initial_accumulator_value}
+        self.slots = MappingProxyType({"accumulator": initial_accumulator_value})
 
     def _formula(self, value: Any, dy: Any, slots: Values) -> tuple[Any, Values]:
         sums = slots["accumulator"] + _square(dy)

@@ -118,7 +118,8 @@ class Saver:
         variables = [self._variable_by_name[name] for name in names]
         if sess is None:
             return [variable.numpy() for variable in variables]
-        return sess.run(variables)
+        found: list[Any] = sess.run(variables)
+        return found
 
     def _step_text(self, sess: Any, global_step: Any) -> str:
         step = global_step if isinstance(global_step, int | np.integer) else None

@@ -12,7 +12,7 @@ from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
 
-class VariablesOfGraph:
+class VariablesOfGraph(_core.Graph):
     """What a graph knows of the variables made in it."""
 
     def _begin_variables(self) -> None:

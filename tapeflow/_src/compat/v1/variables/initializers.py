@@ -16,6 +16,7 @@ class _SettledInitializer:
     """What they share: a dtype, and their settings as a dictionary."""
 
     _settings: tuple[str, ...] = ("dtype",)
+    dtype: Any
 
     def get_config(self) -> dict[str, Any]:
         """The settings, for `from_config`."""

@@ -152,7 +152,8 @@ def _store() -> _Store:
             holder.variable_store = None
     if holder.variable_store is None:
         holder.variable_store = _Store()
-    return holder.variable_store
+    result: _Store = holder.variable_store
+    return result
 
 
 @public("compat.v1.get_variable_scope")
@@ -211,7 +212,7 @@ def variable_scope(
     if isinstance(name_or_scope, VariableScope):
         full, base, name = name_or_scope._name, name_or_scope, name_or_scope._name.rpartition("/")[2]
     else:
-        name = name_or_scope if name_or_scope is not None else _unique(store, outer._name, default_name)
+        name = name_or_scope if name_or_scope is not None else _unique(store, outer._name, str(default_name))
         full, base = (f"{outer._name}/{name}" if outer._name else name), outer
         uses[full] = uses.get(full, 0) + 1
     for key in [key for key in uses if key.startswith(f"{full}/")]:
@@ -437,7 +438,8 @@ def _find_or_make_parts(
     parts, start = [], 0
     for number, size in enumerate(sizes):
         sizes_of_part = [size if place == axis else length for place, length in enumerate(shape.as_list())]
-        first, part_shape = initializer, sizes_of_part
+        first = initializer
+        part_shape: list[Any] | None = sizes_of_part
         if initializer is not None and not callable(initializer):
             index = tuple(slice(start, start + size) if place == axis else slice(None) for place in range(len(shape)))
             first, part_shape = convert_to_tensor(initializer)[index], None

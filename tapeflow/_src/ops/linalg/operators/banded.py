@@ -74,7 +74,8 @@ class LinearOperatorTridiag(LinearOperator):
 
     def _shape(self) -> list[int]:
         if self._format == "matrix":
-            return self._diagonals.shape.as_list()
+            found: list[int] = self._diagonals.shape.as_list()
+            return found
         if self._format == "compact":
             *batch, _, n = self._diagonals.shape.as_list()
         else:
@@ -277,7 +278,8 @@ class _Circulant(LinearOperator):
 
     def _blocks(self) -> list[int]:
         dims = self._spectrum.shape.as_list()
-        return dims[len(dims) - self._depth :]
+        found: list[int] = dims[len(dims) - self._depth :]
+        return found
 
     def _shape(self) -> list[int]:
         n = prod(self._blocks())

@@ -306,7 +306,8 @@ class LinearOperatorFullMatrix(LinearOperator):
         return self._matrix
 
     def _shape(self) -> list[int]:
-        return self._matrix.shape.as_list()
+        found: list[int] = self._matrix.shape.as_list()
+        return found
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return primitives.MatMul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
@@ -348,7 +349,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return self._tril
 
     def _shape(self) -> list[int]:
-        return self._tril.shape.as_list()
+        found: list[int] = self._tril.shape.as_list()
+        return found
 
     def _to_dense(self) -> Any:
         return primitives.MatrixBandPart(self._tril, -1, 0)

@@ -66,7 +66,7 @@ class _KeepsArguments:
     """Remembers the arguments with which an object was made."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__new__(cls)
+        made: Any = super().__new__(cls)
         made._arguments = args, kwargs
         return made
 
@@ -127,7 +127,8 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         """The same operator of the present values of its variables."""
         spec = self._type_spec
         parts = [convert_to_tensor(x) if isinstance(x, _core.Variable) else x for x in spec._to_tensor_list(self)]
-        return spec._from_tensor_list(parts)
+        operator: LinearOperator = spec._from_tensor_list(parts)
+        return operator
 
     @property
     def name(self) -> str:
@@ -468,7 +469,7 @@ def _collect_variables(value: Any, found: dict[int, Any]) -> None:
             _collect_variables(part, found)
 
 
-def _divided_arguments(operator: LinearOperator) -> tuple[dict[str, Any], dict[str, Any]]:
+def _divided_arguments(operator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments that are tensors, variables or operators, and the others, without the name."""
     args, kwargs = operator._arguments
     given = signature(operator.__init__).bind(*args, **kwargs)
@@ -536,4 +537,5 @@ def check_operators(operators: Any) -> list[LinearOperator]:
         if operator.dtype != operators[0].dtype:
             found = [(o.name, o.dtype.name) for o in operators]
             raise TypeError(f"Expected all operators to have the same dtype.  Found {found}")
-    return operators
+    result: list[LinearOperator] = operators
+    return result
