@@ -1,4 +1,4 @@
-"""`tf.compat.v1.layers` for pictures: convolutions, pools and the normalisation of batches."""
+"""`tf.compat.v1.layers` for images: convolutions, pools and the normalization of batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.control_flow import cond
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.compat.v1.layers.layers import activated, make_bias
+from tapeflow._src.compat.v1.layers.layers import activated, define_layer, make_bias
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable, variable_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -36,36 +36,17 @@ def _convolution(rank: int) -> Callable[..., Any]:
         padding: str = "valid",
         data_format: str = "channels_last",
         dilation_rate: Any = 1,
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: Any = None,
-        reuse: Any = None,
+        *,
+        _kernel: Any,
     ) -> Any:
         _check_format(data_format)
         x = convert_to_tensor(inputs)
-        with variable_scope(name, default_name=f"conv{rank}d", reuse=reuse):
-            kernel = get_variable(
-                "kernel", [*_sizes(kernel_size, rank), x.shape.as_list()[-1], filters], x.dtype, kernel_initializer,
-                kernel_regularizer, trainable, constraint=kernel_constraint,
-            )  # fmt: skip
-            steps, dilations = _sizes(strides, rank), _sizes(dilation_rate, rank)
-            y = find_public("nn.convolution")(
-                x, kernel, steps, padding.upper(), dilations=dilations, name=f"Conv{rank}D"
-            )
-            if use_bias:
-                bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
-                y = find_public("nn.bias_add")(y, bias)
-            return activated(y, activation, activity_regularizer)
+        kernel = _kernel([*_sizes(kernel_size, rank), x.shape.as_list()[-1], filters], x.dtype)
+        steps, dilations = _sizes(strides, rank), _sizes(dilation_rate, rank)
+        return find_public("nn.convolution")(
+            x, kernel, steps, padding.upper(), dilations=dilations, name=f"Conv{rank}D"
+        )
 
-    convolution.__name__ = convolution.__qualname__ = f"conv{rank}d"
     convolution.__doc__ = f"""activation(convolution along {rank} dimensions + bias), with `kernel` and `bias`.
 
     >>> with tf.Graph().as_default():
@@ -73,7 +54,7 @@ def _convolution(rank: int) -> Callable[..., Any]:
     ...     tf.compat.v1.layers.conv{rank}d(x, 4, 3, padding="same", strides=2).shape
     TensorShape([None{", 4" * rank}, 4])
     """
-    return public(f"compat.v1.layers.conv{rank}d")(convolution)
+    return define_layer(f"conv{rank}d")(convolution)
 
 
 conv1d, conv2d, conv3d = (_convolution(rank) for rank in (1, 2, 3))
@@ -134,7 +115,7 @@ def separable_conv2d(
         return activated(y, activation, activity_regularizer)
 
 
-@public("compat.v1.layers.conv2d_transpose")
+@define_layer("conv2d_transpose")
 def conv2d_transpose(
     inputs: Any,
     filters: int,
@@ -142,20 +123,10 @@ def conv2d_transpose(
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Callable[[Any], Any] | None = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = None,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
+    *,
+    _kernel: Any,
 ) -> Any:
-    """The convolution the other way, which makes pictures larger, with variables `kernel` and `bias`.
+    """The transpose of a convolution, which makes images larger, with variables `kernel` and `bias`.
 
     >>> with tf.Graph().as_default():
     ...     x = tf.compat.v1.placeholder(tf.float32, [2, 4, 4, 3])
@@ -165,22 +136,14 @@ def conv2d_transpose(
     _check_format(data_format)
     x = convert_to_tensor(inputs)
     window, steps, valid = _sizes(kernel_size, 2), _sizes(strides, 2), padding.upper() == "VALID"
-    with variable_scope(name, default_name="conv2d_transpose", reuse=reuse):
-        kernel = get_variable(
-            "kernel", [*window, filters, x.shape.as_list()[-1]], x.dtype, kernel_initializer, kernel_regularizer,
-            trainable, constraint=kernel_constraint,
-        )  # fmt: skip
-        known, present = x.shape.as_list(), find_public("shape")(x)
-        sides = [present[i + 1] if known[i + 1] is None else known[i + 1] for i in range(2)]
-        sides = [side * step + (max(size - step, 0) if valid else 0) for side, step, size in zip(sides, steps, window)]
-        shape = [present[0] if known[0] is None else known[0], *sides, filters]
-        if any(_core.is_tensor(size) for size in shape):
-            shape = find_public("stack")(shape)
-        y = find_public("nn.conv2d_transpose")(x, kernel, shape, steps, padding.upper())
-        if use_bias:
-            bias = make_bias(filters, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
-            y = find_public("nn.bias_add")(y, bias)
-        return activated(y, activation, activity_regularizer)
+    kernel = _kernel([*window, filters, x.shape.as_list()[-1]], x.dtype)
+    known, present = x.shape.as_list(), find_public("shape")(x)
+    sides = [present[i + 1] if known[i + 1] is None else known[i + 1] for i in range(2)]
+    sides = [side * step + (max(size - step, 0) if valid else 0) for side, step, size in zip(sides, steps, window)]
+    shape = [present[0] if known[0] is None else known[0], *sides, filters]
+    if any(_core.is_tensor(size) for size in shape):
+        shape = find_public("stack")(shape)
+    return find_public("nn.conv2d_transpose")(x, kernel, shape, steps, padding.upper())
 
 
 def _pooling(name: str, kind: str, rank: int, what: str) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.signatures.families import family
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable, variable_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -29,23 +30,48 @@ def activated(y: Any, activation: Callable[[Any], Any] | None, regularizer: Call
     return y
 
 
-@public("compat.v1.layers.dense")
-def dense(
-    inputs: Any,
-    units: int,
-    activation: Callable[[Any], Any] | None = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = None,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
+def _run_layer(
+    label: str,
+    formula: Callable[..., Any],
+    activation: Callable[[Any], Any] | None,
+    use_bias: bool,
+    kernel_initializer: Any,
+    bias_initializer: Any,
+    kernel_regularizer: Any,
+    bias_regularizer: Any,
+    activity_regularizer: Any,
+    kernel_constraint: Any,
+    bias_constraint: Any,
+    trainable: bool,
+    name: Any,
+    reuse: Any,
 ) -> Any:
+    def kernel(shape: list[Any], dtype: Any) -> Any:
+        return get_variable(
+            "kernel", shape, dtype, kernel_initializer, kernel_regularizer, trainable, constraint=kernel_constraint
+        )
+
+    with variable_scope(name, default_name=label, reuse=reuse):
+        y = formula(_kernel=kernel)
+        if use_bias:
+            size = y.shape.as_list()[-1]
+            bias = make_bias(size, y.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
+            y = find_public("nn.bias_add")(y, bias)
+        return activated(y, activation, activity_regularizer)
+
+
+# Defines a layer by the formula of its inputs and `_kernel`, the function that makes its variable.
+define_layer = family(
+    "layers",
+    "activation=None, use_bias=True, kernel_initializer=None, bias_initializer=None, kernel_regularizer=None, "
+    "bias_regularizer=None, activity_regularizer=None, kernel_constraint=None, bias_constraint=None, trainable=True, "
+    "name=None, reuse=None",
+    _run_layer,
+)
+
+
+@define_layer("dense")
+def dense(inputs: Any, units: int, _kernel: Any) -> Any:
     """activation(inputs @ kernel + bias), with variables `kernel` and `bias`.
 
     >>> with tf.Graph().as_default():
@@ -56,15 +82,8 @@ def dense(
     x = convert_to_tensor(inputs)
     if x.shape.rank is None or x.shape[-1] is None:
         raise ValueError("The last dimension of the inputs to a Dense layer should be defined. Found None.")
-    with variable_scope(name, default_name="dense", reuse=reuse):
-        kernel = get_variable(
-            "kernel", [x.shape[-1], units], x.dtype, kernel_initializer, kernel_regularizer, trainable,
-            constraint=kernel_constraint,
-        )  # fmt: skip
-        y = primitives.MatMul(x, kernel) if x.shape.rank == 2 else find_public("tensordot")(x, kernel, 1)
-        if use_bias:
-            y = y + make_bias(units, x.dtype, bias_initializer, bias_regularizer, trainable, bias_constraint)
-        return activated(y, activation, activity_regularizer)
+    kernel = _kernel([x.shape[-1], units], x.dtype)
+    return primitives.MatMul(x, kernel) if x.shape.rank == 2 else find_public("tensordot")(x, kernel, 1)
 
 
 @public("compat.v1.layers.flatten")

@@ -7,14 +7,13 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src.compat.v1.metrics.metric_variables import (
     added,
-    collect,
+    define_metric,
     gathered,
-    metric_scope,
     ratio,
     squeezed,
     total,
 )
-from tapeflow._src.namespace import find_public, public
+from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import float32, float64, int64
 
@@ -27,11 +26,8 @@ def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     return labels, predictions, weights
 
 
-@public("compat.v1.metrics.mean_iou")
-def mean_iou(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+@define_metric("mean_iou")
+def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """Intersection over union, the mean over the classes so far; and the operation that adds to the table of cases.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -40,24 +36,20 @@ def mean_iou(
     ...     session.run(update).tolist(), session.run(value)
     ([[1.0, 0.0], [1.0, 0.0]], 0.25)
     """
-    with metric_scope("mean_iou", name):
-        labels, predictions, _ = squeezed(labels, predictions)
-        table = gathered("total_confusion_matrix", [num_classes, num_classes], float64)
-        labels, predictions, weights = _flat(labels, predictions, weights)
-        cases = find_public("math.confusion_matrix")(labels, predictions, num_classes, weights, float64)
-        update = added(table, cases)
-        seen, reduce_sum = cast(table.read_value(), float32), find_public("reduce_sum")
-        common = find_public("linalg.diag_part")(seen)
-        union = reduce_sum(seen, 0) + reduce_sum(seen, 1) - common
-        value = ratio(total(ratio(common, union)), total(cast(union > 0.0, float32)))
-        return collect(value, update, metrics_collections, updates_collections)
+    labels, predictions, _ = squeezed(labels, predictions)
+    table = gathered("total_confusion_matrix", [num_classes, num_classes], float64)
+    labels, predictions, weights = _flat(labels, predictions, weights)
+    cases = find_public("math.confusion_matrix")(labels, predictions, num_classes, weights, float64)
+    update = added(table, cases)
+    seen, reduce_sum = cast(table.read_value(), float32), find_public("reduce_sum")
+    common = find_public("linalg.diag_part")(seen)
+    union = reduce_sum(seen, 0) + reduce_sum(seen, 1) - common
+    value = ratio(total(ratio(common, union)), total(cast(union > 0.0, float32)))
+    return value, update
 
 
-@public("compat.v1.metrics.mean_per_class_accuracy")
-def mean_per_class_accuracy(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+@define_metric("mean_per_class_accuracy", "mean_per_class_accuracy/mean_accuracy")
+def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """How often the labels of each class were predicted, the mean over classes; its update gives it for each.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -66,14 +58,13 @@ def mean_per_class_accuracy(
     ...     session.run(update).tolist(), session.run(value)
     ([1.0, 0.0], 0.5)
     """
-    with metric_scope("mean_per_class_accuracy", name, "mean_accuracy"):
-        labels, predictions, _ = squeezed(labels, predictions)
-        whole, right = gathered("total", [num_classes]), gathered("count", [num_classes])
-        labels, predictions, weights = _flat(labels, predictions, weights)
-        weights = find_public("ones_like")(labels, dtype=float32) if weights is None else cast(weights, float32)
-        hits = cast(primitives.Equal(labels, predictions), float32) * weights
-        by_class = [primitives.UnsortedSegmentSum(x, labels, num_classes) for x in (weights, hits)]
-        value = find_public("reduce_mean")(ratio(right.read_value(), whole.read_value()), name="mean_accuracy")
-        new_whole, new_right = added(whole, by_class[0]), added(right, by_class[1])
-        update = ratio(new_right, new_whole, name="update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+    labels, predictions, _ = squeezed(labels, predictions)
+    whole, right = gathered("total", [num_classes]), gathered("count", [num_classes])
+    labels, predictions, weights = _flat(labels, predictions, weights)
+    weights = find_public("ones_like")(labels, dtype=float32) if weights is None else cast(weights, float32)
+    hits = cast(primitives.Equal(labels, predictions), float32) * weights
+    by_class = [primitives.UnsortedSegmentSum(x, labels, num_classes) for x in (weights, hits)]
+    value = find_public("reduce_mean")(ratio(right.read_value(), whole.read_value()), name="mean_accuracy")
+    new_whole, new_right = added(whole, by_class[0]), added(right, by_class[1])
+    update = ratio(new_right, new_whole, name="update_op")
+    return value, update

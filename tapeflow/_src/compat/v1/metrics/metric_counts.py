@@ -9,6 +9,7 @@ from tapeflow._src import primitives
 from tapeflow._src.compat.v1.metrics.metric_variables import (
     added,
     collect,
+    define_metric,
     gathered,
     metric_scope,
     ratio,
@@ -30,16 +31,15 @@ _CASES = {
 }
 
 
-def _documented(metric: Callable[..., Any], name: str, summary: str, argument: str = "") -> None:
-    metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"""{summary} so far, and the operation that takes more in.
+def _define(name: str, formula: Callable[..., Any], summary: str, argument: str = "", scope: str = "") -> None:
+    formula.__doc__ = f"""{summary} so far, and the operation that takes more in.
 
     >>> with tf.Graph().as_default():
     ...     value, update = tf.compat.v1.metrics.{name}([1., 0.], [1., 1.]{argument})
     ...     value.shape
     TensorShape([{"1" if argument else ""}])
     """
-    public(f"compat.v1.metrics.{name}")(metric)
+    define_metric(name, f"{name}/{scope}")(formula)
 
 
 # ---- predictions that are true or false
@@ -58,24 +58,14 @@ def _count(labels: Any, predictions: Any, weights: Any, case: str, name: str) ->
 
 
 def _count_metric(case: str, summary: str) -> None:
-    def metric(
-        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        with metric_scope(case, name):
-            found = _count(labels, predictions, weights, case, "count")
-            return collect(found[0], found[1], metrics_collections, updates_collections)
+    def count(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
+        return _count(labels, predictions, weights, case, "count")
 
-    def at_thresholds(
-        labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        with metric_scope(f"{case}_at_thresholds", name, case):
-            value, update = _counts(labels, predictions, thresholds, weights, [case])[case]
-            return collect(value, update, metrics_collections, updates_collections)
+    def at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = None) -> tuple[Any, Any]:
+        return _counts(labels, predictions, thresholds, weights, [case])[case]
 
-    _documented(metric, case, f"The number of {summary}")
-    _documented(at_thresholds, f"{case}_at_thresholds", f"For each threshold, the number of {summary}", ", [0.5]")
+    _define(case, count, f"The number of {summary}")
+    _define(f"{case}_at_thresholds", at_thresholds, f"For each threshold, the number of {summary}", ", [0.5]", case)
 
 
 _count_metric("true_positives", "true labels that were predicted")
@@ -85,35 +75,25 @@ _count_metric("false_negatives", "true labels that were predicted as false")
 
 
 def _share_metric(name: str, wrong: str, summary: str) -> None:
-    def metric(
-        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        with metric_scope(metric.__name__, name):
-            cases = ("true_positives", wrong)
-            (right, more_right), (other, more_other) = (
-                _count(labels, predictions, weights, case, f"{case}/count") for case in cases
-            )
-            value = ratio(right, right + other, name="value")
-            update = ratio(more_right, more_right + more_other, name="update_op")
-            return collect(value, update, metrics_collections, updates_collections)
+    def share(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
+        cases = ("true_positives", wrong)
+        (right, more_right), (other, more_other) = (
+            _count(labels, predictions, weights, case, f"{case}/count") for case in cases
+        )
+        value = ratio(right, right + other, name="value")
+        return value, ratio(more_right, more_right + more_other, name="update_op")
 
-    def at_thresholds(
-        labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        with metric_scope(at_thresholds.__name__, name):
-            counts = _counts(labels, predictions, thresholds, weights, ["true_positives", wrong])
-            short, found = at_thresholds.__name__.partition("_")[0], []
-            for i, end in enumerate(("value", "update_op")):
-                right = counts["true_positives"][i]
-                found.append(primitives.RealDiv(right, right + counts[wrong][i] + _SMALL, name=f"{short}_{end}"))
-            return collect(found[0], found[1], metrics_collections, updates_collections)
+    def at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = None) -> tuple[Any, ...]:
+        counts = _counts(labels, predictions, thresholds, weights, ["true_positives", wrong])
+        rights, wrongs = counts["true_positives"], counts[wrong]
+        return tuple(
+            primitives.RealDiv(right, right + other + _SMALL, name=f"{name}_{end}")
+            for right, other, end in zip(rights, wrongs, ("value", "update_op"))
+        )
 
-    _documented(metric, name, summary)
-    _documented(
-        at_thresholds, f"{name}_at_thresholds", f"For each threshold: {summary[0].lower()}{summary[1:]}", ", [0.5]"
-    )
+    _define(name, share, summary)
+    each = f"For each threshold: {summary[0].lower()}{summary[1:]}"
+    _define(f"{name}_at_thresholds", at_thresholds, each, ", [0.5]")
 
 
 _share_metric("precision", "false_positives", "The share of true labels among those predicted as true")
@@ -186,7 +166,7 @@ def auc(
         inner = _between(num_thresholds) if thresholds is None else sorted(thresholds)
         counts = _all_counts(labels, predictions, inner, weights)
         found = [_area(c, curve, summation_method, end) for c, end in zip(counts, ("value", "update_op"))]
-        return collect(found[0], found[1], metrics_collections, updates_collections)
+        return collect(*found, metrics_collections, updates_collections)
 
 
 def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
@@ -239,11 +219,10 @@ def _share_at(
     return found
 
 
-@public("compat.v1.metrics.sensitivity_at_specificity")
+@define_metric("sensitivity_at_specificity")
 def sensitivity_at_specificity(
-    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200
+) -> tuple[Any, Any]:
     """The share of true labels found where the share of false labels rejected is nearest to `specificity`.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -254,19 +233,16 @@ def sensitivity_at_specificity(
     """
     if specificity < 0 or specificity > 1:
         raise ValueError(f"`specificity` must be in the range [0, 1]. Currently, `specificity` got {specificity}.")
-    with metric_scope("sensitivity_at_specificity", name):
-        found = _share_at(
-            labels, predictions, weights, num_thresholds, ("true_negatives", "false_positives"),
-            ("true_positives", "false_negatives"), specificity, last=False,
-        )  # fmt: skip
-        return collect(found[0], found[1], metrics_collections, updates_collections)
+    return _share_at(
+        labels, predictions, weights, num_thresholds, ("true_negatives", "false_positives"),
+        ("true_positives", "false_negatives"), specificity, last=False,
+    )  # fmt: skip
 
 
-@public("compat.v1.metrics.specificity_at_sensitivity")
+@define_metric("specificity_at_sensitivity")
 def specificity_at_sensitivity(
-    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200
+) -> tuple[Any, Any]:
     """The share of false labels rejected where the share of true labels found is nearest to `sensitivity`.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -277,9 +253,7 @@ def specificity_at_sensitivity(
     """
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError(f"`sensitivity` must be in the range [0, 1]. Currently, `sensitivity` is {sensitivity}.")
-    with metric_scope("specificity_at_sensitivity", name):
-        found = _share_at(
-            labels, predictions, weights, num_thresholds, ("true_positives", "false_negatives"),
-            ("true_negatives", "false_positives"), sensitivity, last=True,
-        )  # fmt: skip
-        return collect(found[0], found[1], metrics_collections, updates_collections)
+    return _share_at(
+        labels, predictions, weights, num_thresholds, ("true_positives", "false_negatives"),
+        ("true_negatives", "false_positives"), sensitivity, last=True,
+    )  # fmt: skip

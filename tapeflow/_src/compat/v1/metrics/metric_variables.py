@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.signatures.families import family
 from tapeflow._src.compat.v1.train.weights import check_weights
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.compat.v1.variables.variables import VariableV1
@@ -40,6 +41,22 @@ def collect(value: Any, update: Any, metrics_collections: Any, updates_collectio
         if keys:
             graph.add_to_collections(keys, item)
     return value, update
+
+
+def _run_metric(
+    label: str,
+    values: Callable[[], tuple[Any, Any]],
+    metrics_collections: Any,
+    updates_collections: Any,
+    name: str | None,
+) -> tuple[Any, Any]:
+    metric, _, scope = label.partition("/")
+    with metric_scope(metric, name, scope):
+        return collect(*values(), metrics_collections, updates_collections)
+
+
+# Defines a metric by the function that gives its value and its update; a label "metric/scope" names the scope.
+define_metric = family("metrics", "metrics_collections=None, updates_collections=None, name=None", _run_metric)
 
 
 def total(x: Any) -> Any:

@@ -65,13 +65,13 @@ def v1_signature(
     """Defines `tf.compat.v1.<path>` with the given signature, by way of the function at the public path `target`."""
     path, _, parameters = signature.partition("(")
     name = path.rpartition(".")[2]
-    v1 = _parse(parameters.removesuffix(")"))
+    v1 = parse_signature(parameters.removesuffix(")"))
     renamed, ignored, fixed = renamed or {}, tuple(ignored), fixed or {}
     function = find_public(target)
     default_by_name = {p.name: p.default for p in inspect.signature(function).parameters.values()}
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        arguments = _bind(name, v1, args, kwargs)
+        arguments = bind(name, v1, args, kwargs)
         for old, new in renamed.items():
             _rename(arguments, old, new, v1)
         for argument in ignored:
@@ -90,7 +90,7 @@ def v1_signature(
     public(*(f"compat.v1.{p}" for p in (path, *also)))(call)
 
 
-def _parse(parameters: str) -> inspect.Signature:
+def parse_signature(parameters: str) -> inspect.Signature:
     """The signature that a text such as `x, axis=None, dtype=int32` describes."""
     (definition,) = ast.parse(f"def f({parameters}): ...").body
     assert isinstance(definition, ast.FunctionDef)
@@ -106,7 +106,7 @@ def _default(node: ast.expr) -> Any:
     return as_dtype(node.id) if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
-def _bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Arguments) -> Arguments:
+def bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Arguments) -> Arguments:
     """The arguments of a call by name, defaults included."""
     try:
         bound = signature.bind(*args, **kwargs)

@@ -23,79 +23,52 @@ def _start(learning_rate: Any, global_step: Any, who: str) -> tuple[Any, Any]:
     return rate, cast(global_step, rate.dtype)
 
 
-def _periods(step: Any, decay_steps: Any, staircase: bool) -> Any:
-    """How often `decay_steps` have passed; with `staircase` a whole number."""
-    periods = step / cast(decay_steps, step.dtype)
-    return primitives.Floor(periods) if staircase else periods
+def _decay(name: str, formula: Callable[[Any, Any, Any], Any], summary: str, example: str) -> None:
+    """Defines a decay by its formula of the rate, the decay rate and the number of periods that have passed."""
 
+    @public(f"compat.v1.train.{name}")
+    def decay(
+        learning_rate: Any,
+        global_step: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        def compute() -> Any:
+            rate, step = _start(learning_rate, global_step, decay.__name__)
+            periods = step / cast(decay_steps, step.dtype)
+            return formula(rate, cast(decay_rate, rate.dtype), primitives.Floor(periods) if staircase else periods)
 
-@public("compat.v1.train.exponential_decay")
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Any:
-    """rate * decay_rate ^ (step / decay_steps); with `staircase` the exponent is a whole number.
+        return _given(compute)
 
-    >>> tf.compat.v1.train.exponential_decay(1., tf.Variable(20), 10, 0.5)()
-    0.25
+    decay.__name__ = decay.__qualname__ = name
+    call, _, value = example.partition(" => ")
+    decay.__doc__ = f"""{summary}; with `staircase` the number of periods is an integer.
+
+    >>> tf.compat.v1.train.{name}({call})()
+    {value}
     """
 
-    def compute() -> Any:
-        rate, step = _start(learning_rate, global_step, "exponential_decay")
-        power = _periods(step, decay_steps, staircase)
-        return rate * primitives.Pow(cast(decay_rate, rate.dtype), power)
 
-    return _given(compute)
-
-
-@public("compat.v1.train.natural_exp_decay")
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Any:
-    """rate * exp(-decay_rate * step / decay_steps).
-
-    >>> tf.compat.v1.train.natural_exp_decay(1., tf.Variable(0), 10, 0.5)()
-    1.0
-    """
-
-    def compute() -> Any:
-        rate, step = _start(learning_rate, global_step, "natural_exp_decay")
-        power = _periods(step, decay_steps, staircase)
-        return rate * primitives.Exp(-cast(decay_rate, rate.dtype) * power)
-
-    return _given(compute)
-
-
-@public("compat.v1.train.inverse_time_decay")
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Any:
-    """rate / (1 + decay_rate * step / decay_steps).
-
-    >>> tf.compat.v1.train.inverse_time_decay(1., tf.Variable(10), 10, 1.)()
-    0.5
-    """
-
-    def compute() -> Any:
-        rate, step = _start(learning_rate, global_step, "inverse_time_decay")
-        power = _periods(step, decay_steps, staircase)
-        return rate / (1.0 + cast(decay_rate, rate.dtype) * power)
-
-    return _given(compute)
+_decay(
+    "exponential_decay",
+    lambda rate, decay, periods: rate * primitives.Pow(decay, periods),
+    "rate * decay_rate ^ (step / decay_steps)",
+    "1., tf.Variable(20), 10, 0.5 => 0.25",
+)
+_decay(
+    "natural_exp_decay",
+    lambda rate, decay, periods: rate * primitives.Exp(-decay * periods),
+    "rate * exp(-decay_rate * step / decay_steps)",
+    "1., tf.Variable(0), 10, 0.5 => 1.0",
+)
+_decay(
+    "inverse_time_decay",
+    lambda rate, decay, periods: rate / (1.0 + decay * periods),
+    "rate / (1 + decay_rate * step / decay_steps)",
+    "1., tf.Variable(10), 10, 1. => 0.5",
+)
 
 
 @public("compat.v1.train.polynomial_decay")

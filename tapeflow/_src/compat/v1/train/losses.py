@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.eager_switch import name_scope
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.signatures.families import family
 from tapeflow._src.compat.v1.train.weights import check_weights
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -99,42 +102,39 @@ def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
     return labels, predictions
 
 
-@public("compat.v1.losses.mean_squared_error")
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
+def _run_loss(
+    label: str, losses: Callable[[], Any], weights: Any, scope: str | None, loss_collection: str | None, reduction: str
 ) -> Any:
+    return compute_weighted_loss(losses(), weights, scope or label, loss_collection, reduction)
+
+
+_loss = family(
+    "losses",
+    f"weights=1.0, scope=None, loss_collection='{GraphKeys.LOSSES}', reduction='{_BY_NONZERO}'",
+    _run_loss,
+)
+
+
+@_loss("mean_squared_error")
+def mean_squared_error(labels: Any, predictions: Any) -> Any:
     """The mean of the squared differences.
 
     >>> tf.compat.v1.losses.mean_squared_error([1., 2.], [1., 4.])
     2.0
     """
     labels, predictions = _pair(labels, predictions)
-    losses = primitives.Square(predictions - labels)
-    return compute_weighted_loss(losses, weights, scope or "mean_squared_error", loss_collection, reduction)
+    return primitives.Square(predictions - labels)
 
 
-@public("compat.v1.losses.absolute_difference")
-def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("absolute_difference")
+def absolute_difference(labels: Any, predictions: Any) -> Any:
     """The mean of the absolute differences.
 
     >>> tf.compat.v1.losses.absolute_difference([1., 2.], [1., 4.])
     1.0
     """
     labels, predictions = _pair(labels, predictions)
-    losses = primitives.Abs(predictions - labels)
-    return compute_weighted_loss(losses, weights, scope or "absolute_difference", loss_collection, reduction)
+    return primitives.Abs(predictions - labels)
 
 
 @public("compat.v1.losses.cosine_distance")
@@ -153,6 +153,8 @@ def cosine_distance(
     >>> tf.compat.v1.losses.cosine_distance([[1., 0.]], [[0.6, 0.8]], axis=1)
     0.4
     """
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
     axis = dim if axis is None else axis
     if axis is None:
         raise ValueError("You must specify argument `axis`.")
@@ -175,31 +177,22 @@ def mean_pairwise_squared_error(
     4.0
     """
     labels, predictions = _pair(labels, predictions)
-    errors = find_public("reshape")(predictions - labels, [find_public("shape")(predictions)[0], -1])
+    errors = predictions - labels
     weights = cast(convert_to_tensor(weights), float32)
-    present = cast(primitives.NotEqual(weights, cast(0, float32)), float32)
-    count = cast(find_public("shape")(errors)[1], float32) * present * find_public("ones_like")(errors[:, :1])
-    count = count if count.shape.rank == 2 else find_public("reshape")(count, [-1, 1])
-    squares = find_public("reduce_sum")(errors * errors, axis=1, keepdims=True)
-    sums = find_public("reduce_sum")(errors, axis=1, keepdims=True)
+    check_weights(errors, weights)
+    present = cast(primitives.NotEqual(weights, cast(0, float32)), float32) * find_public("ones_like")(errors)
+    sum_of_row = functools.partial(find_public("reduce_sum"), axis=list(range(1, errors.shape.rank)), keepdims=True)
+    count, sums = sum_of_row(present), sum_of_row(errors)
     divide = find_public("math.divide_no_nan")
-    losses = 2.0 * divide(squares, count - 1) - 2.0 * divide(sums * sums, count * (count - 1))
-    rows = find_public("reshape")(weights, [-1, 1]) if weights.shape.rank else weights
-    loss = _sum(losses * rows)
+    squares = divide(sum_of_row(errors * errors), primitives.Maximum(count - 1.0, cast(0, float32)))
+    products = divide(sums * sums, primitives.Maximum(count * (count - 1.0), cast(0, float32)))
+    loss = _sum(2.0 * (squares - products) * weights)
     add_loss(loss, loss_collection)
     return loss
 
 
-@public("compat.v1.losses.huber_loss")
-def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    delta: float = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("huber_loss")
+def huber_loss(labels: Any, predictions: Any, *, delta: float = 1.0) -> Any:
     """Half the square of small differences; large ones count linearly.
 
     >>> tf.compat.v1.losses.huber_loss([0.], [3.])
@@ -208,20 +201,11 @@ def huber_loss(
     labels, predictions = _pair(labels, predictions)
     size = primitives.Abs(predictions - labels)
     small = primitives.Minimum(size, cast(delta, float32))
-    losses = 0.5 * primitives.Square(small) + delta * (size - small)
-    return compute_weighted_loss(losses, weights, scope or "huber_loss", loss_collection, reduction)
+    return 0.5 * primitives.Square(small) + delta * (size - small)
 
 
-@public("compat.v1.losses.log_loss")
-def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    epsilon: float = 1e-7,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("log_loss")
+def log_loss(labels: Any, predictions: Any, *, epsilon: float = 1e-7) -> Any:
     """The cross entropy of probabilities.
 
     >>> tf.compat.v1.losses.log_loss([1.], [1.]) < 1e-6
@@ -229,39 +213,22 @@ def log_loss(
     """
     labels, predictions = _pair(labels, predictions)
     losses = -labels * primitives.Log(predictions + epsilon)
-    losses = losses - (1.0 - labels) * primitives.Log(1.0 - predictions + epsilon)
-    return compute_weighted_loss(losses, weights, scope or "log_loss", loss_collection, reduction)
+    return losses - (1.0 - labels) * primitives.Log(1.0 - predictions + epsilon)
 
 
-@public("compat.v1.losses.hinge_loss")
-def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("hinge_loss")
+def hinge_loss(labels: Any, logits: Any) -> Any:
     """max(0, 1 - y * logits), y being -1 and 1 for the labels 0 and 1.
 
     >>> tf.compat.v1.losses.hinge_loss([1.], [0.])
     1.0
     """
     labels, logits = _pair(labels, logits)
-    losses = primitives.Relu(1.0 - (2.0 * labels - 1.0) * logits)
-    return compute_weighted_loss(losses, weights, scope or "hinge_loss", loss_collection, reduction)
+    return primitives.Relu(1.0 - (2.0 * labels - 1.0) * logits)
 
 
-@public("compat.v1.losses.sigmoid_cross_entropy")
-def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("sigmoid_cross_entropy", "sigmoid_cross_entropy_loss")
+def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, *, label_smoothing: float = 0) -> Any:
     """The cross entropy of independent classes.
 
     >>> tf.compat.v1.losses.sigmoid_cross_entropy([[1.]], [[0.]])
@@ -273,20 +240,11 @@ def sigmoid_cross_entropy(
     logits.shape.assert_is_compatible_with(labels.shape)
     if label_smoothing > 0:
         labels = labels * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    losses = find_public("nn.sigmoid_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(losses, weights, scope or "sigmoid_cross_entropy_loss", loss_collection, reduction)
+    return find_public("nn.sigmoid_cross_entropy_with_logits")(labels=labels, logits=logits)
 
 
-@public("compat.v1.losses.softmax_cross_entropy")
-def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Any:
+@_loss("softmax_cross_entropy", "softmax_cross_entropy_loss")
+def softmax_cross_entropy(onehot_labels: Any, logits: Any, *, label_smoothing: float = 0) -> Any:
     """The cross entropy of classes that exclude each other.
 
     >>> tf.compat.v1.losses.softmax_cross_entropy([[1., 0.]], [[0., 0.]])
@@ -299,8 +257,7 @@ def softmax_cross_entropy(
     if label_smoothing > 0:
         labels = labels * (1.0 - label_smoothing) + label_smoothing / labels.shape[-1]
     labels = primitives.StopGradient(labels)
-    losses = find_public("nn.softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(losses, weights, scope or "softmax_cross_entropy_loss", loss_collection, reduction)
+    return find_public("nn.softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
 
 
 @public("compat.v1.losses.sparse_softmax_cross_entropy")
@@ -312,15 +269,24 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Any:
-    """The cross entropy of classes that are given by their numbers.
+    """The cross entropy of class indices. Labels and weights may have a last dimension of size one.
 
     >>> tf.compat.v1.losses.sparse_softmax_cross_entropy([0], [[0., 0.]])
     0.6931472
     """
+    _check_given(labels=labels, logits=logits)
+    logits = convert_to_tensor(logits)
+    labels = _without_last(convert_to_tensor(labels), logits.shape.rank)
     losses = find_public("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
-    return compute_weighted_loss(
-        losses, weights, scope or "sparse_softmax_cross_entropy_loss", loss_collection, reduction
-    )
+    weights = _without_last(convert_to_tensor(weights), logits.shape.rank)
+    label = "sparse_softmax_cross_entropy_loss"
+    return compute_weighted_loss(losses, weights, scope or label, loss_collection, reduction)
+
+
+def _without_last(x: Any, rank: int | None) -> Any:
+    """A tensor of the given rank without its last dimension, if that has size one."""
+    shape = x.shape.as_list() if x.shape.rank else []
+    return primitives.Squeeze(x, [-1]) if shape and len(shape) == rank and shape[-1] == 1 else x
 
 
 @public("compat.v1.losses.add_loss")
