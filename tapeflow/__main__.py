@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command != "run":
         _parser().print_help()
         return 2
-    install_as_tensorflow(older=options.v1)
+    install_as_tensorflow(v1=options.v1)
     if options.v1:
         find_public("compat.v1.disable_v2_behavior")()
     return _run_module(options.program, options.args) if options.m else _run_file(options.program, options.args)

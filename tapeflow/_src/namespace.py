@@ -251,7 +251,7 @@ def missing_name(module: ModuleType, name: str) -> AttributeError:
     "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
     """
     message = f"module {module.__name__!r} has no attribute {name!r}"
-    if module is _module_by_path.get("") and not name.startswith("_") and _is_older(name):
+    if module is _module_by_path.get("") and not name.startswith("_") and _is_v1_name(name):
         message += (
             f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
             "with `tapeflow run --v1`"
@@ -330,7 +330,7 @@ def _answer_missing_names(module: ModuleType) -> None:
             if found is None and is_name and load_below(module.__name__.partition(".")[2]):
                 found = vars(module).get(name)
             if found is None:
-                found = _newer_definition(module, name)
+                found = _definition_of_today(module, name)
                 if found is None:
                     raise missing_name(module, name)
             setattr(module, name, found)
@@ -339,27 +339,27 @@ def _answer_missing_names(module: ModuleType) -> None:
         vars(module)["__getattr__"] = answer
 
 
-_OLDER = ".compat.v1"
-older_paths: dict[str, str] = {}  # names of `tf.compat.v1` that have another path now: {"log": "math.log"}
+_V1 = ".compat.v1"
+path_by_v1_path: dict[str, str] = {}  # names of `tf.compat.v1` that have another path now: {"log": "math.log"}
 
 
-def _newer_definition(module: ModuleType, name: str) -> Any:
+def _definition_of_today(module: ModuleType, name: str) -> Any:
     """What `tf.compat.v1.math.sin` means where it has no definition of its own: `tf.math.sin`."""
-    _, older, below = module.__name__.partition(_OLDER)
-    if not older or name.startswith("__"):
+    _, v1, below = module.__name__.partition(_V1)
+    if not v1 or name.startswith("__"):
         return None
     path = f"{below[1:]}.{name}" if below else name
     found: Any = _module_by_path.get("")
-    for part in older_paths.get(path, path).split("."):
+    for part in path_by_v1_path.get(path, path).split("."):
         found = getattr(found, part, None)
     return found
 
 
-def _is_older(name: str) -> bool:
+def _is_v1_name(name: str) -> bool:
     """Whether TensorFlow 1 had `tf.name`."""
-    older = _OLDER[1:]
-    load_below(older)
-    return name in vars(_module_by_path[older]) or name in older_paths
+    v1 = _V1[1:]
+    load_below(v1)
+    return name in vars(_module_by_path[v1]) or name in path_by_v1_path
 
 
 def _describe(definition: object) -> str:

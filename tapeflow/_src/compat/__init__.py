@@ -1,1 +1,1 @@
-"""TensorFlow's older and inner interfaces, loaded when a program asks for them."""
+"""TensorFlow's v1 and inner interfaces, loaded when a program asks for them."""

@@ -119,12 +119,12 @@ class Assertions(unittest.TestCase):
     def assertTotallyOrdered(self, *groups: Any, **kwargs: Any) -> None:  # noqa: N802
         """Fails unless elements of a group are equal, and greater than those of the groups before."""
         msg = kwargs.get("msg")
-        for place, group in enumerate(groups):
+        for i, group in enumerate(groups):
             for x in group:
-                for other_place, other in enumerate(groups):
+                for j, other in enumerate(groups):
                     for y in other:
                         facts = (x < y, x <= y, x == y, x != y, x > y, x >= y)
-                        a, b = place, other_place
+                        a, b = i, j
                         if facts != (a < b, a <= b, a == b, a != b, a > b, a >= b):
                             self.fail(self._formatMessage(msg, f"{x!r} and {y!r} are not ordered as expected"))
 

@@ -151,7 +151,7 @@ class TestCase(Assertions):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """A session of a graph, as a context; without graphs, something that gives values in its place."""
+        """A session of a graph, as a context; without graphs, an object that evaluates eagerly."""
         if executing_eagerly() and graph is None:
             yield _EagerSession(self)
             return
@@ -230,8 +230,8 @@ class TestCase(Assertions):
             if len(a) != len(b):
                 what = f"Mismatched length: a{path} has {len(a)} items, but b{path} has {len(b)} items"
                 self.fail(self._formatMessage(msg, what))
-            for place, (x, y) in enumerate(zip(a, b)):
-                self._close(x, y, rtol, atol, msg, f"{path}[{place}]")
+            for i, (x, y) in enumerate(zip(a, b)):
+                self._close(x, y, rtol, atol, msg, f"{path}[{i}]")
         else:
             self._arrays_close(self._array(a), self._array(b), rtol, atol, msg, path)
 
@@ -394,7 +394,7 @@ class TestCase(Assertions):
         outside = np.argwhere(low | high | np.isnan(array.astype(np.float64)))
         if len(outside):
             left, right = "(" if open_lower_bound else "[", ")" if open_upper_bound else "]"
-            rows = "\n".join(f"  {[*map(int, place)]} : {array[tuple(place)]}" for place in outside[:10])
+            rows = "\n".join(f"  {[*map(int, index)]} : {array[tuple(index)]}" for index in outside[:10])
             self.fail(
                 f"{len(outside)} of the {array.size} element(s) are outside the range {left}{lower_bound}, "
                 f"{upper_bound}{right}. Subscript(s) and value(s) of the offending elements:\n{rows}"

@@ -9,13 +9,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tapeflow._src.compat.tensorflow.class_names import leave_places, take_places
+from tapeflow._src.compat.tensorflow.class_names import restore_class_names, take_class_names
 from tapeflow._src.namespace import installed_namespaces, load_below, public
 
 _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
-_NEWER = "compat.v2"  # another name of the whole
-_OLDER = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
+_V2 = "compat.v2"  # another name of the whole
+_V1 = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
 _INNER = ("python", "compiler", "core")  # TensorFlow's own files
 
 
@@ -36,7 +36,7 @@ class _AliasLoader(Loader):
 class _AliasFinder:
     """Answers `tensorflow` and everything below it, so that no other finder looks for `tensorflow.x` in our folder."""
 
-    older = False  # whether it answers with the names of TensorFlow 1
+    v1 = False  # whether it answers with the names of TensorFlow 1
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname != _ALIAS and not fullname.startswith(f"{_ALIAS}."):
@@ -62,19 +62,19 @@ def offer_inner_modules(module: str) -> None:
 
 
 def _root() -> ModuleType:
-    return installed_namespaces()[_OLDER] if _finder.older else sys.modules[_PACKAGE]
+    return installed_namespaces()[_V1] if _finder.v1 else sys.modules[_PACKAGE]
 
 
 def _find_module(fullname: str) -> ModuleType | None:
     """The module of Tapeflow that answers to TensorFlow's name, or None."""
     path = fullname[len(_ALIAS) + 1 :]
-    if path == _NEWER or path.startswith(f"{_NEWER}."):
-        path = path[len(_NEWER) + 1 :]
+    if path == _V2 or path.startswith(f"{_V2}."):
+        path = path[len(_V2) + 1 :]
     if not path:
         return _root()
-    load_below(_OLDER if _finder.older else path)
+    load_below(_V1 if _finder.v1 else path)
     namespaces = installed_namespaces()
-    namespace = namespaces.get(f"{_OLDER}.{path}") if _finder.older else None
+    namespace = namespaces.get(f"{_V1}.{path}") if _finder.v1 else None
     namespace = namespaces.get(path) if namespace is None else namespace
     if namespace is not None:
         return namespace
@@ -101,13 +101,13 @@ def _is_ours(module: ModuleType) -> bool:
 
 
 @public("install_as_tensorflow")
-def install_as_tensorflow(older: bool = False) -> None:
+def install_as_tensorflow(v1: bool = False) -> None:
     """Makes `import tensorflow` mean Tapeflow from now on, in this process; a second call changes nothing.
 
     From then on `type(x).__module__` of tensors, variables and datasets begins with `tensorflow`: libraries that serve
     several frameworks choose theirs by it.
 
-    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError. With `older`
+    Call it before the first `import tensorflow`: once TensorFlow itself is there, it raises ImportError. With `v1`
     it has the names of TensorFlow 1, `tf.placeholder` and `tf.Session`, which are those of `tf.compat.v1`.
 
     >>> tf.install_as_tensorflow()
@@ -117,7 +117,7 @@ def install_as_tensorflow(older: bool = False) -> None:
     """
     present = sys.modules.get(_ALIAS)
     if present is None:
-        _finder.older = older
+        _finder.v1 = v1
     elif present is not _root():
         place = getattr(present, "__file__", None) or "an unknown place"
         raise ImportError(
@@ -128,14 +128,14 @@ def install_as_tensorflow(older: bool = False) -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-        take_places()
+        take_class_names()
 
 
 def withdraw() -> None:
     """Takes the alias back: later imports of `tensorflow` find TensorFlow again, if it is there."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-        leave_places()
+        restore_class_names()
     if sys.modules.get(_ALIAS) is _root():
         for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
             del sys.modules[name]

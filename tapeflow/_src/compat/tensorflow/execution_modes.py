@@ -357,10 +357,10 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, A
 
 def _reordered(value: Any, order: dict[int, list[int]]) -> Any:
     is_tensor = _core.is_tensor(value)
-    places = order[len(value.shape) if is_tensor else len(value)]
+    positions = order[len(value.shape) if is_tensor else len(value)]
     if is_tensor:
-        return find_public("transpose")(value, places)
-    return [value[i] for i in places]
+        return find_public("transpose")(value, positions)
+    return [value[i] for i in positions]
 
 
 def nchw_to_nhwc(input_tensor: Any) -> Any:

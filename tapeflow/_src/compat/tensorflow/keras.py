@@ -11,7 +11,7 @@ from types import ModuleType
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 
 _BACKEND = "KERAS_BACKEND"
-_TENSORFLOW_FACE = "keras._tf_keras.keras"  # Keras with the older names that belong to `tf.keras` alone
+_TF_KERAS = "keras._tf_keras.keras"  # Keras with the legacy names of `tf.keras`
 
 
 def is_installed() -> bool:
@@ -35,7 +35,7 @@ def load(path: str) -> ModuleType:
             '`import keras`, or set KERAS_BACKEND to "tensorflow".',
             name="keras",
         )
-    return importlib.import_module(_TENSORFLOW_FACE if path == "keras" else f"{_TENSORFLOW_FACE}.{path}")
+    return importlib.import_module(_TF_KERAS if path == "keras" else f"{_TF_KERAS}.{path}")
 
 
 def _import_with_our_backend() -> None:

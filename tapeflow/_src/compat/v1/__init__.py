@@ -1,1 +1,1 @@
-"""TensorFlow 1's face on the same graph: graphs, sessions, variable scopes, optimizers, savers."""
+"""The API of TensorFlow 1 over the same graph: graphs, sessions, variable scopes, optimizers, savers."""

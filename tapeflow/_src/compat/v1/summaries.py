@@ -129,20 +129,20 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     )  # fmt: skip
 
 
-def _as_bytes(pictures: np.ndarray) -> np.ndarray:
+def _as_bytes(images: np.ndarray) -> np.ndarray:
     """Floats scaled to whole numbers from 0 to 255: as they are from 0 on, else around 127."""
-    if pictures.dtype == np.uint8:
-        return pictures
-    result = np.zeros(pictures.shape, np.uint8)
-    for place, picture in enumerate(np.asarray(pictures, np.float64)):
-        known = picture[np.isfinite(picture)]
+    if images.dtype == np.uint8:
+        return images
+    result = np.zeros(images.shape, np.uint8)
+    for index, image in enumerate(np.asarray(images, np.float64)):
+        known = image[np.isfinite(image)]
         low, high = (known.min(), known.max()) if known.size else (0.0, 0.0)
         if low < 0:
             largest = max(abs(low), abs(high))
-            scaled = picture * (127.0 / largest if largest > 1e-6 else 0.0) + 128.0
+            scaled = image * (127.0 / largest if largest > 1e-6 else 0.0) + 128.0
         else:
-            scaled = picture * (255.0 / high if high > 1e-6 else 0.0)
-        result[place] = np.nan_to_num(scaled).astype(np.uint8)
+            scaled = image * (255.0 / high if high > 1e-6 else 0.0)
+        result[index] = np.nan_to_num(scaled).astype(np.uint8)
     return result
 
 
@@ -151,19 +151,19 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
     """The first images of a batch (k, H, W, channels), as the bytes that a `FileWriter` takes.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    ...     text = session.run(tf.compat.v1.summary.image("picture", tf.zeros([1, 2, 4, 3])))
+    ...     text = session.run(tf.compat.v1.summary.image("image", tf.zeros([1, 2, 4, 3])))
     >>> tf.compat.v1.Summary.FromString(text).value[0].image.width
     4
     """
 
     def values(tag: str, value: Any) -> list[Summary.Value]:
-        pictures = _as_bytes(value.numpy()[:max_outputs])
+        images = _as_bytes(value.numpy()[:max_outputs])
         found = []
-        for place, picture in enumerate(pictures):
-            own = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{place}"
+        for index, image in enumerate(images):
+            own = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{index}"
             file = Summary.Image(
-                height=picture.shape[0], width=picture.shape[1], colorspace=picture.shape[2],
-                encoded_image_string=write_png(picture, -1),
+                height=image.shape[0], width=image.shape[1], colorspace=image.shape[2],
+                encoded_image_string=write_png(image, -1),
             )  # fmt: skip
             found.append(Summary.Value(tag=own, image=file))
         return found

@@ -16,10 +16,10 @@ from tapeflow._src.types.dtypes import complex64, complex128, float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
-def _paths(name: str, older: bool = True) -> list[str]:
+def _paths(name: str, v1: bool = True) -> list[str]:
     """The places where a transform is reached, those of TensorFlow 1 included."""
     first = [f"signal.{name}", f"compat.v1.signal.{name}"]
-    return [*first, f"compat.v1.spectral.{name}"] if older else first
+    return [*first, f"compat.v1.spectral.{name}"] if v1 else first
 
 
 def _with_lengths(x: Any, axes: Sequence[int], lengths: Sequence[int]) -> Any:
@@ -255,7 +255,7 @@ def _scaled(x: Any, norm: str | None, lengths: list[int], inverse: bool) -> Any:
     return x * convert_to_tensor(factor if inverse else 1 / factor, dtype=x.dtype)
 
 
-@public(*_paths("fftnd", older=False), "fftnd", "compat.v1.fftnd")
+@public(*_paths("fftnd", v1=False), "fftnd", "compat.v1.fftnd")
 def fftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -267,7 +267,7 @@ def fftnd(
     return _complex_nd(_complex_input(input_tensor, "fftnd"), fft_length, axes, norm, False)
 
 
-@public(*_paths("ifftnd", older=False), "ifftnd", "compat.v1.ifftnd")
+@public(*_paths("ifftnd", v1=False), "ifftnd", "compat.v1.ifftnd")
 def ifftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -286,7 +286,7 @@ def _complex_nd(x: Any, fft_length: Any, axes: Any, norm: str | None, inverse: b
     return _over_axes(x, axes, lambda t: primitives.Fourier(t, len(axes), inverse))
 
 
-@public(*_paths("rfftnd", older=False), "rfftnd", "compat.v1.rfftnd")
+@public(*_paths("rfftnd", v1=False), "rfftnd", "compat.v1.rfftnd")
 def rfftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -302,7 +302,7 @@ def rfftnd(
     return _over_axes(x, axes, lambda t: primitives.RealFourier(t, len(axes)))
 
 
-@public(*_paths("irfftnd", older=False), "irfftnd", "compat.v1.irfftnd")
+@public(*_paths("irfftnd", v1=False), "irfftnd", "compat.v1.irfftnd")
 def irfftnd(
     input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None, name: str | None = None
 ) -> Any:
@@ -337,7 +337,7 @@ def _rotated(x: Any, axes: Any, forward: bool) -> Any:
     return x
 
 
-@public(*_paths("fftshift", older=False))
+@public(*_paths("fftshift", v1=False))
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     """The zero frequency moved to the middle of the dimensions `axes`, or all.
 
@@ -347,7 +347,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     return _rotated(x, axes, True)
 
 
-@public(*_paths("ifftshift", older=False))
+@public(*_paths("ifftshift", v1=False))
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     """What `fftshift` did, undone.
 

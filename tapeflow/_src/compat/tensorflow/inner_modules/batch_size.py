@@ -1,4 +1,4 @@
-"""The size of a dataset's batches, as far as the shapes of its elements or its stages tell."""
+"""The size of a dataset's batches, as far as the shapes of its elements or its stages determine it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _convolution = find_public("nn.convolution")
 
 
 class Convolution:
-    """`tf.nn.convolution` with its settings; the shapes tell how many dimensions are spatial."""
+    """`tf.nn.convolution` with its settings; the shapes determine how many dimensions are spatial."""
 
     def __init__(
         self,

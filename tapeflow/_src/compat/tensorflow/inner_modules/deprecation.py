@@ -59,7 +59,7 @@ def deprecated(
     def decorate(function: Any) -> Any:
         notice = _Notice(warn_once)
 
-        def tell() -> None:
+        def warn() -> None:
             notice.write(
                 None,
                 f"{_full_name(function)} is deprecated and will be removed {_tell_when(date)}.\n"
@@ -71,14 +71,14 @@ def deprecated(
 
             @wraps(made)
             def make(self: Any, *args: Any, **kwargs: Any) -> None:
-                tell()
+                warn()
                 made(self, *args, **kwargs)
 
             setattr(function, "__init__", make)  # noqa: B010
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            tell()
+            warn()
             return function(*args, **kwargs)
 
         return _marked(function, call, instructions)
@@ -87,28 +87,28 @@ def deprecated(
 
 
 def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True) -> Any:
-    """The function or class under an older name, which warns at its first use."""
+    """The function or class under a deprecated name, which warns at its first use."""
     notice = _Notice(warn_once)
 
-    def tell() -> None:
+    def warn() -> None:
         notice.write(None, f"The name {deprecated_name} is deprecated. Please use {name} instead.\n")
 
     if inspect.isclass(func_or_class):
 
-        class Older(func_or_class):  # type: ignore[misc]
-            """The same class under its older name."""
+        class Deprecated(func_or_class):  # type: ignore[misc]
+            """The same class under its deprecated name."""
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
-                tell()
+                warn()
                 super().__init__(*args, **kwargs)
 
-        Older.__name__ = Older.__qualname__ = func_or_class.__name__
-        Older.__module__, Older.__doc__ = func_or_class.__module__, func_or_class.__doc__
-        return Older
+        Deprecated.__name__ = Deprecated.__qualname__ = func_or_class.__name__
+        Deprecated.__module__, Deprecated.__doc__ = func_or_class.__module__, func_or_class.__doc__
+        return Deprecated
 
     @wraps(func_or_class)
     def call(*args: Any, **kwargs: Any) -> Any:
-        tell()
+        warn()
         return func_or_class(*args, **kwargs)
 
     return call

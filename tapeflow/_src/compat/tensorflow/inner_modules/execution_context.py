@@ -80,7 +80,7 @@ def eager_mode() -> Iterator[None]:
 
 @contextmanager
 def placed_anywhere(*_: Any, **__: Any) -> Iterator[None]:
-    """Where operations run, and whether at once: there is one place, and one way."""
+    """The device of operations and whether they run eagerly: one device."""
     yield
 
 

@@ -12,7 +12,7 @@ from tapeflow._src.types import nest
 
 
 def gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = None) -> Callable[..., Any]:
-    """A function that gives the derivatives of `f` by its arguments, or by those with the places or names `params`."""
+    """A function that gives the derivatives of `f` by its arguments, or by those of `params`, positions or names."""
 
     def gradients(*args: Any, **kwargs: Any) -> Any:
         return val_and_grad_function(f, params)(*args, **kwargs)[1]
@@ -40,15 +40,15 @@ def make_vjp(
     """A function that gives the value of `f`, and a function from its cotangent to those of the arguments."""
 
     def value_and_vjp(*args: Any) -> tuple[Any, Callable[..., Any]]:
-        places = _places_of(f, params, len(args))
+        positions = _positions_of(f, params, len(args))
         convert, identity = find_public("convert_to_tensor"), find_public("identity")
-        values = [convert(x) if i in places else x for i, x in enumerate(args)]
+        values = [convert(x) if i in positions else x for i, x in enumerate(args)]
         seen: set[int] = set()
-        for i in places:  # a tensor that is given twice has a derivative for each place
+        for i in positions:  # a tensor that is given twice has a derivative for each position
             if id(values[i]) in seen:
                 values[i] = identity(values[i])
             seen.add(id(values[i]))
-        sources = [values[i] for i in places]
+        sources = [values[i] for i in positions]
         tape = find_public("GradientTape")(persistent=persistent)
         with tape:
             for source in sources:
@@ -71,8 +71,8 @@ def make_vjp(
     return value_and_vjp
 
 
-def _places_of(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> list[int]:
-    """The places of the arguments by which the derivative is taken."""
+def _positions_of(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> list[int]:
+    """The positions of the arguments by which the derivative is taken."""
     if params is None:
         return list(range(count))
     names = [*inspect.signature(f).parameters] if any(isinstance(p, str) for p in params) else []

@@ -21,7 +21,7 @@ def convert_to_tensor(
     dtype_hint: Any = None,
     accepted_result_types: Any = None,
 ) -> Any:
-    """A tensor of a value, as `tf.convert_to_tensor`, with the arguments of older versions."""
+    """A tensor of a value, as `tf.convert_to_tensor`, with the arguments of TensorFlow 1."""
     hint = preferred_dtype if dtype_hint is None else dtype_hint
     return find_public("convert_to_tensor")(value, dtype, hint, name)
 

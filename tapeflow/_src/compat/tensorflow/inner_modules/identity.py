@@ -1,4 +1,4 @@
-"""Sets and dictionaries that tell objects apart by what they are, not by what they are equal to."""
+"""Sets and dictionaries that compare objects by identity."""
 
 from __future__ import annotations
 

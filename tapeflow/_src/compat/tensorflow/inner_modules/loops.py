@@ -1,4 +1,4 @@
-"""A function of the number of a round, run for all rounds at once or one after the other."""
+"""A function of the iteration number, run for all iterations at once or one after the other."""
 
 from __future__ import annotations
 

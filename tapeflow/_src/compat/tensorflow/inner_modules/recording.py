@@ -1,4 +1,4 @@
-"""What the open tapes would hear of."""
+"""Whether the open tapes record an operation."""
 
 from __future__ import annotations
 

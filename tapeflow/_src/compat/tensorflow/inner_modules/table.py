@@ -13,7 +13,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow import execution_modes
-from tapeflow._src.compat.tensorflow.class_names import place_by_class, take_places
+from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
     containers,
     decorators,
@@ -313,7 +313,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
 }
 
-# Imported beside modules that programs use; whoever asks for a name of theirs hears that it is absent.
+# Imported beside modules that programs use; their names raise AttributeError.
 _WITHOUT_NAMES = [
     "core.example.example_pb2",
     "core.example.feature_pb2",
@@ -362,9 +362,9 @@ def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any
     return found
 
 
-for _kind, (_path, _name) in place_by_class().items():
+for _kind, (_path, _name) in name_by_class().items():
     setattr(_open(_path), _name, _kind)
-take_places()
+take_class_names()
 
 
 @functools.cache

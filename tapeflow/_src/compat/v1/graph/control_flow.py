@@ -11,9 +11,9 @@ from tapeflow._src.namespace import public
 
 
 class _Results:
-    """How the results of control flow in graphs are arranged: as TensorFlow 2 does, or as the older versions did."""
+    """How the results of control flow in graphs are arranged: as TensorFlow 2 does, or as TensorFlow 1 does."""
 
-    older = False
+    v1 = False
 
 
 @public("compat.v1.enable_control_flow_v2")
@@ -24,7 +24,7 @@ def enable_control_flow_v2() -> None:
     >>> tf.compat.v1.control_flow_v2_enabled()
     True
     """
-    _Results.older = False
+    _Results.v1 = False
 
 
 @public("compat.v1.disable_control_flow_v2")
@@ -36,7 +36,7 @@ def disable_control_flow_v2() -> None:
     False
     >>> tf.compat.v1.enable_control_flow_v2()
     """
-    _Results.older = True
+    _Results.v1 = True
 
 
 @public("compat.v1.control_flow_v2_enabled")
@@ -46,7 +46,7 @@ def control_flow_v2_enabled() -> bool:
     >>> tf.compat.v1.control_flow_v2_enabled()
     True
     """
-    return not _Results.older
+    return not _Results.v1
 
 
 @public("compat.v1.while_loop")
@@ -89,7 +89,7 @@ def while_loop(
     if len(found) == 1:
         bare = _core.is_tracing() or kind not in (list, tuple)
         return found[0] if bare and not return_same_structure else found
-    as_body = kind in (list, tuple) and type(found) in (list, tuple) and (_Results.older or not _core.is_tracing())
+    as_body = kind in (list, tuple) and type(found) in (list, tuple) and (_Results.v1 or not _core.is_tracing())
     return kind(found) if as_body else found
 
 
@@ -103,7 +103,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """`tf.cond` (older: `fn1`, `fn2`); eagerly, the one element of a list or tuple comes bare unless `strict`.
+    """`tf.cond` (deprecated: `fn1`, `fn2`); eagerly, the one element of a list or tuple is unpacked unless `strict`.
 
     >>> tf.compat.v1.cond(tf.constant(True), lambda: [1.], lambda: [2.])
     1.0
@@ -132,4 +132,4 @@ def case(
 
 def _unpacked(result: Any, strict: bool) -> Any:
     single = isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields")
-    return result[0] if single and not strict and (_Results.older or not _core.is_tracing()) else result
+    return result[0] if single and not strict and (_Results.v1 or not _core.is_tracing()) else result

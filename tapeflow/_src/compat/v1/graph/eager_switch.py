@@ -219,7 +219,7 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 @public("compat.v1.colocate_with")
 @contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """Where operations run: there is one place.
+    """Where operations run: there is one device.
 
     >>> with tf.compat.v1.colocate_with(tf.constant(1.)):
     ...     pass
@@ -230,7 +230,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
 @public("compat.v1.container")
 @contextmanager
 def container(container_name: str) -> Iterator[str]:
-    """Where variables live: there is one place.
+    """Where variables live: there is one container.
 
     >>> with tf.compat.v1.container("mine"):
     ...     pass

@@ -277,7 +277,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         if last is not None:
             self.set_node_name(last, prefix)
 
-    # ---- order, places, gradients
+    # ---- order, devices, gradients
 
     @lasting_context
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
@@ -334,17 +334,17 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     @lasting_context
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Where operations run; there is one place."""
+        """Where operations run; there is one device."""
         yield
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Where operations run; there is one place."""
+        """Where operations run; there is one device."""
         yield
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Where variables live; there is one place."""
+        """Where variables live; there is one container."""
         yield container_name
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""`tf.Operation`: one node of a graph, and what tensors and variables tell about theirs."""
+"""`tf.Operation`: one node of a graph, and the members of tensors that refer to it."""
 
 from __future__ import annotations
 

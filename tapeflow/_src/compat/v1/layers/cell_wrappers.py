@@ -145,7 +145,7 @@ class ResidualWrapper(_Wrapper):
 
 @public("compat.v1.nn.rnn_cell.DeviceWrapper")
 class DeviceWrapper(_Wrapper):
-    """A cell for a device; there is one place, so it is the cell itself.
+    """A cell for a device; there is one device, so it is the cell itself.
 
     >>> cell = tf.compat.v1.nn.rnn_cell.GRUCell(4)
     >>> tf.compat.v1.nn.rnn_cell.DeviceWrapper(cell, "/cpu:0").output_size

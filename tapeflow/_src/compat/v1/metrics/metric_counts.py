@@ -166,7 +166,7 @@ def auc(
         inner = _between(num_thresholds) if thresholds is None else sorted(thresholds)
         counts = _all_counts(labels, predictions, inner, weights)
         found = [_area(c, curve, summation_method, end) for c, end in zip(counts, ("value", "update_op"))]
-        return collect(*found, metrics_collections, updates_collections)
+        return collect(found[0], found[1], metrics_collections, updates_collections)
 
 
 def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
@@ -204,19 +204,19 @@ def _interpolated_area(hits: Any, misses: Any, false_alarms: Any, name: str) -> 
 
 def _share_at(
     labels: Any, predictions: Any, weights: Any, count: int, fixed: Any, wanted: Any, at: float, last: bool
-) -> Any:
+) -> tuple[Any, Any]:
     """The share of `wanted` cases at the threshold where that of the `fixed` ones is nearest to `at`."""
-    found = []
+    found: list[Any] = []
     for counts in _all_counts(labels, predictions, _between(count), weights):
         known, other = (counts[right] / (counts[right] + counts[wrong] + _SMALL) for right, wrong in (fixed, wanted))
         distance = primitives.Abs(known - at)
         if last:  # of equal ones
-            place = -1 - find_public("argmin")(find_public("reverse")(distance, [0]))
-            place = place + cast(find_public("size")(distance), place.dtype)
+            index = -1 - find_public("argmin")(find_public("reverse")(distance, [0]))
+            index = index + cast(find_public("size")(distance), index.dtype)
         else:
-            place = find_public("argmin")(distance)
-        found.append(find_public("gather")(other, place))
-    return found
+            index = find_public("argmin")(distance)
+        found.append(find_public("gather")(other, index))
+    return found[0], found[1]
 
 
 @define_metric("sensitivity_at_specificity")

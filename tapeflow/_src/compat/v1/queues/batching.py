@@ -1,4 +1,4 @@
-"""`tf.train.batch` and its kin: elements that threads put into a queue, taken out as batches."""
+"""`tf.train.batch`, `shuffle_batch` and their variants: threads fill a queue with elements, steps take batches out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
 
 class _Elements:
-    """The tensors of each place that gives elements, as lists, and how a list becomes what the program gave."""
+    """The tensors of each source of elements, as lists, and how a list becomes what the program gave."""
 
-    def __init__(self, places: list[Any], function: str) -> None:
-        first = places[0]
+    def __init__(self, sources: list[Any], function: str) -> None:
+        first = sources[0]
         self._keys = sorted(first) if isinstance(first, dict) else None
         self._bare = not isinstance(first, dict | list | tuple)
-        self.lists = [self._listed(place, function) for place in places]
+        self.lists = [self._listed(source, function) for source in sources]
 
     def _listed(self, tensors: Any, function: str) -> list[Any]:
         if self._keys is not None:
@@ -76,11 +76,11 @@ def _fill(queue: Any, lists: list[list[Any]], threads: int, enqueue_many: bool, 
 
 
 def _batched(
-    function: str, places: list[Any], keep_input: Any, batch_size: Any, threads: int, capacity: int,
+    function: str, sources: list[Any], keep_input: Any, batch_size: Any, threads: int, capacity: int,
     enqueue_many: bool, shapes: Any, dynamic_pad: bool, smaller: bool, name: str | None, shuffled: Any = None,
 ) -> Any:  # fmt: skip
-    """The batches of a queue that threads fill from `places`; `shuffled` is (min_after_dequeue, seed)."""
-    elements = _Elements(places, function)
+    """The batches of a queue that threads fill from `sources`; `shuffled` is (min_after_dequeue, seed)."""
+    elements = _Elements(sources, function)
     with name_scope(name, function, elements.lists[0]) as scope:
         shapes = _element_shapes(elements.lists, shapes, enqueue_many)
         dtypes = [x.dtype.base_dtype for x in elements.lists[0]]

@@ -1,4 +1,4 @@
-"""`tf.train.Coordinator`: several threads that end together, and tell why."""
+"""`tf.train.Coordinator`: several threads that stop together, and the reason."""
 
 from __future__ import annotations
 

@@ -170,15 +170,15 @@ class SessionManager:
                 session.run(init_op, feed_dict=init_feed_dict)
             if init_fn:
                 init_fn(session)
-        told = f"Init op: {_name(init_op)}, init fn: {init_fn}"
+        details = f"Init op: {_name(init_op)}, init fn: {init_fn}"
         problem = self._run_local(session)
         if problem:
-            raise RuntimeError(f"Init operations did not make model ready for local_init.  {told}, error: {problem}")
+            raise RuntimeError(f"Init operations did not make model ready for local_init.  {details}, error: {problem}")
         problem = _missing(session, self._ready_op)
         if problem:
             local = _name(self._local_init_op)
             raise RuntimeError(
-                f"Init operations did not make model ready.  {told}, local_init_op: {local}, error: {problem}"
+                f"Init operations did not make model ready.  {details}, local_init_op: {local}, error: {problem}"
             )
         result: Session = session
         return result

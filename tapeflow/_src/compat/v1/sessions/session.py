@@ -76,7 +76,7 @@ class Session:
             deadline.moment = before
 
     def _name_operation(self, error: OpError) -> None:
-        """Lets an error tell of the operation that its text names."""
+        """Sets the operation of an error to the one that its message names."""
         named = re.search(r"\{\{node (.+?)\}\}", error.message)
         if error.op is None and named is not None:
             with contextlib.suppress(KeyError):
@@ -129,7 +129,7 @@ class Session:
     # ---- the values of variables
 
     def take_over(self) -> None:
-        """Puts the values of this session into the variables of the graph; another session keeps its own aside."""
+        """Puts the values of this session into the variables of the graph; another session keeps its own values."""
         graph = self._graph
         if graph.held_by is self:
             return
@@ -276,7 +276,7 @@ class RunOptions(_Message):
 
 @public("compat.v1.RunMetadata")
 class RunMetadata(_Message):
-    """What a run could tell: nothing.
+    """The metadata of a run: empty.
 
     >>> metadata = tf.compat.v1.RunMetadata()
     """

@@ -24,7 +24,7 @@ from tapeflow._src.types.logging import get_logger
 
 @public("compat.v1.train.SecondOrStepTimer")
 class SecondOrStepTimer:
-    """Tells at which steps something is due that happens every so many steps or seconds.
+    """Decides at which steps an action is due that happens every so many steps or seconds.
 
     >>> timer = tf.compat.v1.train.SecondOrStepTimer(every_steps=10)
     >>> timer.should_trigger_for_step(0)
@@ -229,7 +229,7 @@ class StepCounterHook(SessionRunHook):
             self._writer = FileWriterCache.get(self._folder)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Tells the number if it is time."""
+        """Logs the number if it is due."""
         step = int(run_context.session.run(self._step))
         if not self._timer.should_trigger_for_step(step):
             return

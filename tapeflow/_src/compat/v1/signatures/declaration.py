@@ -16,7 +16,7 @@ The call binds the arguments to the signature, passes them by keyword to today's
   ValueError. An order of arguments that differs needs nothing but the signature.
 * `ignored`: arguments without meaning here, such as `use_cudnn_on_gpu`, are dropped.
 * `fixed`: arguments of today's function that TensorFlow 1 does not offer get these values.
-* `adapt`: a function changes the dictionary of arguments in place, where names alone do not tell. It may raise.
+* `adapt`: a function changes the dictionary of arguments in place, where renaming is not enough. It may raise.
 * an argument that is None is left out if today's function has another default: `keepdims=None` means `keepdims=False`.
 
 Defaults in a signature are Python literals or names of dtypes (`dtype=int32`). The docstring is the first sentence of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapeflow._src.namespace import older_paths
+from tapeflow._src.namespace import path_by_v1_path
 
 _MATH = (
     "acos", "acosh", "angle", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "conj",
@@ -13,14 +13,14 @@ _MATH = (
     "squared_difference", "tan", "tanh", "truediv", "unsorted_segment_max", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sum", "zeta", "top_k",
 )  # fmt: skip
-older_paths.update({name: f"math.{name}" for name in _MATH})
+path_by_v1_path.update({name: f"math.{name}" for name in _MATH})
 _ASSERTIONS = (
     "positive", "negative", "non_negative", "non_positive", "none_equal", "less_equal", "greater_equal", "rank",
     "rank_at_least", "rank_in", "integer", "type", "scalar", "near", "shapes",
 )  # fmt: skip
-older_paths.update({f"assert_{name}": f"debugging.assert_{name}" for name in _ASSERTIONS})
-older_paths.update({f"matrix_{name}": f"linalg.{name}" for name in ("solve", "triangular_solve")})
-older_paths.update(
+path_by_v1_path.update({f"assert_{name}": f"debugging.assert_{name}" for name in _ASSERTIONS})
+path_by_v1_path.update({f"matrix_{name}": f"linalg.{name}" for name in ("solve", "triangular_solve")})
+path_by_v1_path.update(
     {
         "matrix_inverse": "linalg.inv",
         "matrix_determinant": "linalg.det",
@@ -101,10 +101,10 @@ older_paths.update(
 )
 _SPARSE = ("fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
            "softmax", "transpose")  # fmt: skip
-older_paths.update({f"sparse_{name}": f"sparse.{name}" for name in _SPARSE})
-older_paths.update({f"sets.set_{name}": f"sets.{name}" for name in ("difference", "intersection", "size", "union")})
-older_paths.update(
+path_by_v1_path.update({f"sparse_{name}": f"sparse.{name}" for name in _SPARSE})
+path_by_v1_path.update({f"sets.set_{name}": f"sets.{name}" for name in ("difference", "intersection", "size", "union")})
+path_by_v1_path.update(
     {f"manip.{name}": name for name in ("reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd", "tile")}
 )
 _FAKE = ("args", "args_gradient", "vars", "vars_gradient", "vars_per_channel", "vars_per_channel_gradient")
-older_paths.update({f"fake_quant_with_min_max_{n}": f"quantization.fake_quant_with_min_max_{n}" for n in _FAKE})
+path_by_v1_path.update({f"fake_quant_with_min_max_{n}": f"quantization.fake_quant_with_min_max_{n}" for n in _FAKE})

@@ -91,8 +91,8 @@ def polynomial_decay(
         rate, step = _start(learning_rate, global_step, "polynomial_decay")
         steps, end = cast(decay_steps, rate.dtype), cast(end_learning_rate, rate.dtype)
         if cycle:
-            rounds = primitives.Ceil(step / steps)
-            steps = steps * primitives.Maximum(rounds, cast(1, rate.dtype))
+            cycles = primitives.Ceil(step / steps)
+            steps = steps * primitives.Maximum(cycles, cast(1, rate.dtype))
         else:
             step = primitives.Minimum(step, steps)
         return (rate - end) * primitives.Pow(1.0 - step / steps, cast(power, rate.dtype)) + end

@@ -148,7 +148,7 @@ def cosine_distance(
     reduction: str = _BY_NONZERO,
     dim: int | None = None,
 ) -> Any:
-    """One minus the products of vectors of length one along `axis` (older: `dim`).
+    """One minus the products of vectors of length one along `axis` (`dim` is a deprecated name).
 
     >>> tf.compat.v1.losses.cosine_distance([[1., 0.]], [[0.6, 0.8]], axis=1)
     0.4

@@ -184,7 +184,7 @@ class Optimizer:
     # ---- what a program's own optimizer may define, as TensorFlow's optimizers do, and call
 
     def _own_update(self, dx: Any, variable: Any) -> list[Any] | None:
-        """The update that `_apply_dense` or one of its kin gives; None if the class has none of them."""
+        """The update by `_apply_dense`, `_apply_sparse` or a resource variant; None if the class has none of them."""
         rows = isinstance(dx, IndexedSlices)
         for name in ("_apply_sparse", "_resource_apply_sparse") if rows else ("_apply_dense", "_resource_apply_dense"):
             method = getattr(self, name, None)

@@ -15,9 +15,9 @@ def check_weights(values: Any, weights: Any) -> None:
             f"weights can not be broadcast to values. values.rank={len(wanted)}. weights.rank={len(have)}. "
             f"values.shape={values.shape}. weights.shape={weights.shape}. Received weights={weights}, values={values}"
         )
-    for place, (a, b) in enumerate(zip(have, wanted)):
+    for axis, (a, b) in enumerate(zip(have, wanted)):
         if a is not None and b is not None and a not in (1, b):
             raise ValueError(
-                f"weights can not be broadcast to values. Mismatch at dim {place}. values.shape={wanted}, "
+                f"weights can not be broadcast to values. Mismatch at dim {axis}. values.shape={wanted}, "
                 f"weights.shape={have}. Received weights={weights}, values={values}"
             )

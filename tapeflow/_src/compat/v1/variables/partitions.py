@@ -14,7 +14,7 @@ Partitioner = Callable[..., list[int]]
 
 
 def _number_of_parts(shape: TensorShape, axis: int, count: int) -> list[int]:
-    return [count if place == axis % len(shape) else 1 for place in range(len(shape))]
+    return [count if i == axis % len(shape) else 1 for i in range(len(shape))]
 
 
 def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:

@@ -437,11 +437,11 @@ def _find_or_make_parts(
     axis, sizes = partition_sizes(shape, counts)
     parts, start = [], 0
     for number, size in enumerate(sizes):
-        sizes_of_part = [size if place == axis else length for place, length in enumerate(shape.as_list())]
+        sizes_of_part = [size if i == axis else length for i, length in enumerate(shape.as_list())]
         first = initializer
         part_shape: list[Any] | None = sizes_of_part
         if initializer is not None and not callable(initializer):
-            index = tuple(slice(start, start + size) if place == axis else slice(None) for place in range(len(shape)))
+            index = tuple(slice(start, start + size) if i == axis else slice(None) for i in range(len(shape)))
             first, part_shape = convert_to_tensor(initializer)[index], None
         parts.append(_find_or_make(f"{name}/part_{number}", part_shape, dtype, first, **options))
         start += size
