@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ops/slicing.h"
+#include "ops/arrays/slicing.h"
 
 namespace tapeflow {
 namespace {

@@ -57,7 +57,7 @@ enum class Gradient : uint8_t {
 
 struct Op {
   const char* name;  // TensorFlow's operation name, "MatMul"; also its name under raw_ops
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments = {};
   InferFunction infer = nullptr;
   InferFunction infer_staged =
       nullptr;  // the same while tracing, when dimensions may be unknown (-1); null: `infer`, tried out

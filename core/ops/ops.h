@@ -76,7 +76,9 @@ Tensor cumprod(const Tensor& x, int64_t axis, bool exclusive, bool reverse);
 // movement
 Tensor reshape(const Tensor& x, const Shape&);
 Tensor transpose(const Tensor& x, Ints permutation);
+Tensor shape_tensor(const Tensor& x, DType);  // as an operation, for shapes that are unknown while tracing
 Tensor broadcast_to(const Tensor& x, const Shape&);
+Tensor broadcast_to(const Tensor& x, const Tensor& shape);
 Tensor unbroadcast(const Tensor& x, const Shape&);  // sums what broadcasting from `shape` repeated
 Tensor concat(std::span<const Tensor> parts, int64_t axis);
 Tensor stack(std::span<const Tensor> parts, int64_t axis);

@@ -1,7 +1,7 @@
 // Indexing: x[...] with integers, slices, ellipsis, newaxis and integer tensors, turned into one strided slice.
 #include "autodiff/tape.h"
+#include "ops/arrays/slicing.h"
 #include "ops/ops.h"
-#include "ops/slicing.h"
 #include "python/common.h"
 #include "python/graph.h"
 

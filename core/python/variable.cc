@@ -2,8 +2,8 @@
 // tapeflow/_src/variables.py.
 
 #include "graph/graph.h"
+#include "ops/arrays/slicing.h"
 #include "ops/ops.h"
-#include "ops/slicing.h"
 #include "python/common.h"
 #include "tensor/pending.h"
 

@@ -1,5 +1,5 @@
 // Batching of operations that move elements: the rows are a dimension more in front, which nothing touches.
-#include "ops/slicing.h"
+#include "ops/arrays/slicing.h"
 #include "vmap/rules.h"
 
 namespace tapeflow {

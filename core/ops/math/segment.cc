@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/blocks.h"
+#include "ops/arrays/positions.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
-#include "ops/positions.h"
 
 namespace tapeflow {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "ops/elements.h"
+#include "ops/arrays/elements.h"
 #include "ops/family.h"
 
 namespace tapeflow {

@@ -1,0 +1,314 @@
+// Joining tensors and splitting them along one axis.
+#include <algorithm>
+
+#include "ops/arrays/strided_copy.h"
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+[[noreturn]] void fail_list_dtypes(const Call& call) {
+  if (thread_state().stage) {
+    std::string dtypes;
+    for (const Tensor& t : call.in) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name_of(t.dtype()));
+    fail(ErrorKind::type, call.name(), ": Tensors in list passed to '", call.op.arguments[0].name, "' of '",
+         call.op.name, "' Op have types [", dtypes, "] that don't all match.");
+  }
+  size_t other = 1;
+  while (call.in[other].dtype() == call.in[0].dtype()) ++other;
+  fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name, " as input #", other,
+       "(zero-based) was expected to be a ", legacy_name_of(call.in[0].dtype()), " tensor but is a ",
+       legacy_name_of(call.in[other].dtype()), " tensor; all values must have one dtype");
+}
+
+void infer_concat(Call& call) {
+  if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+  const Shape& first = call.in[0].shape();
+  if (first.rank() == 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  int axis = normalize_axis(call.name(), call.params.integer(0), first.rank());
+  Shape shape = first;
+  for (size_t i = 1; i < call.in.size(); ++i) {
+    const Shape& other = call.in[i].shape();
+    if (call.in[i].dtype() != call.in[0].dtype()) fail_list_dtypes(call);
+    bool same = other.rank() == first.rank();
+    for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
+    if (!same)
+      fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", axis,
+           " aside, dimensions of inputs should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
+    shape[axis] += other[axis];
+  }
+  call.returns(call.in[0].dtype(), shape);
+}
+
+// Dimensions that agree as far as they are known, and what is known of them together.
+void merge_dims(const Call& call, Shape& into, const Shape& other, int but) {
+  if (!other.known_rank()) return;
+  if (!into.known_rank()) {
+    into = other;
+    return;
+  }
+  bool same = into.rank() == other.rank();
+  for (int d = 0; same && d < into.rank(); ++d) {
+    same = d == but || into[d] < 0 || other[d] < 0 || into[d] == other[d];
+    if (d != but && into[d] < 0) into[d] = other[d];
+  }
+  if (!same)
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": dimensions of inputs should match, Shapes of all inputs must match: ", into, " vs. ", other);
+}
+
+void infer_concat_staged(Call& call) {
+  if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+  int rank = -1;
+  for (const Tensor& t : call.in) rank = std::max(rank, t.rank());
+  int64_t given = known_integer(call.params[0]);
+  if (rank < 0) return call.returns(call.in[0].dtype(), Shape::unknown());
+  if (given == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(rank));
+  if (rank == 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+  int axis = normalize_axis(call.name(), given, rank);
+  Shape shape = unknown_dims(rank);
+  int64_t length = 0;
+  for (const Tensor& t : call.in) {
+    if (t.dtype() != call.in[0].dtype()) fail_list_dtypes(call);
+    merge_dims(call, shape, t.shape(), axis);
+    length = known_sum(length, t.rank() < 0 ? -1 : t.dim(axis));
+  }
+  shape[axis] = length;
+  call.returns(call.in[0].dtype(), shape);
+}
+
+const Op& concat_op = define(Op{
+    .name = "ConcatV2",
+    .arguments = {tensors("values", any_dtype), integer("axis")},
+    .infer = infer_concat,
+    .infer_staged = infer_concat_staged,
+    .kernel =
+        [](Call& call) {
+          const Tensor& y = call.out[0];
+          int axis = normalize_axis(call.name(), call.params.integer(0), y.rank());
+          int64_t outer = y.shape().elements(0, axis), row = y.shape().elements(axis, y.rank()), at = 0;
+          size_t size = size_of(y.dtype());
+          for (const Tensor& x : call.in) {
+            int64_t length = x.shape().elements(axis, x.rank());
+            copy_rows(y.dtype(), x.raw(), length, offset(y.mutable_raw(), at, size), row, length, outer);
+            at += length;
+          }
+        },
+    .vjp =
+        [](RuleContext& c) {
+          int axis = normalize_axis("concat", c.params.integer(0), c.shape(0).rank());
+          Ints sizes;
+          for (int i = 0; i < c.inputs(); ++i) sizes.push_back(c.shape(i)[axis]);
+          auto parts = split(c.dy(), sizes, axis);
+          for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
+        },
+    .names = {"concat"},
+    .doc = "Tensors joined along `axis`.\n\n>>> tf.concat([[1, 2], [3]], 0)\n[1, 2, 3]",
+});
+
+void infer_split(Call& call) {
+  const Tensor& x = call.in[0];
+  const Param& sizes = call.params[0];
+  int64_t axis = known_integer(call.params[1]);
+  if (!count_known(sizes))
+    fail(ErrorKind::value, call.name(),
+         ": Cannot infer argument `num` from the sizes: their number must be known while tracing");
+  bool placed = x.rank() >= 0 && axis != kUnknownInt;
+  if (placed) axis = normalize_axis(call.name(), axis, x.rank());
+  int64_t total = 0, rest = -1;
+  int open = 0;
+  for (int64_t n : sizes.ints) {
+    if (n < 0 && n > kUnknownCount)
+      fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+    if (n < 0)
+      ++open;
+    else
+      total += n;
+  }
+  int64_t length = placed ? x.dim(int(axis)) : -1;
+  if (length >= 0 && (total > length || (open == 0 && total != length)))
+    fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ",
+         length, "; got a sum of ", total);
+  if (open == 1 && length >= 0) rest = length - total;
+  for (int64_t n : sizes.ints) {
+    Shape shape = placed ? x.shape() : x.rank() < 0 ? Shape::unknown() : unknown_dims(x.rank());
+    if (placed) shape[int(axis)] = n < 0 ? rest : n;
+    call.returns(x.dtype(), shape);
+  }
+}
+
+const Op& split_op = define(Op{
+    .name = "SplitV",
+    .arguments = {tensor("value", any_dtype), ints("size_splits"), integer("axis", 0)},
+    .infer_staged = infer_split,
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank()), at = 0;
+          int64_t inner = x.shape().elements(axis + 1, x.rank()), total = 0;
+          size_t size = size_of(x.dtype());
+          for (int64_t n : call.params.ints(0)) {
+            if (n < 0) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+            total += n;
+          }
+          if (total != x.dim(axis))
+            fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis,
+                 " of the input, ", x.dim(axis), "; got a sum of ", total);
+          for (int64_t n : call.params.ints(0)) {
+            Shape shape = x.shape();
+            shape[axis] = n;
+            int64_t length = n * inner;
+            if (outer == 1) {  // rows of x: the buffer is shared
+              call.out.push_back(x.view(shape, at));
+            } else {
+              call.out.push_back(Tensor::allocate(x.dtype(), shape));
+              const Tensor& y = call.out.back();
+              copy_rows(x.dtype(), offset(x.raw(), at, size), row, y.mutable_raw(), length, length, outer);
+            }
+            at += length;
+          }
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SmallVector<Tensor, 8> parts;
+          for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
+          c.set(0, concat(parts, c.params.integer(1)));
+        },
+    .returns_list = true,
+});
+
+const Op& pack_op = define(Op{
+    .name = "Pack",
+    .arguments = {tensors("values", any_dtype), integer("axis", 0)},
+    .infer =
+        [](Call& call) {
+          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+          const Shape& first = call.in[0].shape();
+          for (size_t i = 1; i < call.in.size(); ++i) {
+            if (call.in[i].dtype() != call.in[0].dtype()) fail_list_dtypes(call);
+            if (!(call.in[i].shape() == first))
+              fail(ErrorKind::invalid_argument, call.name(),
+                   ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i,
+                   "].shape = ", call.in[i].shape());
+          }
+          int64_t axis = call.params.integer(0);
+          if (axis < -first.rank() - 1 || axis > first.rank())
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ",
+                 first.rank() + 1, ")");
+          Shape shape = first;
+          shape.insert(int(axis < 0 ? axis + first.rank() + 1 : axis), int64_t(call.in.size()));
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .infer_staged =
+        [](Call& call) {
+          if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
+          Shape shape = Shape::unknown();
+          for (const Tensor& t : call.in) {
+            if (t.dtype() != call.in[0].dtype()) fail_list_dtypes(call);
+            merge_dims(call, shape, t.shape(), -1);
+          }
+          int64_t axis = known_integer(call.params[0]);
+          if (!shape.known_rank()) return call.returns(call.in[0].dtype(), shape);
+          if (axis == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(shape.rank() + 1));
+          if (axis < -shape.rank() - 1 || axis > shape.rank())
+            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -shape.rank() - 1, ", ",
+                 shape.rank() + 1, ")");
+          shape.insert(int(axis < 0 ? axis + shape.rank() + 1 : axis), int64_t(call.in.size()));
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &y = call.out[0], &first = call.in[0];
+          int64_t axis = call.params.integer(0);
+          if (axis < 0) axis += first.rank() + 1;
+          int64_t outer = first.shape().elements(0, int(axis)),
+                  length = first.shape().elements(int(axis), first.rank());
+          size_t size = size_of(y.dtype());
+          int64_t n = int64_t(call.in.size());
+          for (int64_t i = 0; i < n; ++i)
+            copy_rows(y.dtype(), call.in[size_t(i)].raw(), length, offset(y.mutable_raw(), i * length, size),
+                      n * length, length, outer);
+        },
+    .vjp =
+        [](RuleContext& c) {
+          auto parts = unstack(c.dy(), c.params.integer(0));
+          for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
+        },
+    .names = {"stack"},
+    .doc = "Equally shaped tensors put side by side along a new dimension `axis`.\n\n>>> tf.stack([[1, 2], [3, "
+           "4]])\n[[1, 2], [3, 4]]",
+});
+
+const Op& unpack_op = define(Op{
+    .name = "Unpack",
+    .arguments = {tensor("value", any_dtype), integer("num", -1), integer("axis", 0)},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t num = known_integer(call.params[0]), axis = known_integer(call.params[1]);
+          Shape shape = x.shape();
+          if (axis == kUnknownInt) {
+            shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
+          } else if (x.rank() >= 0) {
+            if (x.rank() == 0)
+              fail(ErrorKind::value, "unstack: Argument `axis` = ", axis,
+                   " not in range [0, 0): a scalar has no dimension to take apart");
+            int place = normalize_axis(call.name(), axis, x.rank());
+            if (x.dim(place) >= 0) num = x.dim(place);
+            shape.remove(place);
+          }
+          if (num < 0)
+            fail(ErrorKind::value, call.name(), ": Cannot infer argument `num` from shape ", PythonShape{x.shape()});
+          for (int64_t i = 0; i < num; ++i) call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (x.rank() == 0)
+            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1),
+                 " not in range [0, 0): a scalar has no dimension to take apart");
+          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
+          if (call.params.integer(0) >= 0 && call.params.integer(0) != n)
+            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params.integer(0),
+                 " for shape ", x.shape());
+          Shape shape = x.shape();
+          shape.remove(axis);
+          size_t size = size_of(x.dtype());
+          for (int64_t i = 0; i < n; ++i) {
+            if (outer == 1) {
+              call.out.push_back(x.view(shape, i * length));
+              continue;
+            }
+            call.out.push_back(Tensor::allocate(x.dtype(), shape));
+            copy_rows(x.dtype(), offset(x.raw(), i * length, size), n * length, call.out.back().mutable_raw(), length,
+                      length, outer);
+          }
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SmallVector<Tensor, 8> parts;
+          for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
+          c.set(0, stack(parts, c.params.integer(1)));
+        },
+    .returns_list = true,
+});
+
+}  // namespace
+
+Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_op, parts, {Param(axis)}); }
+Tensor stack(std::span<const Tensor> parts, int64_t axis) { return run(pack_op, parts, {Param(axis)}); }
+Tensors split(const Tensor& x, const Ints& sizes, int64_t axis) {
+  return run_all(split_op, std::span(&x, 1), {Param(sizes), Param(axis)});
+}
+Tensors unstack(const Tensor& x, int64_t axis) {
+  return run_all(unpack_op, std::span(&x, 1), {Param(int64_t(-1)), Param(axis)});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,246 @@
+// Slices of a tensor picked by position: gather, gather_nd, and the transpose of gather.
+#include <array>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "ops/arrays/elements.h"
+#include "ops/arrays/rows.h"
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+extern const Op& gather_spread_op;
+
+struct GatherPlan {
+  int axis, batch_dims;
+  int64_t batches, outer, limit, inner, count;  // x is [batches, outer, limit, inner], indices [batches, count]
+  Shape result;
+};
+GatherPlan plan_gather(const char* who, const Shape& x, const Shape& indices, int64_t axis, int64_t batch_dims) {
+  GatherPlan g;
+  if (x.rank() == 0) fail(ErrorKind::invalid_argument, who, ": params must be at least 1 dimensional; got shape []");
+  g.axis = normalize_axis(who, axis, x.rank());
+  if (batch_dims < -indices.rank() || batch_dims > indices.rank())
+    fail(ErrorKind::invalid_argument, who, ": batch_dims must be in [", -indices.rank(), ", ", indices.rank(),
+         "]; got ", batch_dims);
+  g.batch_dims = int(batch_dims < 0 ? batch_dims + indices.rank() : batch_dims);
+  if (g.batch_dims > g.axis)
+    fail(ErrorKind::invalid_argument, who, ": batch_dims (", g.batch_dims, ") must be less than or equal to axis (",
+         g.axis, ").");
+  for (int i = 0; i < g.batch_dims; ++i)
+    if (x[i] != indices[i])
+      fail(ErrorKind::invalid_argument, who, ": params.shape[", i, "]: ", x[i], " should be equal to indices.shape[", i,
+           "]: ", indices[i]);
+  g.batches = x.elements(0, g.batch_dims);
+  g.outer = x.elements(g.batch_dims, g.axis);
+  g.limit = x[g.axis];
+  g.inner = x.elements(g.axis + 1, x.rank());
+  g.count = indices.elements(g.batch_dims, indices.rank());
+  g.result = x.slice(0, g.axis);
+  for (int i = g.batch_dims; i < indices.rank(); ++i) g.result.append(indices[i]);
+  for (int i = g.axis + 1; i < x.rank(); ++i) g.result.append(x[i]);
+  return g;
+}
+
+const Op& gather_op = define(Op{
+    .name = "GatherV2",
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("axis", 0), integer("batch_dims", 0)},
+    .infer =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(),
+                                                       call.params.integer(0), call.params.integer(1))
+                                               .result);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &indices = call.in[1];
+          int64_t axis = known_integer(call.params[0]), batch_dims = known_integer(call.params[1]);
+          int rank =
+              x.rank() < 0 || indices.rank() < 0 || batch_dims == kUnknownInt
+                  ? -1
+                  : int(x.rank() - 1 + indices.rank() - (batch_dims < 0 ? batch_dims + indices.rank() : batch_dims));
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(rank));
+          try_out(call, [](Call& c) {
+            c.returns(c.in[0].dtype(),
+                      plan_gather("gather", c.in[0].shape(), c.in[1].shape(), c.params.integer(0), c.params.integer(1))
+                          .result);
+          });
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          GatherPlan g =
+              plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
+          const Positions index = checked_indices("gather", call.in[1], g.limit);
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            if (g.batches * g.outer == 1)
+              return parallel_for(g.count, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.inner)),
+                                  [&](int64_t begin, int64_t end) {
+                                    index.with_numbers(begin, [&](const auto* place) {
+                                      copy_picked(from, place, end - begin, g.inner, to + begin * g.inner);
+                                    });
+                                  });
+            parallel_for(
+                g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t bo = begin; bo < end; ++bo)
+                    index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                      copy_picked(from + bo * g.limit * g.inner, place, g.count, g.inner, to + bo * g.count * g.inner);
+                    });
+                });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          const Shape x = c.shape(0);
+          int axis = normalize_axis("gather", c.params.integer(0), x.rank());
+          const Tensor& indices = c.x(1);
+          int64_t batch_dims = c.params.integer(1);
+          // As in TensorFlow, only axis 0 given as such leaves rows: -1 of a vector does not.
+          if (c.params.integer(0) == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
+            Shape rows{indices.size()};
+            for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
+            return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
+          }
+          c.set_spread(0, gather_spread_op, std::array{c.dy(), indices},
+                       {Param(x), Param(int64_t(axis)), Param(batch_dims)});
+        },
+    .jvp =
+        [](RuleContext& c) {
+          if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1)));
+        },
+    .keep = keep_input(1),
+    .adds_in_place = true,
+});
+
+// Adds the rows of dy to those of x that they were gathered from.
+template <class T> void add_gathered(const Call& call, const Shape& shape, Compute<T>* x) {
+  const T* from = call.in[0].data<T>();
+  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
+  const Positions index = checked_indices("gather", call.in[1], g.limit);
+  parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t bo = begin; bo < end; ++bo)
+                   index.with_numbers(bo / g.outer * g.count, [&](const auto* place) {
+                     add_rows(from + bo * g.count * g.inner, place, g.count, g.inner, x + bo * g.limit * g.inner);
+                   });
+               });
+}
+
+// The transpose of gather.
+const Op& gather_spread_op = define(Op{
+    .name = "GatherSpread",
+    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"),
+                  integer("batch_dims")},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.out[0];
+          std::memset(x.mutable_raw(), 0, x.bytes());
+          visit<numbers.bits>(x.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            Sums<T> sums(x);
+            add_gathered<T>(call, x.shape(), sums.data());
+          });
+        },
+    .add_to =
+        [](const Call& call, const Tensor& total) {
+          visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            add_gathered<T>(call, total.shape(), total.mutable_data<T>());
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2)));
+        },
+    .keep = keep_input(1),
+});
+
+const Op& gather_nd_op = define(Op{
+    .name = "GatherNd",
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("batch_dims", 0)},
+    .infer =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(),
+                       plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &indices = call.in[1];
+          int64_t batch_dims = known_integer(call.params[0]), depth = indices.rank() > 0 ? indices.shape().back() : -1;
+          if (x.rank() < 0 || depth < 0 || batch_dims == kUnknownInt) return call.returns(x.dtype(), Shape::unknown());
+          if (depth + batch_dims > x.rank())
+            fail(ErrorKind::invalid_argument,
+                 "gather_nd: index innermost dimension length must be <= params rank; saw: ", depth, " vs. ",
+                 x.rank() - batch_dims);
+          Shape shape = indices.shape().slice(0, indices.rank() - 1);
+          for (int i = int(depth + batch_dims); i < x.rank(); ++i) shape.append(x.dim(i));
+          call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          int64_t batch_dims = call.params.integer(0);
+          NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
+          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
+          by_size(x.dtype(), [&]<class T>(T*) {
+            rows.with_numbers(0, [&](const auto* place) {
+              copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>());
+            });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (!c.wants(0)) return;
+          int64_t batch_dims = c.params.integer(0);
+          const Tensor& indices = c.x(1);
+          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1)
+            return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
+          if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
+          // Positions with the batch numbers in front.
+          const Shape& s = indices.shape();
+          int64_t n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
+          BlockVector<int64_t> numbers;
+          for (int64_t i = 0; i < n; ++i) {
+            int64_t unit = n / per_batch;
+            for (int d = 0; d < batch_dims; ++d) {
+              unit /= s[d];
+              numbers.push_back(i / per_batch / unit % s[d]);
+            }
+          }
+          Shape wide = s;
+          wide[s.rank() - 1] = batch_dims;
+          Tensor parts[] = {int_tensor(numbers, indices.dtype()).view(wide), indices};
+          c.set(0, scatter_nd(concat(parts, s.rank() - 1), c.dy(), c.shape(0)));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0)));
+        },
+    .keep = keep_input(1),
+    .names = {"gather_nd"},
+    .doc = "The slices of `params` at the positions in the last dimension of `indices`.\n\n>>> tf.gather_nd([[1, 2], "
+           "[3, 4]], [[0, 1], [1, 0]])\n[2, 3]",
+});
+
+}  // namespace
+
+Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims) {
+  return run(gather_op, {x, indices}, {Param(axis), Param(batch_dims)});
+}
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) {
+  return run(gather_nd_op, {x, indices}, {Param(batch_dims)});
+}
+Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
+  return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
+}
+
+}  // namespace tapeflow

@@ -1,0 +1,219 @@
+// Slices put at positions: scatter_nd, copies of a tensor with some positions changed, rows of a variable.
+#include <cstring>
+
+#include "ops/arrays/elements.h"
+#include "ops/arrays/rows.h"
+#include "ops/arrays/slicing.h"
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+const Op& scatter_nd_op = define(Op{
+    .name = "ScatterNd",
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints("shape")},
+    .infer =
+        [](Call& call) {
+          Shape shape = call.params.shape(0);
+          NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
+          if (!(n.result == call.in[1].shape()))
+            fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ",
+                 call.in[1].shape());
+          call.returns(call.in[1].dtype(), shape);
+        },
+    .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[0])); },
+    .kernel =
+        [](Call& call) {
+          const Tensor &updates = call.in[1], &y = call.out[0];
+          Shape shape = call.params.shape(0);
+          NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
+          const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
+          std::memset(y.mutable_raw(), 0, y.bytes());
+          visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            Sums<T> sums(y);
+            rows.with_numbers(
+                0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0));
+        },
+    .keep = keep_input(0),
+    .names = {"scatter_nd"},
+    .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], "
+           "[3]], [5, 6], [4])\n[0, 5, 0, 6]",
+});
+
+// ---- copies of a tensor with some positions changed
+
+struct Replaced {
+  template <class C> static C combine(C, C update) { return update; }
+};
+struct Added {
+  template <class C> static C combine(C old, C update) { return C(old + update); }
+};
+struct Subtracted {
+  template <class C> static C combine(C old, C update) { return C(old - update); }
+};
+struct Larger {
+  template <class C> static C combine(C old, C update) { return update > old ? update : old; }
+};
+struct Smaller {
+  template <class C> static C combine(C old, C update) { return update < old ? update : old; }
+};
+
+void infer_tensor_scatter(Call& call) {
+  const Tensor &x = call.in[0], &indices = call.in[1], &updates = call.in[2];
+  NdPlan n = plan_nd(call.name(), x.shape(), indices.shape(), 0);
+  if (!(n.result == updates.shape()))
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": Outer dimensions of indices and update must match: updates must have the shape ", n.result,
+         " for indices of shape ", indices.shape(), " and a tensor of shape ", x.shape(), "; got ", updates.shape());
+  if (x.dtype() != updates.dtype())
+    fail(ErrorKind::invalid_argument, call.name(), ": updates must have the dtype of the tensor, ", name_of(x.dtype()),
+         "; got ", name_of(updates.dtype()));
+  call.returns(x.dtype(), x.shape());
+}
+
+template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
+  const Tensor &x = call.in[0], &updates = call.in[2], &y = call.out[0];
+  NdPlan n = plan_nd(call.name(), x.shape(), call.in[1].shape(), 0);
+  const Positions rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
+  auto apply = [&]<class T>(T*, auto combine) {
+    const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
+    T* to = y.mutable_data<T>();
+    if (to != old) std::copy(old, old + x.size(), to);  // a plan may put y in the place of x
+    for (int64_t i = 0; i < rows.size(); ++i, from += n.inner) {
+      T* row = to + rows[i] * n.inner;
+      for (int64_t k = 0; k < n.inner; ++k) combine(row + k, from + k);
+    }
+  };
+  if constexpr (std::is_same_v<Combine, Replaced>)
+    by_size(x.dtype(), [&]<class T>(T* p) { apply(p, [](T* to, const T* from) { *to = *from; }); });
+  else
+    visit<Set.bits>(x.dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      apply(p, [](T* to, const T* from) { store(to, Combine::combine(load(to), load(from))); });
+    });
+}
+
+template <DTypes Set, class Combine>
+Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
+  Op op{.name = name, .arguments = {tensor("tensor", Set), index_tensor("indices"), tensor("updates", Set)}};
+  op.infer = infer_tensor_scatter;
+  op.infer_staged = same_as_input;
+  op.kernel = tensor_scatter_kernel<Set, Combine>;
+  op.changes_first = true;
+  op.vjp = vjp;
+  op.keep = keep;
+  op.names = {path};
+  op.doc = doc;
+  return op;
+}
+
+const Op& tensor_scatter_update_op = define(tensor_scatter<any_dtype, Replaced>(
+    "TensorScatterUpdate",
+    [](RuleContext& c) {
+      const Tensor& indices = c.x(1);
+      Tensor d_updates = gather_nd(c.dy(), indices, 0);
+      if (c.wants(0)) c.set(0, tensor_scatter_update(c.dy(), indices, zeros_like(d_updates)));
+      if (c.wants(2)) c.set(2, d_updates);
+    },
+    keep_input(1), "tensor_scatter_nd_update",
+    "`tensor` with the slices at the positions `indices` replaced by `updates`; of several for one position the last "
+    "counts.\n\n>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+
+const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
+    "TensorScatterAdd",
+    [](RuleContext& c) {
+      if (c.wants(0)) c.set(0, identity(c.dy()));
+      if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0));
+    },
+    keep_input(1), "tensor_scatter_nd_add",
+    "`tensor` with `updates` added at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], "
+    "[9])\n[1, 11, 3]"));
+
+const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
+    "TensorScatterSub",
+    [](RuleContext& c) {
+      if (c.wants(0)) c.set(0, identity(c.dy()));
+      if (c.wants(2)) c.set(2, negative(gather_nd(c.dy(), c.x(1), 0)));
+    },
+    keep_input(1), "tensor_scatter_nd_sub",
+    "`tensor` with `updates` subtracted at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], "
+    "[9])\n[1, -7, 3]"));
+
+// The gradient goes to whatever equals the result, in equal parts.
+void tensor_scatter_extremum_vjp(RuleContext& c) {
+  const Tensor &x = c.x(0), &indices = c.x(1), &updates = c.x(2), &y = c.y();
+  Tensor old_wins = cast(equal(x, y), x.dtype()),
+         update_wins = cast(equal(updates, gather_nd(y, indices, 0)), x.dtype());
+  Tensor winners = add(old_wins, scatter_nd(indices, update_wins, x.shape()));
+  Tensor share = divide(c.dy(), winners);
+  if (c.wants(0)) c.set(0, multiply(share, old_wins));
+  if (c.wants(2)) c.set(2, multiply(gather_nd(share, indices, 0), update_wins));
+}
+constexpr Keep keep_scatter_extremum = keep_input(0) | keep_input(1) | keep_input(2) | keep_output(0);
+
+const Op& tensor_scatter_max_op = define(tensor_scatter<real_numbers, Larger>(
+    "TensorScatterMax", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_max",
+    "`tensor` with the larger of the old element and the update at the positions `indices`.\n\n>>> "
+    "tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+
+const Op& tensor_scatter_min_op = define(tensor_scatter<real_numbers, Smaller>(
+    "TensorScatterMin", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_min",
+    "`tensor` with the smaller of the old element and the update at the positions `indices`.\n\n>>> "
+    "tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])\n[1, -9, 3]"));
+
+}  // namespace
+
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
+  return run(scatter_nd_op, {indices, updates}, {Param(shape)});
+}
+Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return run(tensor_scatter_update_op, {x, indices, updates});
+}
+
+void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, RowUpdate how, const char* who) {
+  PauseRecording paused;
+  if (!v.value) fail(ErrorKind::failed_precondition, who, ": the variable was updated before it was initialised");
+  Shape shape = v.value.shape();
+  if (shape.rank() == 0)
+    fail(ErrorKind::invalid_argument, who, ": the variable must have at least one dimension; got shape []");
+  if (!integers.has(indices.dtype()))
+    fail(ErrorKind::type, who, ": indices must be integers; got ", name_of(indices.dtype()));
+  const Positions rows = checked_indices(who, indices.view({indices.size()}), shape[0]);
+  int64_t count = indices.size(), inner = shape.elements(1, shape.rank());
+  Shape wanted = indices.shape();
+  for (int i = 1; i < shape.rank(); ++i) wanted.append(shape[i]);
+  if (values.rank() != 0 && !(values.shape() == wanted))
+    fail(ErrorKind::invalid_argument, who,
+         ": Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape ",
+         values.shape(), ", indices.shape ", indices.shape(), ", params.shape ", shape);
+  Tensor updates = broadcast_to(values, wanted), target = writable_value(v);
+  if (how == RowUpdate::replace) {
+    by_size(target.dtype(), [&]<class T>(T*) {
+      const T* from = static_cast<const T*>(updates.raw());
+      for (int64_t i = 0; i < count; ++i)
+        std::copy(from + i * inner, from + (i + 1) * inner, target.mutable_data<T>() + rows[i] * inner);
+    });
+    return;
+  }
+  bool known = visit<numbers.bits>(target.dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    const T* from = updates.data<T>();
+    for (int64_t i = 0; i < count; ++i, from += inner) {
+      T* to = target.mutable_data<T>() + rows[i] * inner;
+      if (how == RowUpdate::add)
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) + load(from + k)));
+      else
+        for (int64_t k = 0; k < inner; ++k) store(to + k, Compute<T>(load(to + k) - load(from + k)));
+    }
+  });
+  if (!known) fail(ErrorKind::type, who, ": a variable of dtype ", name_of(target.dtype()), " cannot be added to");
+}
+
+}  // namespace tapeflow

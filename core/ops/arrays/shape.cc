@@ -1,0 +1,225 @@
+// The shape of a tensor: read, checked, and changed without moving elements.
+#include <algorithm>
+
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+int64_t product_without_zeros(const Shape& shape) {
+  int64_t product = 1;
+  for (int64_t d : shape)
+    if (d > 0) product *= d;
+  return product;
+}
+
+// One dimension may be -1: what is left. Beside a 0 that is what is left of the dimensions that are not 0.
+Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Ints& dims) {
+  if (dims.size() > size_t(kMaxRank))
+    fail(ErrorKind::invalid_argument, who, ": at most ", kMaxRank, " dimensions; got ", dims.size());
+  Shape shape(dims.data(), int(dims.size()));
+  int unknown = -1;
+  int64_t known = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == -1) {
+      if (unknown >= 0)
+        fail(ErrorKind::invalid_argument, who, ": Only one input size may be -1, not both ", unknown, " and ", i);
+      unknown = i;
+    } else if (shape[i] < 0) {
+      fail(ErrorKind::invalid_argument, who, ": Size ", i, " must be non-negative, not ", shape[i]);
+    } else {
+      known *= shape[i];
+    }
+  }
+  if (unknown >= 0) {
+    if (known == 0 ? size != 0 : size % known != 0)
+      fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
+           " values, but the requested shape requires a multiple of ", known);
+    shape[unknown] = known ? size / known : product_without_zeros(from) / product_without_zeros(shape);
+  } else if (known != size) {
+    fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
+         " values, but the requested shape has ", known);
+  }
+  return shape;
+}
+
+void infer_reshape(Call& call) {
+  const Tensor& x = call.in[0];
+  const Param& wanted = call.params[0];
+  Shape shape = known_shape(wanted);
+  if (!shape.known_rank()) return call.returns(x.dtype(), shape);
+  if (x.size() >= 0 && all_known(wanted))
+    return call.returns(x.dtype(), resolved_shape(call.name(), x.shape(), x.size(), wanted.ints));
+  int open = 0, place = 0;
+  int64_t known = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] < 0)
+      ++open, place = i;
+    else
+      known *= shape[i];
+  }
+  // One dimension that is left is what remains of the elements.
+  if (open == 1 && x.size() >= 0 && known > 0 && x.size() % known == 0) shape[place] = x.size() / known;
+  call.returns(x.dtype(), shape);
+}
+
+const Op& reshape_op = define(Op{
+    .name = "Reshape",
+    .arguments = {tensor("tensor", any_dtype), ints("shape")},
+    .infer_staged = infer_reshape,
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          call.out.push_back(x.view(resolved_shape(call.name(), x.shape(), x.size(), call.params.ints(0))));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"reshape"},
+    .doc = "The same elements under another shape; one dimension may be -1.\n\n>>> tf.reshape([1, 2, 3, 4], [2, "
+           "-1])\n[[1, 2], [3, 4]]",
+    .family = "movement",
+});
+
+const Op& expand_dims_op = define(Op{
+    .name = "ExpandDims",
+    .arguments = {tensor("input", any_dtype), integer("axis")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t axis = known_integer(call.params[0]);
+          if (x.rank() < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(x.rank() + 1));
+          if (axis < -x.rank() - 1 || axis > x.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ",
+                 x.rank(), " dimensions.");
+          Shape shape = x.shape();
+          shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
+          call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          int64_t axis = call.params.integer(0);
+          if (axis < -x.rank() - 1 || axis > x.rank())
+            fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ",
+                 x.rank(), " dimensions.");
+          Shape shape = x.shape();
+          shape.insert(int(axis < 0 ? axis + x.rank() + 1 : axis), 1);
+          call.out.push_back(x.view(shape));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"expand_dims"},
+    .doc = "A dimension of 1 put in at `axis`.\n\n>>> tf.expand_dims([1, 2], 0)\n[[1, 2]]",
+    .family = "movement",
+});
+
+const Op& squeeze_op = define(Op{
+    .name = "Squeeze",
+    .arguments = {tensor("input", any_dtype), axes("axis")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& axes = call.params[0];
+          bool everywhere = axes.is_none() || axes.ints.empty(), drop[kMaxRank] = {};
+          if (x.rank() < 0 || !all_known(axes) ||
+              (everywhere && x.size() < 0 && std::count(x.shape().begin(), x.shape().end(), -1)))
+            return call.returns(x.dtype(), Shape::unknown());
+          for (int i = 0; i < x.rank() && everywhere; ++i) drop[i] = x.dim(i) == 1;
+          for (int64_t axis : axes.ints) {
+            if (axis < -x.rank() || axis >= x.rank())
+              fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis, " for tensor with ",
+                   x.rank(), " dimensions.");
+            int i = int(axis < 0 ? axis + x.rank() : axis);
+            if (x.dim(i) >= 0 && x.dim(i) != 1)
+              fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i,
+                   "], expected a dimension of 1, got ", x.dim(i));
+            drop[i] = true;
+          }
+          Shape shape;
+          for (int i = 0; i < x.rank(); ++i)
+            if (!drop[i]) shape.append(x.dim(i));
+          call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          bool drop[kMaxRank] = {};
+          if (call.params[0].is_none() || call.params.ints(0).empty()) {
+            for (int i = 0; i < x.rank(); ++i) drop[i] = x.dim(i) == 1;
+          } else {
+            for (int64_t axis : call.params.ints(0)) {
+              if (axis < -x.rank() || axis >= x.rank())
+                fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis,
+                     " for tensor with ", x.rank(), " dimensions.");
+              int i = int(axis < 0 ? axis + x.rank() : axis);
+              if (x.dim(i) != 1)
+                fail(ErrorKind::invalid_argument, call.name(), ": Can not squeeze dim[", i,
+                     "], expected a dimension of 1, got ", x.dim(i));
+              drop[i] = true;
+            }
+          }
+          Shape shape;
+          for (int i = 0; i < x.rank(); ++i)
+            if (!drop[i]) shape.append(x.dim(i));
+          call.out.push_back(x.view(shape));
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .names = {"squeeze"},
+    .doc = "Dimensions of 1 taken out: all, or those in `axis`.\n\n>>> tf.squeeze([[1, 2]])\n[1, 2]",
+    .family = "movement",
+});
+
+const Op& shape_op = define(Op{
+    .name = "Shape",
+    .arguments = {tensor("input", any_dtype), dtype_argument("out_type")},
+    .infer_staged =
+        [](Call& call) {
+          DType type = call.params[0].is_none() ? DType::int32 : call.params.dtype(0);
+          call.returns(type, {call.in[0].rank()});
+        },
+    .kernel =
+        [](Call& call) {
+          call.out.push_back(
+              int_tensor(call.in[0].shape().dims(), call.params[0].is_none() ? DType::int32 : call.params.dtype(0)));
+        },
+    .makes_outputs = true,
+    .gradient = Gradient::none,
+});
+
+// The same tensor, if its shape is the given one; -1 stands for any dimension, None for any shape.
+Shape ensured_shape(const Call& call, const Shape& x) {
+  if (call.params[0].is_none()) return x;
+  Shape wanted = call.params.shape(0);
+  bool fits = !x.known_rank() || x.rank() == wanted.rank();
+  for (int i = 0; fits && i < x.rank(); ++i) fits = x[i] < 0 || wanted[i] < 0 || x[i] == wanted[i];
+  if (!fits)
+    fail(ErrorKind::invalid_argument, "ensure_shape: Shape of tensor x ", x, " is not compatible with expected shape ",
+         wanted, ".");
+  for (int i = 0; i < x.rank(); ++i)
+    if (wanted[i] < 0) wanted[i] = x[i];
+  return wanted;
+}
+const Op& ensure_shape_op = define(Op{
+    .name = "EnsureShape",
+    .arguments = {tensor("input", any_dtype), axes("shape")},
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), ensured_shape(call, call.in[0].shape())); },
+    .kernel = [](Call& call) { call.out.push_back(call.in[0].view(ensured_shape(call, call.in[0].shape()))); },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+});
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : run(reshape_op, {x}, {Param(shape)});
+}
+Tensor shape_tensor(const Tensor& x, DType dtype) { return run(shape_op, {x}, {Param(dtype)}); }
+
+}  // namespace tapeflow

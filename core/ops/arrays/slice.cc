@@ -1,0 +1,328 @@
+// Slices: index expressions, strided slices and their transposes.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/arrays/elements.h"
+#include "ops/arrays/slicing.h"
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+
+// ---- index expressions
+
+SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
+  int used = 0;
+  bool has_ellipsis = false;
+  for (const SlicePart& part : key) {
+    used += part.kind == SlicePart::Kind::index || part.kind == SlicePart::Kind::range;
+    if (part.kind == SlicePart::Kind::ellipsis) {
+      if (has_ellipsis) fail(ErrorKind::value, "Multiple ellipses in slice spec not allowed");
+      has_ellipsis = true;
+    }
+  }
+  if (used > shape.rank())
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", shape.rank(),
+         "; input has only ", shape.rank(), " dims");
+  SlicePlan plan;
+  int d = 0;
+  auto keep_whole = [&](int until) {
+    for (; d < until; ++d) {
+      plan.begin.push_back(0), plan.step.push_back(1), plan.count.push_back(shape[d]);
+      plan.result.append(shape[d]);
+    }
+  };
+  for (const SlicePart& part : key) {
+    switch (part.kind) {
+      case SlicePart::Kind::ellipsis: keep_whole(d + shape.rank() - used); break;
+      case SlicePart::Kind::new_axis: plan.result.append(1); break;
+      case SlicePart::Kind::index: {
+        int64_t at = part.begin < 0 ? part.begin + shape[d] : part.begin;
+        if (at < 0 || at >= shape[d])
+          fail(ErrorKind::invalid_argument, "__getitem__: slice index ", part.begin, " of dimension ", d,
+               " out of bounds.");
+        plan.begin.push_back(at), plan.step.push_back(1), plan.count.push_back(1);
+        ++d;
+        break;
+      }
+      case SlicePart::Kind::range: {
+        if (part.step == 0) fail(ErrorKind::invalid_argument, "__getitem__: strides[", d, "] must be non-zero");
+        int64_t n = shape[d], low = part.step > 0 ? 0 : -1, high = part.step > 0 ? n : n - 1;
+        auto clamp = [&](int64_t v) { return std::min(std::max(v < 0 ? v + n : v, low), high); };
+        int64_t begin = part.has_begin ? clamp(part.begin) : part.step > 0 ? low : high;
+        int64_t end = part.has_end ? clamp(part.end) : part.step > 0 ? high : low;
+        int64_t span = part.step > 0 ? end - begin : begin - end, size = part.step > 0 ? part.step : -part.step;
+        int64_t count = span > 0 ? (span + size - 1) / size : 0;
+        plan.begin.push_back(begin), plan.step.push_back(part.step), plan.count.push_back(count);
+        plan.result.append(count);
+        ++d;
+        break;
+      }
+    }
+  }
+  keep_whole(shape.rank());
+  return plan;
+}
+
+Tensor slice_by_key(const Tensor& x, const SliceKey& key) {
+  if (x.size() < 0) return get_item(x, encode_key(key));
+  SlicePlan plan = plan_slice(x.shape(), key);
+  return reshape(strided_slice(x, plan.begin, plan.step, plan.count), plan.result);
+}
+
+Params encode_key(const SliceKey& key) {
+  Ints numbers;
+  for (const SlicePart& part : key)
+    for (int64_t n :
+         {int64_t(part.kind), part.begin, part.end, part.step, int64_t(part.has_begin) + 2 * int64_t(part.has_end)})
+      numbers.push_back(n);
+  return {Param(numbers)};
+}
+
+namespace {
+
+SliceKey decode_key(const Ints& numbers) {
+  SliceKey key;
+  if (numbers.size() % kNumbersPerPart)
+    fail(ErrorKind::invalid_argument, "__getitem__: a key has ", kNumbersPerPart, " numbers per part; got ",
+         numbers.size());
+  for (size_t i = 0; i < numbers.size(); i += kNumbersPerPart) {
+    if (numbers[i] < 0 || numbers[i] > 3)
+      fail(ErrorKind::invalid_argument, "__getitem__: a part of a key is of kind 0 to 3; got ", numbers[i]);
+    key.push_back({SlicePart::Kind(numbers[i]), numbers[i + 1], numbers[i + 2], numbers[i + 3],
+                   (numbers[i + 4] & 1) != 0, (numbers[i + 4] & 2) != 0});
+  }
+  return key;
+}
+
+// The shape of x[key] as far as it is known.
+Shape known_slice(const Shape& x, const SliceKey& key) {
+  if (!x.known_rank()) return Shape::unknown();
+  Shape result;
+  int d = 0, used = 0;
+  for (const SlicePart& part : key) used += part.kind == SlicePart::Kind::index || part.kind == SlicePart::Kind::range;
+  if (used > x.rank())
+    fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", x.rank(), "; input has only ",
+         x.rank(), " dims");
+  for (const SlicePart& part : key) {
+    bool told = part.begin != kUnknownInt && part.end != kUnknownInt && part.step != kUnknownInt;
+    switch (part.kind) {
+      case SlicePart::Kind::ellipsis:
+        for (int until = d + x.rank() - used; d < until; ++d) result.append(x[d]);
+        break;
+      case SlicePart::Kind::new_axis: result.append(1); break;
+      case SlicePart::Kind::index:
+        if (told && x[d] >= 0) plan_slice(Shape{x[d]}, {part});
+        ++d;
+        break;
+      case SlicePart::Kind::range: {
+        bool whole = !part.has_begin && !part.has_end && part.step == 1;
+        result.append(whole ? x[d] : told && x[d] >= 0 ? plan_slice(Shape{x[d]}, {part}).result[0] : -1);
+        ++d;
+        break;
+      }
+    }
+  }
+  for (; d < x.rank(); ++d) result.append(x[d]);
+  return result;
+}
+
+extern const Op& strided_spread_op;
+
+// The gradient of a slice.
+void set_strided_spread(RuleContext& c, const Tensor& dy, const Ints& begin, const Ints& step) {
+  c.set_spread(0, strided_spread_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
+}
+
+// x[key] where shapes or bounds are not known while tracing.
+const Op& get_item_op = define(Op{
+    .name = "GetItem",
+    .arguments = {tensor("input", any_dtype), ints("key")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          bool told = count_known(call.params[0]);
+          for (size_t i = 0; told && i < call.params.ints(0).size(); i += kNumbersPerPart)
+            told = call.params.ints(0)[i] != kUnknownInt;
+          call.returns(x.dtype(), told ? known_slice(x.shape(), decode_key(call.params.ints(0))) : Shape::unknown());
+        },
+    .kernel =
+        [](Call& call) {
+          PauseRecording unheard;
+          SlicePlan plan = plan_slice(call.in[0].shape(), decode_key(call.params.ints(0)));
+          Tensor cut = strided_slice(call.in[0], plan.begin, plan.step, plan.count);
+          call.out.push_back(cut.view(plan.result));
+        },
+    .makes_outputs = true,
+    .vjp =
+        [](RuleContext& c) {
+          SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params.ints(0)));
+          Tensor dy = reshape(c.dy(), Shape(plan.count.data(), int(plan.count.size())));
+          set_strided_spread(c, dy, plan.begin, plan.step);
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+// Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
+template <class Row>
+void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
+  int rank = shape.rank();
+  int64_t stride[kMaxRank + 1], rows = 1;
+  int64_t unit = 1;
+  for (int i = rank - 1; i >= 0; --i) stride[i] = unit, unit *= shape[i];
+  for (int i = 0; i + 1 < rank; ++i) rows *= count[size_t(i)];
+  int64_t length = rank ? count[size_t(rank - 1)] : 1;
+  if (length == 0) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t rest = r, at = rank ? begin[size_t(rank - 1)] : 0;
+    for (int i = rank - 2; i >= 0; --i) {
+      at += (begin[size_t(i)] + rest % count[size_t(i)] * step[size_t(i)]) * stride[i];
+      rest /= count[size_t(i)];
+    }
+    row(at, r * length);
+  }
+}
+
+// The slice is one run of x's memory: only the first dimension that is longer than 1 is cut, and by whole rows.
+bool contiguous(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, int64_t* start) {
+  int64_t at = 0, unit = 1;
+  bool cut = false;  // a dimension further in (to the right) is not whole
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    int64_t n = count[size_t(i)];
+    if (n > 1 && (step[size_t(i)] != 1 || cut)) return false;
+    if (n != shape[i]) cut = true;
+    at += begin[size_t(i)] * unit;
+    unit *= shape[i];
+  }
+  *start = at;
+  return true;
+}
+
+Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); }
+
+// One number per dimension, and all positions begin + i * step, i < count, inside the shape.
+void require_inside(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count) {
+  for (const Ints* list : {&begin, &step, &count})
+    if (int(list->size()) != shape.rank())
+      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", shape.rank(), "; got ",
+           list->size());
+  for (int i = 0; i < shape.rank(); ++i) {
+    int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
+    if (n < 0 || (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i])))
+      fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i,
+           " of ", shape);
+  }
+}
+
+const Op& strided_slice_op = define(Op{
+    .name = "StridedSlice",
+    .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          Shape shape = known_shape(call.params[2]);
+          if (!shape.known_rank() && x.rank() >= 0) shape = unknown_dims(x.rank());
+          if (x.size() >= 0 && all_known(call.params[0]) && all_known(call.params[1]) && all_known(call.params[2]))
+            require_inside(x.shape(), call.params.ints(0), call.params.ints(1), call.params.ints(2));
+          call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Ints &begin = call.params.ints(0), &step = call.params.ints(1), &count = call.params.ints(2);
+          require_inside(x.shape(), begin, step, count);
+          Shape shape = shape_of(count);
+          int64_t start;
+          if (shape.elements() > 0 && contiguous(x.shape(), begin, step, count, &start)) {
+            call.out.push_back(x.view(shape, start));
+            return;
+          }
+          call.out.push_back(Tensor::allocate(x.dtype(), shape));
+          const Tensor& y = call.out[0];
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(x.raw());
+            T* to = y.mutable_data<T>();
+            int64_t length = shape.rank() ? shape.back() : 1, inner = shape.rank() ? step[step.size() - 1] : 1;
+            for_slice_rows(x.shape(), begin, step, count, [&](int64_t in, int64_t out) {
+              if (inner == 1)
+                std::copy(from + in, from + in + length, to + out);
+              else
+                for (int64_t i = 0; i < length; ++i) to[out + i] = from[in + i * inner];
+            });
+          });
+        },
+    .makes_outputs = true,
+    .vjp = [](RuleContext& c) { set_strided_spread(c, c.dy(), c.params.ints(0), c.params.ints(1)); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .adds_in_place = true,
+});
+
+// Calls put(where an element goes in x, where it is in dy) for every element of the slice of x that is dy.
+template <class Put> void for_spread_elements(const Call& call, const Shape& x, Put put) {
+  const Shape& dy = call.in[0].shape();
+  const Ints count = Param(dy).ints, &begin = call.params.ints(1), &step = call.params.ints(2);
+  require_inside(x, begin, step, count);
+  const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
+  for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
+    for (int64_t i = 0; i < length; ++i) put(to + i * inner, from + i);
+  });
+}
+
+const Op& strided_spread_op = define(Op{
+    .name = "StridedSliceGrad",
+    .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
+    .kernel =
+        [](Call& call) {
+          const Tensor& x = call.out[0];
+          std::memset(x.mutable_raw(), 0, x.bytes());
+          by_size(x.dtype(), [&]<class T>(T*) {
+            const T* from = static_cast<const T*>(call.in[0].raw());
+            T* to = static_cast<T*>(x.mutable_raw());
+            for_spread_elements(call, x.shape(), [&](int64_t place, int64_t i) { to[place] = from[i]; });
+          });
+        },
+    .add_to =
+        [](const Call& call, const Tensor& total) {
+          visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
+            using T = Pointee<decltype(p)>;
+            const T* from = call.in[0].data<T>();
+            T* to = total.mutable_data<T>();
+            for_spread_elements(call, total.shape(), [&](int64_t place, int64_t i) { to[place] += from[i]; });
+          });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          c.set(0, strided_slice(c.dy(), c.params.ints(1), c.params.ints(2), Param(c.shape(0)).ints));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+});
+
+}  // namespace
+
+Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_op, {x}, key); }
+Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
+  return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});
+}
+Tensor slice(const Tensor& x, const Ints& begin, const Ints& size) {
+  Ints step;
+  for (size_t i = 0; i < begin.size(); ++i) step.push_back(1);
+  return strided_slice(x, begin, step, size);
+}
+
+void write_slice(const Tensor& target, const SlicePlan& plan, const Tensor& value) {
+  PauseRecording paused;
+  Tensor v = broadcast_to(value, plan.result);
+  by_size(target.dtype(), [&]<class T>(T*) {
+    const T* from = static_cast<const T*>(v.raw());
+    T* to = target.mutable_data<T>();
+    int rank = target.rank();
+    int64_t length = rank ? plan.count[size_t(rank - 1)] : 1, inner = rank ? plan.step[size_t(rank - 1)] : 1;
+    for_slice_rows(target.shape(), plan.begin, plan.step, plan.count, [&](int64_t out, int64_t in) {
+      for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
+    });
+  });
+}
+
+}  // namespace tapeflow

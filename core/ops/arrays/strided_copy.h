@@ -1,0 +1,137 @@
+// Copies of elements as plain bits: rows that are a step apart, transposed blocks, any strides.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "kernels/copy.h"
+#include "ops/arrays/elements.h"
+
+namespace tapeflow {
+
+template <class T> T* offset(T* p, int64_t elements, size_t size) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return static_cast<Byte*>(p) + size_t(elements) * size;
+}
+
+// Copies `rows` runs of `length` elements, whose starts are from_step and to_step elements apart.
+template <class T>
+void copy_lines(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t length, int64_t rows) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    constexpr int64_t size = sizeof(T);
+    copy_runs(from, from_step * size, to, to_step * size, length * size, rows);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) std::copy(from + r * from_step, from + r * from_step + length, to + r * to_step);
+  }
+}
+
+// The same for any dtype, on several threads.
+inline void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_t to_step, int64_t length,
+                      int64_t rows) {
+  if (length == 0) return;
+  by_size(d, [&]<class T>(T*) {
+    const T* from = static_cast<const T*>(x);
+    T* to = static_cast<T*>(y);
+    if (length >= 2 * kCopyGrain && rows < thread_count()) {
+      for (int64_t r = 0; r < rows; ++r)
+        parallel_for(length, kCopyGrain, [&](int64_t begin, int64_t end) {
+          std::copy(from + r * from_step + begin, from + r * from_step + end, to + r * to_step + begin);
+        });
+      return;
+    }
+    parallel_for(rows, std::max<int64_t>(1, kCopyGrain / length), [&](int64_t begin, int64_t end) {
+      if (length == 1) {
+        for (int64_t r = begin; r < end; ++r) to[r * to_step] = from[r * from_step];
+      } else {
+        copy_lines(from + begin * from_step, from_step, to + begin * to_step, to_step, length, end - begin);
+      }
+    });
+  });
+}
+
+// One line of y: x repeats, runs along, runs backwards or jumps.
+template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n) {
+  if (step == 1)
+    std::copy(from, from + n, to);
+  else if (step == 0)
+    std::fill(to, to + n, *from);
+  else if (step == -1)
+    std::reverse_copy(from - (n - 1), from + 1, to);
+  else
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+}
+
+// A transposed block: to[r * to_step + c] = from[r + c * from_step]. Four by four words change places in registers.
+template <class T>
+void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows, int64_t columns) {
+  int64_t r = 0;
+  if constexpr (std::is_same_v<T, uint32_t>) {
+    typedef uint32_t Four __attribute__((vector_size(16)));
+    for (; r + 4 <= rows; r += 4) {
+      int64_t c = 0;
+      for (; c + 4 <= columns; c += 4) {
+        Four in[4];
+        for (int k = 0; k < 4; ++k) std::memcpy(&in[k], from + r + (c + k) * from_step, sizeof(Four));
+        Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5}),
+             b = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
+        Four d = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7}),
+             e = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
+        Four out[4] = {__builtin_shuffle(a, b, Four{0, 1, 4, 5}), __builtin_shuffle(a, b, Four{2, 3, 6, 7}),
+                       __builtin_shuffle(d, e, Four{0, 1, 4, 5}), __builtin_shuffle(d, e, Four{2, 3, 6, 7})};
+        for (int k = 0; k < 4; ++k) std::memcpy(to + (r + k) * to_step + c, &out[k], sizeof(Four));
+      }
+      for (int k = 0; k < 4; ++k)
+        for (int64_t rest = c; rest < columns; ++rest) to[(r + k) * to_step + rest] = from[r + k + rest * from_step];
+    }
+  }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) to[r * to_step + c] = from[r + c * from_step];
+}
+
+// Copies y[i0, i1, ...] = x[strides . i], walking y in order. The two innermost dimensions are done in square blocks
+// if x runs along the outer one of them, so that both sides touch whole cache lines.
+template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, const int64_t* stride) {
+  int rank = y_shape.rank();
+  if (rank == 0) {
+    *y = *x;
+    return;
+  }
+  constexpr int64_t kBlock = 16;
+  int64_t columns = y_shape[rank - 1], rows = rank > 1 ? y_shape[rank - 2] : 1;
+  int64_t column_step = stride[rank - 1], row_step = rank > 1 ? stride[rank - 2] : 0;
+  int64_t planes = y_shape.elements(0, std::max(0, rank - 2)), blocks = (rows + kBlock - 1) / kBlock;
+  parallel_for(planes * blocks,
+               std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, std::min(rows, kBlock) * columns)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t at = begin; at < end; ++at) {
+                   int64_t p = at / blocks, rest = p, start = 0;
+                   for (int d = rank - 3; d >= 0; --d) {
+                     start += rest % y_shape[d] * stride[d];
+                     rest /= y_shape[d];
+                   }
+                   int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
+                   const T* from = x + start + r0 * row_step;
+                   T* to = y + (p * rows + r0) * columns;
+                   if (row_step == 1 && column_step != 1) {
+                     for (int64_t c = 0; c < columns; c += kBlock)
+                       transpose_block(from + c * column_step, column_step, to + c, columns, height,
+                                       std::min(kBlock, columns - c));
+                   } else if (column_step == 1) {
+                     copy_lines(from, row_step, to, columns, columns, height);
+                   } else {
+                     for (int64_t r = 0; r < height; ++r)
+                       copy_line(from + r * row_step, column_step, to + r * columns, columns);
+                   }
+                 }
+               });
+}
+
+inline void strides_of(const Shape& shape, int64_t* stride) {
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    stride[i] = step;
+    step *= shape[i];
+  }
+}
+
+}  // namespace tapeflow

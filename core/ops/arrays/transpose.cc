@@ -1,0 +1,140 @@
+// Dimensions in another order, and elements in reverse order along dimensions.
+#include <algorithm>
+
+#include "ops/arrays/strided_copy.h"
+#include "ops/family.h"
+#include "ops/partial_shape.h"
+
+namespace tapeflow {
+namespace {
+
+Ints resolved_permutation(const char* who, const Param& p, int rank) {
+  Ints result;
+  if (p.is_none()) {
+    for (int i = rank - 1; i >= 0; --i) result.push_back(i);
+    return result;
+  }
+  if (int(p.ints.size()) != rank)
+    fail(ErrorKind::invalid_argument, who, ": transpose expects a vector of size ", rank,
+         ". But input(1) is a vector of size ", p.ints.size());
+  bool used[kMaxRank] = {};
+  for (int64_t axis : p.ints) {
+    int i = normalize_axis(who, axis, rank);
+    used[i] = true;
+    result.push_back(i);
+  }
+  for (int i = 0; i < rank; ++i)
+    if (!used[i]) {
+      std::string given;
+      for (int64_t axis : p.ints) given += (given.empty() ? "" : ",") + std::to_string(axis);
+      fail(ErrorKind::invalid_argument, who, ": ", i, " is missing from {", given, "}.");
+    }
+  return result;
+}
+
+Ints inverse_permutation(const Ints& p) {
+  Ints result;
+  result.resize(p.size());
+  for (size_t i = 0; i < p.size(); ++i) result[size_t(p[i])] = int64_t(i);
+  return result;
+}
+
+const Op& transpose_op = define(Op{
+    .name = "Transpose",
+    .arguments = {tensor("a", any_dtype), optional_ints("perm"), flag("conjugate")},
+    .infer =
+        [](Call& call) {
+          const Shape& x = call.in[0].shape();
+          Shape shape;
+          for (int64_t i : resolved_permutation(call.name(), call.params[0], x.rank())) shape.append(x[int(i)]);
+          call.returns(call.in[0].dtype(), shape);
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          const Param& order = call.params[0];
+          int rank = x.rank() < 0 && !order.is_none() && count_known(order) ? int(order.ints.size()) : x.rank();
+          if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
+          if (x.rank() < 0 || !all_known(order)) return call.returns(x.dtype(), unknown_dims(rank));
+          Shape shape;
+          for (int64_t i : resolved_permutation(call.name(), order, rank)) shape.append(x.dim(int(i)));
+          call.returns(x.dtype(), shape);
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          // Dimensions that stay neighbours move as one.
+          Ints permutation = resolved_permutation(call.name(), call.params[0], x.rank());
+          int64_t x_stride[kMaxRank], stride[kMaxRank];
+          strides_of(x.shape(), x_stride);
+          Shape merged;
+          for (size_t i = 0; i < permutation.size(); ++i) {
+            int from = int(permutation[i]);
+            if (i > 0 && from == permutation[i - 1] + 1) {
+              merged[merged.rank() - 1] *= x.dim(from);
+              stride[merged.rank() - 1] = x_stride[from];
+            } else if (x.dim(from) != 1 || (i + 1 < permutation.size() && permutation[i + 1] == from + 1)) {
+              merged.append(x.dim(from));
+              stride[merged.rank() - 1] = x_stride[from];
+            }
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            gather_strided(static_cast<const T*>(x.raw()), y.mutable_data<T>(), merged, stride);
+          });
+          if (call.params.flag(1) && complexes.has(x.dtype())) {
+            PauseRecording paused;
+            call.out[0] = conj(y);
+          }
+        },
+    .vjp =
+        [](RuleContext& c) {
+          Ints permutation = resolved_permutation("transpose", c.params[0], c.shape(0).rank());
+          Tensor dx = transpose(c.dy(), inverse_permutation(permutation));
+          c.set(0, c.params.flag(1) && complexes.has(dx.dtype()) ? conj(dx) : dx);
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"transpose"},
+    .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], "
+           "[2, 4]]",
+    .family = "movement",
+});
+
+const Op& reverse_op = define(Op{
+    .name = "ReverseV2",
+    .arguments = {tensor("tensor", any_dtype), ints("axis")},
+    .infer =
+        [](Call& call) {
+          for (int64_t a : call.params.ints(0)) normalize_axis(call.name(), a, call.in[0].rank());
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
+    .infer_staged = same_as_input,
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          int64_t stride[kMaxRank], start = 0;
+          strides_of(x.shape(), stride);
+          for (int64_t a : call.params.ints(0)) {
+            int i = normalize_axis(call.name(), a, x.rank());
+            start += stride[i] * (x.dim(i) - 1);
+            stride[i] = -stride[i];
+          }
+          by_size(x.dtype(), [&]<class T>(T*) {
+            gather_strided(static_cast<const T*>(x.raw()) + start, y.mutable_data<T>(), x.shape(), stride);
+          });
+        },
+    .vjp = [](RuleContext& c) { c.set(0, reverse(c.dy(), c.params.ints(0))); },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .names = {"reverse"},
+    .doc = "Elements in reverse order along the dimensions `axis`.\n\n>>> tf.reverse([1, 2, 3], [0])\n[3, 2, 1]",
+});
+
+}  // namespace
+
+Tensor transpose(const Tensor& x, Ints permutation) {
+  return run(transpose_op, {x}, {Param(std::move(permutation)), Param(false)});
+}
+Tensor reverse(const Tensor& x, Ints axes) { return run(reverse_op, {x}, {Param(std::move(axes))}); }
+
+}  // namespace tapeflow

@@ -1,0 +1,104 @@
+// Positions of extrema along one axis.
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "base/scratch.h"
+#include "ops/family.h"
+#include "ops/math/lines.h"
+
+namespace tapeflow {
+namespace {
+
+constexpr DTypes kPlaceTypes = DTypes(DType::int16) | DType::uint16 | DType::int32 | DType::int64;
+
+// One axis; None is the first.
+int arg_axis(const Call& call) {
+  const Param& p = call.params[0];
+  if (!p.is_none() && p.ints.size() != 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
+  int64_t axis = p.is_none() ? 0 : p.ints[0], rank = call.in[0].rank();
+  if (axis < -rank || axis >= rank)
+    fail(ErrorKind::invalid_argument, call.name(), ": Expected dimension in the range [", -rank, ", ", rank,
+         "), but got ", axis);
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+// The first of equal elements wins; NaN never does.
+template <bool Largest, class C> bool better(C candidate, C best) {
+  return (Largest ? candidate > best : candidate < best) || (best != best && candidate == candidate);
+}
+// The same for one run of floats: its extremum, then the place of it. NaN gives -1.
+template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
+  T best = Largest ? vector_kernels<T>().max(x, n) : vector_kernels<T>().min(x, n);
+  return best == best ? std::find(x, x + n, best) - x : -1;
+}
+template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
+  parallel_for(l.outer, l.grain(), [&](int64_t begin, int64_t end) {
+    Scratch<Compute<T>> best(l.inner);
+    for (int64_t o = begin; o < end; ++o) {
+      int64_t* place = to + o * l.inner;
+      if constexpr (std::is_floating_point_v<T>)
+        if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0)
+          continue;
+      for (int64_t k = 0; k < l.count; ++k) {
+        const T* row = from + (o * l.count + k) * l.inner;
+        for (int64_t i = 0; i < l.inner; ++i) {
+          Compute<T> value = load(row + i);
+          if (k == 0 || better<Largest>(value, best[size_t(i)])) best[size_t(i)] = value, place[i] = k;
+        }
+      }
+    }
+  });
+}
+template <bool Largest> void arg_extremum(Call& call) {
+  const Tensor &x = call.in[0], &y = call.out[0];
+  int axis = arg_axis(call);
+  Lines l = lines_of(x.shape(), axis);
+  if (l.count == 0 && y.size() > 0)
+    fail(ErrorKind::invalid_argument, call.name(), ": Reduction axis ", axis, " is empty in shape ", x.shape());
+  bool direct = y.dtype() == DType::int64;
+  Tensor places = direct ? y : Tensor::allocate(DType::int64, y.shape());
+  visit<(real_numbers | booleans).bits>(x.dtype(), [&](auto* p) {
+    find_extrema<Largest>(x.data<Pointee<decltype(p)>>(), l, places.mutable_data<int64_t>());
+  });
+  if (!direct)
+    visit<kPlaceTypes.bits>(y.dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      for (int64_t i = 0; i < y.size(); ++i) y.mutable_data<T>()[i] = T(places.data<int64_t>()[i]);
+    });
+}
+void infer_arg_extremum(Call& call) {
+  Shape shape = call.in[0].shape();
+  shape.remove(arg_axis(call));
+  DType result = call.params[1].is_none() ? DType::int64 : call.params.dtype(1);
+  if (!kPlaceTypes.has(result))
+    fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ",
+         name_of(result));
+  call.returns(result, shape);
+}
+std::vector<Argument> arg_arguments() {
+  return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")};
+}
+
+const Op& arg_max_op = define(Op{
+    .name = "ArgMax",
+    .arguments = arg_arguments(),
+    .infer = infer_arg_extremum,
+    .kernel = arg_extremum<true>,
+    .gradient = Gradient::none,
+    .names = {"math.argmax", "argmax"},
+    .doc = "Position of the largest element along `axis`; the first one of equals.\n\n>>> tf.argmax([1., 3., 2.])\n1",
+});
+const Op& arg_min_op = define(Op{
+    .name = "ArgMin",
+    .arguments = arg_arguments(),
+    .infer = infer_arg_extremum,
+    .kernel = arg_extremum<false>,
+    .gradient = Gradient::none,
+    .names = {"math.argmin", "argmin"},
+    .doc = "Position of the smallest element along `axis`; the first one of equals.\n\n>>> tf.argmin([2., 1., 3.])\n1",
+});
+
+}  // namespace
+
+}  // namespace tapeflow
