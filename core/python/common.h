@@ -127,15 +127,26 @@ inline Ref checked(PyObject* owned) {
   return Ref(owned);
 }
 
+// A function of another signature as the C API wants it.
+template <class F> PyCFunction method(F function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec&);  // borrowed; the module keeps it
+
 // Each file adds its types and functions to the module.
 void add_tensor_type(PyObject* module);
 void add_variable_type(PyObject* module);
-void add_tape_types(PyObject* module);
+void add_tape_type(PyObject* module);
+void add_forward_accumulator_type(PyObject* module);
+void add_python_rules(PyObject* module);
+void add_recording(PyObject* module);
 void add_op_functions(PyObject* module);
 void add_shape_type(PyObject* module);
 void add_location(PyObject* module);
 void add_numerics_type(PyObject* module);
-void add_graph_types(PyObject* module);
+void add_graph_type(PyObject* module);
+void add_python_calls(PyObject* module);
+void add_stage(PyObject* module);
 void add_composition_type(PyObject* module);
 void add_function_type(PyObject* module);
 

@@ -1,17 +1,11 @@
-// Graphs as Python sees them: building one, running it, control flow, operations that call back into Python, and the
-// quick way from a traced function to its graph.
-#include "graph/graph.h"
-
+// Graphs as Python sees them: building one, reading it, running it.
 #include <algorithm>
 
 #include "autodiff/numerics.h"
 #include "control_flow/control_ops.h"
-#include "control_flow/list_ops.h"
-#include "control_flow/loop.h"
+#include "graph/graph.h"
 #include "graph/run.h"
-#include "op/escape.h"
 #include "ops/ops.h"
-#include "ops/partial_shape.h"
 #include "python/graph.h"
 #include "transforms/differentiate.h"
 #include "transforms/graph_gradients.h"
@@ -34,8 +28,6 @@ const std::shared_ptr<Graph>& checked_graph(PyObject* o) {
   return graph_of(o);
 }
 
-namespace {
-
 SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
   Ref items = checked(PySequence_Fast(sequence, "a list of tensors is expected"));
   SmallVector<Tensor, 8> result;
@@ -43,6 +35,8 @@ SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
     result.push_back(to_tensor(PySequence_Fast_GET_ITEM(items.get(), i), DType::invalid, DType::invalid, who));
   return result;
 }
+
+namespace {
 
 // Graph(outer=None, takes_everything=False)
 PyObject* graph_new(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -559,281 +553,8 @@ PyType_Slot graph_slots[] = {
 PyType_Spec graph_spec = {"tapeflow._src._core.Graph", sizeof(GraphObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, graph_slots};
 
-// ---- operations that call back into Python
-
-struct PythonCall {
-  PyObject *function, *rule;  // list of tensors -> list of tensors; (inputs, outputs, dy) -> list of dx
-  SmallVector<Spec, 2> specs;
-  mutable bool traceable;  // what it does may be traced, once the shapes of its inputs are known; until that has failed
-  PythonCall(PyObject* f, PyObject* r, bool may_be_traced)
-      : function(Py_NewRef(f)), rule(Py_NewRef(r)), traceable(may_be_traced) {}
-  ~PythonCall() {
-    Py_DECREF(function);
-    Py_DECREF(rule);
-  }
-};
-const PythonCall& python_call(const Params& params) { return *static_cast<const PythonCall*>(params[0].object.get()); }
-
-Op python_op(const char* name, bool effect) {
-  return Op{
-      .name = name,
-      .arguments = {tensors("input", any_dtype)},
-      .infer_staged =
-          [](Call& call) {
-            for (const Spec& s : python_call(call.params).specs) call.returns(s.dtype, s.shape);
-          },
-      .kernel =
-          [](Call& call) {
-            PauseRecording unheard;
-            NumericsCheck::listen_again();
-            const PythonCall& p = python_call(call.params);
-            if (replaying() && p.specs.empty()) return;
-            Ref in = checked(wrap_list(call.in));
-            Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
-            for (Tensor& t : tensors_of(out.get(), "py_function")) call.out.push_back(std::move(t));
-          },
-      .makes_outputs = true,
-      .vjp =
-          [](RuleContext& c) {
-            const PythonCall& p = python_call(c.params);
-            if (p.rule == Py_None) return;
-            Ref in = checked(wrap_list(c.kept_inputs)), out = checked(wrap_list(c.kept_outputs)),
-                dy = checked(PyList_New(0));
-            for (int j = 0; j < c.outputs(); ++j) {
-              Ref item = c.has_dy(j) ? checked(wrap(c.dy(j))) : Ref::share(Py_None);
-              if (PyList_Append(dy.get(), item.get()) < 0) throw_python_error();
-            }
-            Ref results = checked(PyObject_CallFunctionObjArgs(p.rule, in.get(), out.get(), dy.get(), nullptr));
-            Ref items = checked(PySequence_Fast(results.get(), "a list of gradients is expected"));
-            for (int i = 0; i < c.inputs(); ++i) {
-              PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-              if (item != Py_None && c.wants(i)) c.set(i, to_tensor(item, c.dtype(i), DType::invalid, "py_function"));
-            }
-          },
-      .keep = keep_everything,
-      .stateful = true,
-      .effect = effect,
-      .rule_of_its_own = true,
-  };
-}
-
-const Op& python_function_op() {
-  static const Op& op = define_inner(python_op("EagerPyFunc", true));
-  return op;
-}
-// What draws random numbers draws them when it runs, as the program would.
-bool trace_composition(Call& call) {
-  const PythonCall& p = python_call(call.params);
-  if (!p.traceable || std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
-  auto& graph = *static_cast<Graph*>(thread_state().stage);
-  const size_t count = graph.nodes.size();
-  try {
-    Ref in = checked(wrap_list(call.in));
-    Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
-    for (Tensor& t : tensors_of(out.get(), "tf.function")) call.out.push_back(std::move(t));
-  } catch (const Error&) {
-    PyErr_Clear();
-    call.out.clear();
-  }
-  bool traced = call.out.size() == p.specs.size();
-  for (size_t i = count; i < graph.nodes.size(); ++i) {
-    const Op* op = graph.nodes[i].op;  // null: a composition inside could not be traced
-    traced &= op && !op->stateful && !op->effect;
-  }
-  if (traced) return true;
-  call.out.clear();
-  graph.cut_back(count);
-  p.traceable = false;
-  return false;
-}
-const Op& composition_op() {
-  static const Op& op = []() -> const Op& {
-    Op composition = python_op("Composition", false);
-    composition.expand = trace_composition;
-    return define_inner(std::move(composition));
-  }();
-  return op;
-}
-
-bool is_python_op(const Op& op) { return &op == &python_function_op() || &op == &composition_op(); }
-
-// call_python(function, inputs, dtypes, shapes, rule, effect, traceable=False): a node that runs a Python function.
-PyObject* call_python(PyObject*, PyObject* args) {
-  PyObject *function, *inputs, *dtypes, *shapes, *rule;
-  int effect, traceable = 0;
-  if (!PyArg_ParseTuple(args, "OOO!O!Op|p:call_python", &function, &inputs, &PyList_Type, &dtypes, &PyList_Type,
-                        &shapes, &rule, &effect, &traceable))
-    return nullptr;
-  return guarded([&] {
-    auto call = std::make_shared<PythonCall>(function, rule, traceable);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dtypes); ++i)
-      call->specs.push_back({dtype_from(PyList_GET_ITEM(dtypes, i)), shape_from(PyList_GET_ITEM(shapes, i))});
-    SmallVector<Tensor, 8> in = tensors_of(inputs, "py_function");
-    return wrap_list(
-        run_all(effect ? python_function_op() : composition_op(), in, {Param(std::static_pointer_cast<void>(call))}));
-  });
-}
-
-// ---- control flow
-
-PyObject* case_node(PyObject*, PyObject* args) {
-  PyObject *index, *branches, *inputs;
-  if (!PyArg_ParseTuple(args, "OOO:add_case", &index, &branches, &inputs)) return nullptr;
-  return guarded([&] {
-    Ref items = checked(PySequence_Fast(branches, "a list of graphs is expected"));
-    SmallVector<std::shared_ptr<Graph>, 4> graphs;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
-      graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
-    SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
-    Tensors out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
-    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
-  });
-}
-PyObject* while_node(PyObject*, PyObject* args) {
-  PyObject *condition, *body, *inputs;
-  long long variables, limit;
-  if (!PyArg_ParseTuple(args, "OOOLL:add_while", &condition, &body, &inputs, &variables, &limit)) return nullptr;
-  return guarded([&] {
-    SmallVector<Tensor, 8> in = tensors_of(inputs, "while_loop");
-    Tensors out = add_while(checked_graph(condition), checked_graph(body), in, variables, limit);
-    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
-  });
-}
-
-// ---- lists of tensors
-
-PyObject* list_set_node(PyObject*, PyObject* args) {
-  PyObject *list, *index, *value;
-  int growing;
-  if (!PyArg_ParseTuple(args, "OOOp:list_set", &list, &index, &value, &growing)) return nullptr;
-  return guarded([&] { return wrap(list_set(operand(list), operand(index), operand(value), growing)); });
-}
-PyObject* list_get_node(PyObject*, PyObject* args) {
-  PyObject *list, *index, *element;
-  if (!PyArg_ParseTuple(args, "OOO:list_get", &list, &index, &element)) return nullptr;
-  return guarded([&] { return wrap(list_get(operand(list), operand(index), shape_from(element))); });
-}
-PyObject* list_stack_node(PyObject*, PyObject* args) {
-  PyObject *list, *element;
-  if (!PyArg_ParseTuple(args, "OO:list_stack", &list, &element)) return nullptr;
-  return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
-}
-PyObject* required_node(PyObject*, PyObject* args) {
-  PyObject *value, *holds;
-  const char* text;
-  if (!PyArg_ParseTuple(args, "OOs:required", &value, &holds, &text)) return nullptr;
-  return guarded([&] { return wrap(required(operand(value), operand(holds), text)); });
-}
-
-// ---- where operations go
-
-PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
-PyObject* current_graph(PyObject*, PyObject*) {
-  auto* graph = static_cast<Graph*>(thread_state().stage);
-  return Py_NewRef(graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None);
-}
-PyObject* is_tracing(PyObject*, PyObject*) { return PyBool_FromLong(thread_state().stage != nullptr); }
-// swap_stage(graph or None) -> the one before
-PyObject* swap_stage(PyObject*, PyObject* to) {
-  return guarded([&] {
-    Ref before(current_graph(nullptr, nullptr));
-    thread_state().stage = to == Py_None ? nullptr : checked_graph(to).get();
-    return before.release();
-  });
-}
-// place_of(tensor) -> (graph or None, value number, node number)
-PyObject* place_of(PyObject*, PyObject* o) {
-  return guarded([&]() -> PyObject* {
-    if (!is_tensor(o) || !tensor_of(o).symbolic()) Py_RETURN_NONE;
-    Symbol s = tensor_of(o).body()->symbol();
-    auto* graph = static_cast<Graph*>(s.graph);
-    PyObject* face = graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None;
-    return Py_BuildValue("(OIi)", face, s.value, graph ? graph->values[s.value].node : -1);
-  });
-}
-// narrow_shape(tensor, shape): says what a symbolic tensor's shape will be.
-PyObject* narrow_shape(PyObject*, PyObject* args) {
-  PyObject *o, *shape;
-  if (!PyArg_ParseTuple(args, "OO:narrow_shape", &o, &shape)) return nullptr;
-  return guarded([&]() -> PyObject* {
-    TensorBody* body = tensor_of(o).body();
-    body->shape = shape_from(shape);
-    body->size = body->shape.fully_known() ? body->shape.elements() : -1;
-    Py_RETURN_NONE;
-  });
-}
-
-// known_elements(tensor): the flat elements of an integer tensor as far as they are known while tracing, None for
-// others; None if not even their number is known.
-PyObject* known_elements_of(PyObject*, PyObject* o) {
-  return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_of(o);
-    if (!t.symbolic() && !integers.has(t.dtype())) Py_RETURN_NONE;
-    auto* graph = t.symbolic() ? static_cast<Graph*>(t.body()->symbol().graph) : nullptr;
-    if (t.symbolic() && !graph) Py_RETURN_NONE;
-    Ints known = t.symbolic() ? known_elements(*graph, t) : read_ints(t);
-    if (known.size() == 1 && known[0] == kUnknownCount) Py_RETURN_NONE;
-    Ref list = checked(PyList_New(Py_ssize_t(known.size())));
-    for (size_t i = 0; i < known.size(); ++i)
-      PyList_SET_ITEM(list.get(), Py_ssize_t(i),
-                      known[i] == kUnknownInt ? Py_NewRef(Py_None) : checked(PyLong_FromLongLong(known[i])).release());
-    return list.release();
-  });
-}
-
-PyMethodDef functions[] = {
-    {"known_elements", known_elements_of, METH_O, nullptr},
-    {"call_python", call_python, METH_VARARGS, nullptr},
-    {"add_case", case_node, METH_VARARGS, nullptr},
-    {"add_while", while_node, METH_VARARGS, nullptr},
-    {"list_set", list_set_node, METH_VARARGS, nullptr},
-    {"list_get", list_get_node, METH_VARARGS, nullptr},
-    {"list_stack", list_stack_node, METH_VARARGS, nullptr},
-    {"required", required_node, METH_VARARGS, nullptr},
-    {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
-    {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
-    {"is_tracing", is_tracing, METH_NOARGS, nullptr},
-    {"swap_stage", swap_stage, METH_O, nullptr},
-    {"place_of", place_of, METH_O, nullptr},
-    {"narrow_shape", narrow_shape, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 }  // namespace
 
-PyObject* python_call_in(const Node& node) {
-  if (!is_python_op(*node.op)) return nullptr;
-  const PythonCall& call = python_call(node.params);
-  Ref dtypes = checked(PyList_New(0)), shapes = checked(PyList_New(0));
-  for (const Spec& spec : call.specs) {
-    Ref dtype = checked(wrap_dtype(spec.dtype)), shape = checked(wrap_shape(spec.shape));
-    if (PyList_Append(dtypes.get(), dtype.get()) < 0 || PyList_Append(shapes.get(), shape.get()) < 0)
-      throw_python_error();
-  }
-  return Py_BuildValue("(OOOO)", call.function, dtypes.get(), shapes.get(), call.rule == Py_None ? Py_False : Py_True);
-}
-
-// The tensor and, in the lines after it, where it was made.
-std::string describe_in_python(const Tensor& t) {
-  PyObject* hook = registered("describe_escaped");
-  if (!hook) return "a symbolic tf.Tensor";
-  Ref tensor = checked(wrap(t));
-  Ref text = checked(PyObject_CallOneArg(hook, tensor.get()));
-  const char* characters = PyUnicode_AsUTF8(text.get());
-  if (!characters) throw_python_error();
-  return characters;
-}
-
-void add_graph_types(PyObject* module) {
-  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop
-    if (PyErr_CheckSignals() < 0) throw_python_error();
-  };
-  describe_escaped = describe_in_python;
-  first_seen_in = [](const TensorBody& body) { return static_cast<const TensorObject*>(body.wrapper)->trace; };
-  Ref type = checked(PyType_FromSpec(&graph_spec));
-  graph_type = reinterpret_cast<PyTypeObject*>(type.get());
-  if (PyModule_AddObjectRef(module, "Graph", type.get()) < 0) throw_python_error();
-  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
-}
+void add_graph_type(PyObject* module) { graph_type = add_type(module, "Graph", graph_spec); }
 
 }  // namespace tapeflow::python

@@ -151,6 +151,12 @@ DType dtype_from(PyObject* o) {
   fail(ErrorKind::type, "the dtype ", PyUnicode_AsUTF8(text.get()), " is not supported");
 }
 
+PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec& spec) {
+  Ref type = checked(PyType_FromSpec(&spec));
+  if (PyModule_AddObjectRef(module, name, type.get()) < 0) throw_python_error();
+  return reinterpret_cast<PyTypeObject*>(type.get());
+}
+
 }  // namespace tapeflow::python
 
 PyMODINIT_FUNC PyInit__core() {
@@ -163,11 +169,16 @@ PyMODINIT_FUNC PyInit__core() {
     add_shape_type(module.get());
     add_tensor_type(module.get());
     add_variable_type(module.get());
-    add_tape_types(module.get());
+    add_tape_type(module.get());
+    add_forward_accumulator_type(module.get());
+    add_python_rules(module.get());
+    add_recording(module.get());
     add_op_functions(module.get());
     add_location(module.get());
     add_numerics_type(module.get());
-    add_graph_types(module.get());
+    add_graph_type(module.get());
+    add_python_calls(module.get());
+    add_stage(module.get());
     add_batching(module.get());
     add_graph_data(module.get());
     add_composition_type(module.get());

@@ -1,0 +1,160 @@
+// Where operations go while a function is traced, and the nodes of control flow and of lists of tensors.
+#include "control_flow/control_ops.h"
+#include "control_flow/list_ops.h"
+#include "control_flow/loop.h"
+#include "graph/graph.h"
+#include "op/escape.h"
+#include "ops/ops.h"
+#include "ops/partial_shape.h"
+#include "python/graph.h"
+
+namespace tapeflow::python {
+namespace {
+
+// ---- control flow
+
+PyObject* case_node(PyObject*, PyObject* args) {
+  PyObject *index, *branches, *inputs;
+  if (!PyArg_ParseTuple(args, "OOO:add_case", &index, &branches, &inputs)) return nullptr;
+  return guarded([&] {
+    Ref items = checked(PySequence_Fast(branches, "a list of graphs is expected"));
+    SmallVector<std::shared_ptr<Graph>, 4> graphs;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
+    SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
+    Tensors out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
+    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
+  });
+}
+PyObject* while_node(PyObject*, PyObject* args) {
+  PyObject *condition, *body, *inputs;
+  long long variables, limit;
+  if (!PyArg_ParseTuple(args, "OOOLL:add_while", &condition, &body, &inputs, &variables, &limit)) return nullptr;
+  return guarded([&] {
+    SmallVector<Tensor, 8> in = tensors_of(inputs, "while_loop");
+    Tensors out = add_while(checked_graph(condition), checked_graph(body), in, variables, limit);
+    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
+  });
+}
+
+// ---- lists of tensors
+
+PyObject* list_set_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *value;
+  int growing;
+  if (!PyArg_ParseTuple(args, "OOOp:list_set", &list, &index, &value, &growing)) return nullptr;
+  return guarded([&] { return wrap(list_set(operand(list), operand(index), operand(value), growing)); });
+}
+PyObject* list_get_node(PyObject*, PyObject* args) {
+  PyObject *list, *index, *element;
+  if (!PyArg_ParseTuple(args, "OOO:list_get", &list, &index, &element)) return nullptr;
+  return guarded([&] { return wrap(list_get(operand(list), operand(index), shape_from(element))); });
+}
+PyObject* list_stack_node(PyObject*, PyObject* args) {
+  PyObject *list, *element;
+  if (!PyArg_ParseTuple(args, "OO:list_stack", &list, &element)) return nullptr;
+  return guarded([&] { return wrap(list_stack(operand(list), shape_from(element))); });
+}
+PyObject* required_node(PyObject*, PyObject* args) {
+  PyObject *value, *holds;
+  const char* text;
+  if (!PyArg_ParseTuple(args, "OOs:required", &value, &holds, &text)) return nullptr;
+  return guarded([&] { return wrap(required(operand(value), operand(holds), text)); });
+}
+
+// ---- where operations go
+
+PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
+PyObject* current_graph(PyObject*, PyObject*) {
+  auto* graph = static_cast<Graph*>(thread_state().stage);
+  return Py_NewRef(graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None);
+}
+PyObject* is_tracing(PyObject*, PyObject*) { return PyBool_FromLong(thread_state().stage != nullptr); }
+// swap_stage(graph or None) -> the one before
+PyObject* swap_stage(PyObject*, PyObject* to) {
+  return guarded([&] {
+    Ref before(current_graph(nullptr, nullptr));
+    thread_state().stage = to == Py_None ? nullptr : checked_graph(to).get();
+    return before.release();
+  });
+}
+// place_of(tensor) -> (graph or None, value number, node number)
+PyObject* place_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(o) || !tensor_of(o).symbolic()) Py_RETURN_NONE;
+    Symbol s = tensor_of(o).body()->symbol();
+    auto* graph = static_cast<Graph*>(s.graph);
+    PyObject* face = graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None;
+    return Py_BuildValue("(OIi)", face, s.value, graph ? graph->values[s.value].node : -1);
+  });
+}
+// narrow_shape(tensor, shape): says what a symbolic tensor's shape will be.
+PyObject* narrow_shape(PyObject*, PyObject* args) {
+  PyObject *o, *shape;
+  if (!PyArg_ParseTuple(args, "OO:narrow_shape", &o, &shape)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    TensorBody* body = tensor_of(o).body();
+    body->shape = shape_from(shape);
+    body->size = body->shape.fully_known() ? body->shape.elements() : -1;
+    Py_RETURN_NONE;
+  });
+}
+
+// known_elements(tensor): the flat elements of an integer tensor as far as they are known while tracing, None for
+// others; None if not even their number is known.
+PyObject* known_elements_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(o);
+    if (!t.symbolic() && !integers.has(t.dtype())) Py_RETURN_NONE;
+    auto* graph = t.symbolic() ? static_cast<Graph*>(t.body()->symbol().graph) : nullptr;
+    if (t.symbolic() && !graph) Py_RETURN_NONE;
+    Ints known = t.symbolic() ? known_elements(*graph, t) : read_ints(t);
+    if (known.size() == 1 && known[0] == kUnknownCount) Py_RETURN_NONE;
+    Ref list = checked(PyList_New(Py_ssize_t(known.size())));
+    for (size_t i = 0; i < known.size(); ++i)
+      PyList_SET_ITEM(list.get(), Py_ssize_t(i),
+                      known[i] == kUnknownInt ? Py_NewRef(Py_None) : checked(PyLong_FromLongLong(known[i])).release());
+    return list.release();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"known_elements", known_elements_of, METH_O, nullptr},
+    {"add_case", case_node, METH_VARARGS, nullptr},
+    {"add_while", while_node, METH_VARARGS, nullptr},
+    {"list_set", list_set_node, METH_VARARGS, nullptr},
+    {"list_get", list_get_node, METH_VARARGS, nullptr},
+    {"list_stack", list_stack_node, METH_VARARGS, nullptr},
+    {"required", required_node, METH_VARARGS, nullptr},
+    {"is_symbolic", is_symbolic, METH_O, "Whether the object is a tensor that stands for a value of a graph."},
+    {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
+    {"is_tracing", is_tracing, METH_NOARGS, nullptr},
+    {"swap_stage", swap_stage, METH_O, nullptr},
+    {"place_of", place_of, METH_O, nullptr},
+    {"narrow_shape", narrow_shape, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+// The tensor and, in the lines after it, where it was made.
+std::string describe_in_python(const Tensor& t) {
+  PyObject* hook = registered("describe_escaped");
+  if (!hook) return "a symbolic tf.Tensor";
+  Ref tensor = checked(wrap(t));
+  Ref text = checked(PyObject_CallOneArg(hook, tensor.get()));
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  if (!characters) throw_python_error();
+  return characters;
+}
+
+void add_stage(PyObject* module) {
+  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop
+    if (PyErr_CheckSignals() < 0) throw_python_error();
+  };
+  describe_escaped = describe_in_python;
+  first_seen_in = [](const TensorBody& body) { return static_cast<const TensorObject*>(body.wrapper)->trace; };
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
+
+}  // namespace tapeflow::python
