@@ -142,21 +142,3 @@ def decode_csv(
         ]
 
     return host_call(run, [tensor], [(default.dtype, tensor.shape) for default in defaults])
-
-
-@public("compat.v1.io.decode_csv", "compat.v1.decode_csv")
-def decode_csv_v1(
-    records: Any,
-    record_defaults: Any,
-    field_delim: str = ",",
-    use_quote_delim: bool = True,
-    name: str | None = None,
-    na_value: str = "",
-    select_cols: Any = None,
-) -> list[Any]:
-    """The columns of lines of text.
-
-    >>> tf.compat.v1.decode_csv(["1,2"], [[0], [0]])
-    [[1], [2]]
-    """
-    return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols, name)

@@ -253,16 +253,6 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
         shutil.copyfile(source, target)
 
 
-@public("compat.v1.gfile.Copy")
-def copy_v1(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copies a file.
-
-    >>> tf.io.write_file("a", "x")
-    >>> tf.compat.v1.gfile.Copy("a", "b")
-    """
-    copy(oldpath, newpath, overwrite)
-
-
 @public("io.gfile.rename", "compat.v1.io.gfile.rename")
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Gives a file or folder another name.
@@ -274,16 +264,6 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     _refuse_existing(target, overwrite)
     with file_errors(source):
         os.replace(source, target)
-
-
-@public("compat.v1.gfile.Rename")
-def rename_v1(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Gives a file or folder another name.
-
-    >>> tf.io.write_file("a", "x")
-    >>> tf.compat.v1.gfile.Rename("a", "b")
-    """
-    rename(oldname, newname, overwrite)
 
 
 @public("io.gfile.glob", "compat.v1.io.gfile.glob")
@@ -300,17 +280,6 @@ def glob(pattern: Any) -> list[str]:
     return [path for one in patterns for path in sorted(find(file_name(one)))]
 
 
-@public("compat.v1.gfile.Glob")
-def glob_v1(filename: Any) -> list[str]:
-    """The names that a pattern fits.
-
-    >>> tf.io.write_file("a.txt", "")
-    >>> tf.compat.v1.gfile.Glob("*.txt")
-    ['a.txt']
-    """
-    return glob(filename)
-
-
 @public("io.gfile.walk", "compat.v1.io.gfile.walk")
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[..., Any] | None = None
@@ -322,17 +291,6 @@ def walk(
     [('a', ['b'], []), ('a/b', [], [])]
     """
     return os.walk(file_name(top), topdown, onerror)
-
-
-@public("compat.v1.gfile.Walk")
-def walk_v1(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(folder, folders in it, files in it) for a folder and all below.
-
-    >>> tf.io.gfile.makedirs("a/b")
-    >>> list(tf.compat.v1.gfile.Walk("a"))
-    [('a', ['b'], []), ('a/b', [], [])]
-    """
-    return walk(top, in_order)
 
 
 class FileStatistics:

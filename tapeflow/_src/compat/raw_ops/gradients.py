@@ -17,7 +17,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image import resize
 from tapeflow._src.ops.math import segments
-from tapeflow._src.ops.nn import convolutions, normalization, pools
+from tapeflow._src.ops.nn import convolutions, morphology, normalization, pools
 
 FusedBatchNormGrad = namedtuple(
     "FusedBatchNormGrad", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"]
@@ -122,7 +122,9 @@ def _crop_to_boxes(dy: Any, image: Any, boxes: Any, box_ind: Any, method: str) -
 
 def _dilated(which: int) -> Callable[..., Any]:
     def run(x: Any, filters: Any, dy: Any, strides: Any, rates: Any, padding: str) -> Any:
-        return gradient(lambda x, f: pools.dilation2d_v1(x, f, strides, rates, padding), [x, filters], dy)[which]
+        return gradient(lambda x, f: morphology.dilation2d(x, f, strides, padding, "NHWC", rates), [x, filters], dy)[
+            which
+        ]
 
     return run
 

@@ -88,7 +88,7 @@ ROWS: list[tuple[str, str, Any]] = [
         "io.decode_jpeg",
     ),
     ("DecodePng", "contents, channels=0, dtype='uint8'", "io.decode_png"),
-    ("DrawBoundingBoxes", "images, boxes", "compat.v1.image.draw_bounding_boxes"),
+    ("DrawBoundingBoxes", "images, boxes", lambda x, places: boxes.draw_bounding_boxes(x, places, None)),
     ("DrawBoundingBoxesV2", "images, boxes, colors", "image.draw_bounding_boxes"),
     (
         "EncodeJpeg",

@@ -9,7 +9,9 @@ from tapeflow._src import primitives
 from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
-from tapeflow._src.ops.nn import convolutions, losses, normalization, pools
+from tapeflow._src.ops.nn import convolutions, fractional_pools, losses, morphology, normalization, pools
+from tapeflow._src.ops.nn.convolution_gradients import filter_gradient, input_gradient
+from tapeflow._src.ops.nn.window_arguments import geometry
 
 MaxPoolWithArgmax = namedtuple("MaxPoolWithArgmax", ["output", "argmax"])
 FractionalPool = namedtuple("FractionalPool", ["output", "row_pooling_sequence", "col_pooling_sequence"])
@@ -38,15 +40,19 @@ def _conv2d(x: Any, filters: Any, strides: Any, padding: str, _: bool, explicit:
 def _to_filter_2d(
     x: Any, sizes: Any, dy: Any, strides: Any, padding: str, _: bool, explicit: Any, layout: str, rates: Any
 ) -> Any:
-    pads = explicit_or(padding, explicit)
-    return convolutions.conv2d_backprop_filter(x, sizes, dy, strides, pads, True, layout, rates)
+    windows = geometry(strides, explicit_or(padding, explicit), layout, rates, 2)
+    return filter_gradient(primitives.ConvBackpropFilter, x, sizes, dy, windows)
+
+
+def _to_filter_3d(x: Any, sizes: Any, dy: Any, strides: Any, padding: str, layout: str, rates: Any) -> Any:
+    return filter_gradient(primitives.ConvBackpropFilter, x, sizes, dy, geometry(strides, padding, layout, rates, 3))
 
 
 def _to_input_2d(
     sizes: Any, filters: Any, dy: Any, strides: Any, padding: str, _: bool, explicit: Any, layout: str, rates: Any
 ) -> Any:
-    pads = explicit_or(padding, explicit)
-    return convolutions.conv2d_backprop_input(sizes, filters, dy, strides, pads, True, layout, rates)
+    windows = geometry(strides, explicit_or(padding, explicit), layout, rates, 2)
+    return input_gradient(primitives.ConvBackpropInput, sizes, filters, dy, windows)
 
 
 def _depthwise(x: Any, filters: Any, strides: Any, padding: str, explicit: Any, layout: str, rates: Any) -> Any:
@@ -66,7 +72,7 @@ def _max_pool_with_argmax(x: Any, ksize: Any, strides: Any, padding: str, dtype:
 
 def _fractional(function: Any) -> Any:
     def run(x: Any, ratio: Any, pseudo: bool, overlapping: bool, deterministic: bool, seed: int, seed2: int) -> Any:
-        return FractionalPool(*function(x, ratio, pseudo, overlapping, deterministic, seed, seed2))
+        return FractionalPool(*function(x, ratio, pseudo, overlapping, seed or seed2))
 
     return run
 
@@ -135,7 +141,7 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "BatchNormWithGlobalNormalization",
         "t, m, v, beta, gamma, variance_epsilon, scale_after_normalization",
-        "compat.v1.nn.batch_norm_with_global_normalization",
+        "nn.batch_norm_with_global_normalization",
     ),
     (
         "Conv",
@@ -177,7 +183,7 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "Conv3DBackpropFilterV2",
         "input, filter_sizes, out_backprop, strides, padding, data_format='NDHWC', dilations=[1, 1, 1, 1, 1]",
-        "compat.v1.nn.conv3d_backprop_filter_v2",
+        _to_filter_3d,
     ),
     (
         "DepthwiseConv2dNative",
@@ -187,17 +193,17 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "Dilation2D",
         "input, filter, strides, rates, padding",
-        lambda x, filters, strides, rates, padding: pools.dilation2d_v1(x, filters, strides, rates, padding),
+        lambda x, filters, strides, rates, padding: morphology.dilation2d(x, filters, strides, padding, "NHWC", rates),
     ),
     (
         "FractionalAvgPool",
         "value, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0",
-        _fractional(pools.fractional_avg_pool_v1),
+        _fractional(fractional_pools.fractional_avg_pool),
     ),
     (
         "FractionalMaxPool",
         "value, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0",
-        _fractional(pools.fractional_max_pool_v1),
+        _fractional(fractional_pools.fractional_max_pool),
     ),
     (
         "FusedBatchNorm",

@@ -298,16 +298,6 @@ def parse_example(serialized: Any, features: Any, example_names: Any = None, nam
     return {key: assemble(feature, [next(parts) for _ in specs[key]]) for key, feature in features.items()}
 
 
-@public("compat.v1.io.parse_example", "compat.v1.parse_example")
-def parse_example_v1(serialized: Any, features: Any, name: str | None = None, example_names: Any = None) -> Any:
-    """Examples as tensors by name.
-
-    >>> tf.compat.v1.parse_example([b""], {"a": tf.io.VarLenFeature(tf.int64)})["a"].dense_shape
-    [1, 0]
-    """
-    return parse_example(serialized, features, example_names, name)
-
-
 @public("io.parse_single_example")
 def parse_single_example(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
@@ -323,16 +313,6 @@ def parse_single_example(
     if tensor.shape.rank not in (0, None):
         raise ValueError(f"Input serialized must be a scalar; got shape {tensor.shape}")
     return parse_example(tensor, features, example_names, name)
-
-
-@public("compat.v1.io.parse_single_example", "compat.v1.parse_single_example")
-def parse_single_example_v1(serialized: Any, features: Any, name: str | None = None, example_names: Any = None) -> Any:
-    """One example as tensors by name.
-
-    >>> tf.compat.v1.parse_single_example(b"", {"a": tf.io.FixedLenFeature([], tf.int64, default_value=3)})
-    {'a': 3}
-    """
-    return parse_single_example(serialized, features, example_names, name)
 
 
 # --------------------------------------------------------------------------------------------------------------- JSON

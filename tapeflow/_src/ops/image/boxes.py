@@ -223,16 +223,6 @@ def _either(positions: Any, first: Any, second: Any) -> Any:
     return primitives.LogicalOr(primitives.Equal(positions, first), primitives.Equal(positions, second))
 
 
-@public("compat.v1.image.draw_bounding_boxes")
-def draw_bounding_boxes_v1(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Any:
-    """Images (N, H, W, C) with the borders of boxes (N, boxes, 4) drawn on them.
-
-    >>> tf.compat.v1.image.draw_bounding_boxes(tf.zeros([1, 1, 2, 1]), [[[0., 0., 0., 0.]]])[0, 0, :, 0]
-    [1., 0.]
-    """
-    return draw_bounding_boxes(images, boxes, colors)
-
-
 # ---- glimpses
 
 
@@ -258,10 +248,10 @@ def extract_glimpse(
             return place / 2 + (length / 2 - window / 2) if centered else place
         return place + length / 2 if centered else place
 
-    return _glimpse(input, size, offsets, noise, corner)
+    return glimpse(input, size, offsets, noise, corner)
 
 
-def _glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Any:
+def glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Any:
     """Windows whose first row and column are `corner(offset, length, window)`."""
     x = convert_to_tensor(input)
     offsets = convert_to_tensor(offsets, dtype_hint=float32)
@@ -305,26 +295,3 @@ def _noise(kind: str, x: Any, like: Any) -> Any:
     mean = primitives.Mean(x, None, False)
     spread = primitives.Sqrt(primitives.Mean(primitives.SquaredDifference(x, mean), None, False))
     return mean + spread * normal(like.shape, dtype=like.dtype)
-
-
-@public("compat.v1.image.extract_glimpse")
-def extract_glimpse_v1(
-    input: Any,
-    size: Any,
-    offsets: Any,
-    centered: bool = True,
-    normalized: bool = True,
-    uniform_noise: bool = True,
-    name: str | None = None,
-) -> Any:
-    """A window of the given size of each image, around the given place; what lies outside is noise.
-
-    >>> tf.compat.v1.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
-    TensorShape([1, 2, 2, 1])
-    """
-
-    def corner(place: Any, length: int, window: int) -> Any:
-        place = place * length if normalized else place
-        return (place / 2 + length / 2 if centered else place) - window / 2
-
-    return _glimpse(input, size, offsets, "uniform" if uniform_noise else "gaussian", corner)

@@ -14,9 +14,10 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image.color import convert_image_dtype
-from tapeflow._src.ops.image.resize import resize, resize_v1
+from tapeflow._src.ops.image.resize import resize
 from tapeflow._src.ops.nn.convolutions import depthwise_conv2d
-from tapeflow._src.ops.nn.pools import avg_pool2d, window_positions
+from tapeflow._src.ops.nn.morphology import window_positions
+from tapeflow._src.ops.nn.pools import avg_pool2d
 from tapeflow._src.ops.nn.window_arguments import padding_of, per_dimension
 from tapeflow._src.types.dtypes import float32
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -192,26 +193,13 @@ def resize_with_pad(
     >>> tf.image.resize_with_pad([[[1.]]], 1, 3)
     [[[0.], [1.], [0.]]]
     """
-    return _resize_with_pad(
+    return resize_into_padding(
         image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
     )
 
 
-@public("compat.v1.image.resize_image_with_pad")
-def resize_image_with_pad(
-    image: Any, target_height: Any, target_width: Any, method: Any = 0, align_corners: bool = False
-) -> Any:
-    """The same with TensorFlow 1's places of the pixels.
-
-    >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
-    [[[0.], [1.], [0.]]]
-    """
-    return _resize_with_pad(
-        image, target_height, target_width, lambda x, size: resize_v1(x, size, method, align_corners)
-    )
-
-
-def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
+def resize_into_padding(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
+    """Images resized by `resized(image, size)` as far as they fit, in the middle of zeros."""
     image = as_image(image)
     height, width = whole(target_height), whole(target_width)
     _require(width > 0, "target_width must be > 0.")
@@ -271,24 +259,6 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
     for n in window:
         size *= n
     return primitives.Reshape(primitives.Transpose(cells, order), [*flat_shape, size])
-
-
-@public("compat.v1.image.extract_image_patches", "compat.v1.extract_image_patches")
-def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Any:
-    """The windows of images (N, H, W, C), each laid out flat along the last dimension.
-
-    >>> tf.compat.v1.image.extract_image_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
-    [[[[1., 2.]]]]
-    """
-    return extract_patches(images, ksizes if sizes is None else sizes, strides, rates, padding)
 
 
 # ---- edges and gradients

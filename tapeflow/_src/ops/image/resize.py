@@ -186,7 +186,7 @@ def _nearest_cells(size: int, out: int, align_corners: bool, half_pixel_centers:
     return convert_to_tensor(np.clip(cells, 0, size - 1).astype(np.int64))
 
 
-def _resample(
+def resample(
     images: Any, height: int, width: int, method: str, antialias: bool, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
     """Images (N, H, W, C) at another size."""
@@ -211,7 +211,7 @@ def _resample(
     return images
 
 
-def _as_batch(images: Any) -> tuple[Any, bool]:
+def image_batch(images: Any) -> tuple[Any, bool]:
     """Images as (N, H, W, C), and whether one image alone was given."""
     images = convert_to_tensor(images)
     if images.shape.rank == 3:
@@ -221,7 +221,8 @@ def _as_batch(images: Any) -> tuple[Any, bool]:
     return images, False
 
 
-def _target(images: Any, size: Any, preserve_aspect_ratio: bool) -> tuple[int, int]:
+def target_size(images: Any, size: Any, preserve_aspect_ratio: bool) -> tuple[int, int]:
+    """The height and width that `size` asks for."""
     if plain_sizes(size) and len(size) == 2 and not preserve_aspect_ratio:
         return size[0], size[1]
     size = np.asarray(size) if _core.is_tensor(size) or not isinstance(size, np.ndarray) else size
@@ -251,43 +252,15 @@ def resize(
     >>> tf.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
     [1., 1.5, 2.5, 3.]
     """
-    batch, single = _as_batch(images)
+    batch, single = image_batch(images)
     if method != "nearest" and method != "area" and method not in _KERNELS:
         raise ValueError(f"Resize method is not implemented: {method}")
-    height, width = _target(batch, size, preserve_aspect_ratio)
+    height, width = target_size(batch, size, preserve_aspect_ratio)
     dims = batch.shape
     if (height, width) == (dims[1], dims[2]) and method not in ("gaussian", "mitchellcubic"):
         y = batch if method == "nearest" else cast(batch, float32)
     else:
-        y = _resample(batch, height, width, method, antialias and method not in ("nearest", "area"), False, True)
-    return primitives.Squeeze(y, [0]) if single else y
-
-
-_METHOD_BY_NUMBER = {0: "bilinear", 1: "nearest", 2: "bicubic", 3: "area"}
-
-
-@public("compat.v1.image.resize", "compat.v1.image.resize_images")
-def resize_v1(
-    images: Any,
-    size: Any,
-    method: Any = 0,
-    align_corners: bool = False,
-    preserve_aspect_ratio: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Images at another size, with TensorFlow 1's places of the pixels.
-
-    >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
-    [1., 2., 3., 3.]
-    """
-    batch, single = _as_batch(images)
-    method = _METHOD_BY_NUMBER.get(method, method)
-    if method not in ("bilinear", "nearest", "bicubic", "area"):
-        raise ValueError(f"Resize method is not implemented: {method}")
-    height, width = _target(batch, size, preserve_aspect_ratio)
-    y = batch
-    if (height, width) != (batch.shape[1], batch.shape[2]):
-        y = _resample(batch, height, width, method, False, align_corners, False)
+        y = resample(batch, height, width, method, antialias and method not in ("nearest", "area"), False, True)
     return primitives.Squeeze(y, [0]) if single else y
 
 
@@ -296,10 +269,12 @@ def _legacy(images: Any, size: Any, method: str, align_corners: bool, half_pixel
     if images.shape.rank != 4:
         raise InvalidArgumentError.of(f"image.resize: input must be 4-dimensional; got {images.shape.as_list()}")
     if align_corners and half_pixel_centers:
-        raise InvalidArgumentError.of("image.resize: If half_pixel_centers is True, align_corners must be False.")
-    height, width = _target(images, size, False)
+        raise InvalidArgumentError(
+            None, None, "image.resize: If half_pixel_centers is True, align_corners must be False."
+        )
+    height, width = target_size(images, size, False)
     wide = images.dtype == float64
-    y = _resample(images, height, width, method, False, align_corners, half_pixel_centers)
+    y = resample(images, height, width, method, False, align_corners, half_pixel_centers)
     return y if method == "nearest" or not wide else cast(y, float32)
 
 
@@ -392,8 +367,10 @@ def crop_and_resize(
             f"image.crop_and_resize: box_index has incompatible shape; got {box_indices.shape} for {boxes.shape}",
         )
     if method not in ("bilinear", "nearest"):
-        raise InvalidArgumentError.of(f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}")
-    height, width = _target(x, crop_size, False)
+        raise InvalidArgumentError(
+            None, None, f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}"
+        )
+    height, width = target_size(x, crop_size, False)
     if height < 1 or width < 1:
         raise InvalidArgumentError.of(f"image.crop_and_resize: crop dimensions must be positive; got {crop_size}")
     x = cast(x, float32)
@@ -441,23 +418,3 @@ def _crop_bilinear(x: Any, rows: Any, columns: Any, box_indices: Any) -> Any:
     upper = upper_left + (upper_right - upper_left) * across
     lower = lower_left + (lower_right - lower_left) * across
     return upper + (lower - upper) * down
-
-
-@public("compat.v1.image.crop_and_resize")
-def crop_and_resize_v1(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    name: str | None = None,
-    box_indices: Any = None,
-) -> Any:
-    """The boxes (y1, x1, y2, x2), in parts of the image, cut out and brought to one size.
-
-    >>> tf.compat.v1.image.crop_and_resize([[[[1.], [3.]]]], [[0., 0., 0., 1.]], [0], [1, 3])[0, 0, :, 0]
-    [1., 2., 3.]
-    """
-    numbers = box_ind if box_indices is None else box_indices
-    return crop_and_resize(image, boxes, numbers, crop_size, method, extrapolation_value)

@@ -17,11 +17,12 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
 
 
-def _is_sparse(labels: Any) -> bool:
+def is_sparse_matrix(labels: Any) -> bool:
+    """Whether the labels are a SparseTensor, or the parts of one."""
     return hasattr(labels, "dense_shape") and hasattr(labels, "indices")
 
 
-def _dense_labels(labels: Any) -> tuple[Any, Any]:
+def dense_labels(labels: Any) -> tuple[Any, Any]:
     """The labels of a sparse matrix as rows filled up with 0, and their lengths."""
     batch, width = (int(d) for d in np.asarray(labels.dense_shape))
     rows = labels.indices[:, 0]
@@ -48,12 +49,12 @@ def ctc_loss(
     """
     logits = convert_to_tensor(logits)
     if logits.shape.rank != 3:
-        raise InvalidArgumentError.of(f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
-    sparse = _is_sparse(labels)
+        raise InvalidArgumentError(None, None, f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
+    sparse = is_sparse_matrix(labels)
     if sparse:
         if blank_index is None:
             raise ValueError("Argument `blank_index` must be provided when `labels` is a `SparseTensor`.")
-        labels, label_length = _dense_labels(labels)
+        labels, label_length = dense_labels(labels)
     classes = logits.shape[2]
     blank = 0 if blank_index is None else int(blank_index)
     if not -classes <= blank < classes:
@@ -63,11 +64,11 @@ def ctc_loss(
     labels, label_length = convert_to_tensor(labels), convert_to_tensor(label_length)
     logit_length = convert_to_tensor(logit_length)
     if sparse:
-        _check_time(labels, label_length, logit_length)
+        check_time(labels, label_length, logit_length)
     return primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
 
 
-def _check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> None:
+def check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> None:
     """Each label needs a time step, and each repeated one a blank before it if repetitions are merged."""
     width = labels.shape[1]
     if width == 0:
@@ -87,43 +88,6 @@ def _check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeate
         )
 
 
-@public("compat.v1.nn.ctc_loss")
-def ctc_loss_v1(
-    labels: Any,
-    inputs: Any = None,
-    sequence_length: Any = None,
-    preprocess_collapse_repeated: bool = False,
-    ctc_merge_repeated: bool = True,
-    ignore_longer_outputs_than_inputs: bool = False,
-    time_major: bool = True,
-    logits: Any = None,
-) -> Any:
-    """The loss of sparse labels, with the last class as the blank.
-
-    >>> labels = tf.sparse.from_dense([[1]])
-    >>> tf.compat.v1.nn.ctc_loss(labels, tf.zeros([1, 1, 3]), [1])
-    [1.0986123]
-    """
-    logits = convert_to_tensor(inputs if logits is None else logits)
-    if not _is_sparse(labels):
-        raise TypeError(
-            f"Expected argument `labels` to be a SparseTensor. Received labels={labels} of type: {type(labels)}"
-        )
-    dense, lengths = _dense_labels(labels)
-    sequence_length = convert_to_tensor(sequence_length)
-    if preprocess_collapse_repeated:
-        dense, lengths = collapse_repeated(dense, lengths)
-    if not ignore_longer_outputs_than_inputs:
-        _check_time(dense, lengths, sequence_length, ctc_merge_repeated)
-    if not time_major:
-        logits = primitives.Transpose(logits, [1, 0, 2])
-    blank = logits.shape[-1] - 1
-    loss = primitives.CTCLossDense(logits, dense, lengths, sequence_length, blank, bool(ctc_merge_repeated))
-    if ignore_longer_outputs_than_inputs:
-        loss = primitives.SelectV2(primitives.IsFinite(loss), loss, cast(0, loss.dtype))
-    return loss
-
-
 @public("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
@@ -134,22 +98,15 @@ def ctc_beam_search_decoder(
     >>> paths[0].values
     [0]
     """
-    return ctc_beam_search_decoder_v1(inputs, sequence_length, beam_width, top_paths, False)
+    return beam_search_paths(inputs, sequence_length, beam_width, top_paths, False)
 
 
-@public("compat.v1.nn.ctc_beam_search_decoder")
-def ctc_beam_search_decoder_v1(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
+def beam_search_paths(
+    inputs: Any, sequence_length: Any, beam_width: int, top_paths: int, merge_repeated: bool
 ) -> tuple[list[Any], Any]:
-    """As `tf.nn.ctc_beam_search_decoder`; with `merge_repeated`, runs of one label in a result become one.
-
-    >>> paths, scores = tf.compat.v1.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])
-    >>> paths[0].values
-    [0]
-    """
+    """The most probable label sequences and their scores; with `merge_repeated`, runs of one label become one."""
     *parts, scores = primitives.CTCBeamSearchDecoder(inputs, sequence_length, beam_width, top_paths, merge_repeated)
-    paths = [SparseTensor(*parts[k::top_paths]) for k in range(top_paths)]
-    return paths, scores
+    return [SparseTensor(*parts[k::top_paths]) for k in range(top_paths)], scores
 
 
 @public("nn.ctc_greedy_decoder", "compat.v1.nn.ctc_greedy_decoder")

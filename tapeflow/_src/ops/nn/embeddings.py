@@ -35,8 +35,9 @@ def _parts(params: Any) -> list[Any]:
     return parts
 
 
-def _lookup(params: Any, ids: Any, strategy: str, max_norm: Any) -> Any:
-    ids = convert_to_tensor(ids)
+def lookup(params: Any, ids: Any, strategy: str = "div", max_norm: Any = None) -> Any:
+    """The rows with the numbers `ids` of a table, or of tables among which the rows are dealt by the strategy."""
+    params, ids = _table(params), convert_to_tensor(ids)
     if max_norm is None and _core.is_tensor(params) and (ids.dtype is int32 or ids.dtype is int64):
         return primitives.GatherV2(params, ids)
     parts = _parts(params)
@@ -93,24 +94,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     >>> tf.nn.embedding_lookup([[1., 2.], [3., 4.]], [1])
     [[3., 4.]]
     """
-    return _lookup(_table(params), ids, "div", max_norm)
-
-
-@public("compat.v1.nn.embedding_lookup")
-def embedding_lookup_v1(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Any:
-    """The rows with the numbers `ids` of a table, or of tables among which the rows are dealt by the strategy.
-
-    >>> tf.compat.v1.nn.embedding_lookup(tf.constant([[1., 2.], [3., 4.]]), [1])
-    [[3., 4.]]
-    """
-    return _lookup(_table(params), ids, partition_strategy, max_norm)
+    return lookup(params, ids, "div", max_norm)
 
 
 def _table(params: Any) -> Any:
@@ -148,29 +132,10 @@ def embedding_lookup_sparse(
     >>> tf.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
     [[0., 1., 1.]]
     """
-    return _lookup_sparse(params, sp_ids, sp_weights, "div", combiner, max_norm)
+    return lookup_sparse(params, sp_ids, sp_weights, "div", combiner, max_norm)
 
 
-@public("compat.v1.nn.embedding_lookup_sparse")
-def embedding_lookup_sparse_v1(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    combiner: str | None = None,
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Any:
-    """For each row of the sparse matrix `sp_ids`, the (weighted) mean, sum or sum by sqrt of squares of its embeddings.
-
-    >>> tf.compat.v1.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
-    [[0., 1., 1.]]
-    """
-    return _lookup_sparse(params, sp_ids, sp_weights, partition_strategy, combiner, max_norm)
-
-
-def _lookup_sparse(
+def lookup_sparse(
     params: Any,
     sp_ids: Any,
     sp_weights: Any,
@@ -189,7 +154,7 @@ def _lookup_sparse(
         # As in TensorFlow, the gradient names the rows of a tensor in order, those of a variable as they appear.
         distinct = sort(distinct)
         place = searchsorted(distinct, sp_ids.values)
-    rows = gather(_lookup(parts, distinct, strategy, max_norm), place)
+    rows = gather(lookup(parts, distinct, strategy, max_norm), place)
     result_dtype = rows.dtype
     if result_dtype in (float16, bfloat16):
         rows = cast(rows, float32)
@@ -231,32 +196,10 @@ def safe_embedding_lookup_sparse(
     >>> tf.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
     [[0., 1.], [0., 0.]]
     """
-    return _safe_lookup_sparse(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, "div", max_norm)
+    return safe_lookup_sparse(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, "div", max_norm)
 
 
-@public("compat.v1.nn.safe_embedding_lookup_sparse")
-def safe_embedding_lookup_sparse_v1(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: str | None = "mean",
-    default_id: Any = None,
-    name: str | None = None,
-    partition_strategy: str = "div",
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Any:
-    """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
-
-    >>> tf.compat.v1.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
-    [[0., 1.], [0., 0.]]
-    """
-    return _safe_lookup_sparse(
-        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, partition_strategy, max_norm
-    )
-
-
-def _safe_lookup_sparse(
+def safe_lookup_sparse(
     params: Any, ids: Any, weights: Any, combiner: str | None, default_id: Any, strategy: str, max_norm: Any
 ) -> Any:
     if params is None:
@@ -281,7 +224,7 @@ def _safe_lookup_sparse(
     if weights is not None:
         kept = SparseTensor(indices, gather(weights.values, positions), shape)
         filled_weights, _ = fill_empty_rows(kept, cast(1, weights.values.dtype))
-    y = _lookup_sparse(parts, filled, filled_weights, strategy, combiner, max_norm, rows)
+    y = lookup_sparse(parts, filled, filled_weights, strategy, combiner, max_norm, rows)
     inner = y.shape.as_list()[1:]
     if default_id is None:
         y = primitives.SelectV2(primitives.Reshape(empty, [rows] + [1] * len(inner)), cast(0, y.dtype), y)

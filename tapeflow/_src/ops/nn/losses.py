@@ -55,39 +55,6 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     return cast(loss, result_dtype) if small else loss
 
 
-@public("compat.v1.nn.softmax_cross_entropy_with_logits_v2")
-def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Any:
-    """The cross entropy between probabilities `labels` and softmax of `logits`, one number per row.
-
-    >>> tf.compat.v1.nn.softmax_cross_entropy_with_logits_v2([[1., 0.]], [[0., 0.]])
-    [0.6931472]
-    """
-    given = dim if axis is None else axis
-    return softmax_cross_entropy_with_logits(labels, logits, -1 if given is None else given)
-
-
-@public("compat.v1.nn.softmax_cross_entropy_with_logits")
-def softmax_cross_entropy_with_logits_v1(
-    labels: Any = None,
-    logits: Any = None,
-    dim: int = -1,
-    name: str | None = None,
-    axis: int | None = None,
-) -> Any:
-    """The cross entropy of `logits` against `labels`, through which no gradient flows to the labels.
-
-    >>> tf.compat.v1.nn.softmax_cross_entropy_with_logits(labels=[[1., 0.]], logits=[[0., 0.]])
-    [0.6931472]
-    """
-    if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
-    logits = convert_to_tensor(logits)
-    labels = primitives.StopGradient(convert_to_tensor(labels, dtype_hint=logits.dtype))
-    return softmax_cross_entropy_with_logits(labels, logits, dim if axis is None else axis)
-
-
 @public("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Any:
     """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
@@ -125,18 +92,6 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     return primitives.SparseSoftmaxCrossEntropyWithLogits(logits, labels)
 
 
-@public("compat.v1.nn.sparse_softmax_cross_entropy_with_logits")
-def sparse_softmax_cross_entropy_with_logits_v1(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
-    """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
-
-    >>> tf.compat.v1.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[0., 0.]])
-    [0.6931472]
-    """
-    if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
-    return sparse_softmax_cross_entropy_with_logits(labels, logits)
-
-
 def _same_shape(logits: Any, labels: Any, names: str = "`logits` and `labels`") -> None:
     if labels.shape != logits.shape and not labels.shape.is_compatible_with(logits.shape):
         raise ValueError(f"{names} must have the same shape, received ({logits.shape} vs {labels.shape}).")
@@ -163,18 +118,6 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     return primitives.SigmoidCrossEntropy(logits, labels)
 
 
-@public("compat.v1.nn.sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits_v1(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
-    """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
-
-    >>> tf.compat.v1.nn.sigmoid_cross_entropy_with_logits(labels=[1.], logits=[0.])
-    [0.6931472]
-    """
-    if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
-    return sigmoid_cross_entropy_with_logits(labels, logits)
-
-
 @public("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Any:
     """The sigmoid cross entropy in which positive labels count `pos_weight` times.
@@ -188,18 +131,6 @@ def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any
     pos_weight = convert_to_tensor(pos_weight, dtype_hint=logits.dtype)
     log_weight = 1 + (pos_weight - 1) * labels
     return (1 - labels) * logits + log_weight * (_log_one_plus_exp_of_minus_size(logits) + primitives.Relu(-logits))
-
-
-@public("compat.v1.nn.weighted_cross_entropy_with_logits")
-def weighted_cross_entropy_with_logits_v1(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
-) -> Any:
-    """The sigmoid cross entropy in which positive labels (also called `targets`) count `pos_weight` times.
-
-    >>> tf.compat.v1.nn.weighted_cross_entropy_with_logits(targets=[1.], logits=[0.], pos_weight=2.)
-    [1.3862944]
-    """
-    return weighted_cross_entropy_with_logits(targets if labels is None else labels, logits, pos_weight)
 
 
 @public("nn.log_poisson_loss", "compat.v1.nn.log_poisson_loss")

@@ -56,18 +56,6 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))
 
 
-@public("compat.v1.nn.moments")
-def moments_v1(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
-) -> tuple[Any, Any]:
-    """The mean and the variance of `x` over `axes`.
-
-    >>> tf.compat.v1.nn.moments([1., 3.], [0])
-    (2.0, 1.0)
-    """
-    return moments(x, axes, shift, bool(keepdims or keep_dims))
-
-
 @public("nn.weighted_moments")
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
@@ -90,23 +78,6 @@ def weighted_moments(
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))
 
 
-@public("compat.v1.nn.weighted_moments")
-def weighted_moments_v1(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
-    name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
-) -> tuple[Any, Any]:
-    """The mean and the variance of `x` over `axes`, each element counted by its weight.
-
-    >>> tf.compat.v1.nn.weighted_moments([1., 4.], [0], [2., 1.])
-    (2.0, 2.0)
-    """
-    return weighted_moments(x, axes, frequency_weights, bool(keepdims or keep_dims))
-
-
 @public("nn.sufficient_statistics")
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
@@ -127,18 +98,6 @@ def sufficient_statistics(
     shift = convert_to_tensor(shift, dtype_hint=x.dtype)
     total = primitives.Sum(x - shift, axes, keepdims)
     return count, total, primitives.Sum(primitives.SquaredDifference(x, shift), axes, keepdims), shift
-
-
-@public("compat.v1.nn.sufficient_statistics")
-def sufficient_statistics_v1(
-    x: Any, axes: Any, shift: Any = None, keep_dims: Any = None, name: str | None = None, keepdims: Any = None
-) -> tuple[Any, Any, Any, Any]:
-    """The count, the sum and the sum of squares of `x - shift` over `axes`, and the shift.
-
-    >>> tf.compat.v1.nn.sufficient_statistics([1., 3.], [0])[:3]
-    (2.0, 4.0, 10.0)
-    """
-    return sufficient_statistics(x, axes, shift, bool(keepdims or keep_dims))
 
 
 @public("nn.normalize_moments", "compat.v1.nn.normalize_moments")
@@ -212,36 +171,6 @@ def batch_norm_with_global_normalization(
     """
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
-
-
-@public("compat.v1.nn.batch_norm_with_global_normalization")
-def batch_norm_with_global_normalization_v1(
-    t: Any = None,
-    m: Any = None,
-    v: Any = None,
-    beta: Any = None,
-    gamma: Any = None,
-    variance_epsilon: Any = None,
-    scale_after_normalization: Any = None,
-    name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
-    variance: Any = None,
-) -> Any:
-    """Batch normalization with `beta` as offset and, if wanted, `gamma` as scale.
-
-    >>> tf.compat.v1.nn.batch_norm_with_global_normalization([[[[3.]]]], [1.], [4.], [0.], [2.], 0., True)
-    [[[[2.]]]]
-    """
-    return batch_norm_with_global_normalization(
-        t if input is None else input,
-        m if mean is None else mean,
-        v if variance is None else variance,
-        beta,
-        gamma,
-        variance_epsilon,
-        scale_after_normalization,
-    )
 
 
 @public("compat.v1.nn.fused_batch_norm")
@@ -448,22 +377,3 @@ def _noise_shape(x: Any, noise_shape: Any) -> Any:
     if isinstance(noise_shape, list | tuple | TensorShape):
         noise_shape = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape, strict=True)]
     return shape_argument(noise_shape)
-
-
-@public("compat.v1.nn.dropout")
-def dropout_v1(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
-    seed: Any = None,
-    name: str | None = None,
-    rate: Any = None,
-) -> Any:
-    """Dropout by the part that is kept or, as in TensorFlow 2, by the part that is dropped.
-
-    >>> tf.compat.v1.nn.dropout([1., 2.], keep_prob=1.)
-    [1., 2.]
-    """
-    if (keep_prob is None) == (rate is None):
-        raise ValueError(f"exactly one of `keep_prob` and `rate` must be given; got {keep_prob} and {rate}")
-    return dropout(x, 1 - keep_prob if rate is None else rate, noise_shape, seed)

@@ -11,7 +11,7 @@ from tapeflow._src import primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.candidates import log_uniform_candidate_sampler
-from tapeflow._src.ops.nn.embeddings import embedding_lookup, embedding_lookup_v1
+from tapeflow._src.ops.nn.embeddings import lookup
 from tapeflow._src.ops.nn.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from tapeflow._src.types.dtypes import float32, int32, int64
 
@@ -34,7 +34,7 @@ def compute_accidental_hits(
     return cast(places[:, 0], int32), places[:, 2], weights
 
 
-def _sampled_logits(
+def sampled_logits(
     weights: Any,
     biases: Any,
     labels: Any,
@@ -43,10 +43,9 @@ def _sampled_logits(
     num_classes: int,
     num_true: int,
     sampled_values: Any,
-    subtract_log_q: bool,
     remove_accidental_hits: bool,
-    lookup: Callable[..., Any],
-    seed: Any,
+    look_up: Callable[..., Any] = lookup,
+    seed: Any = None,
 ) -> tuple[Any, Any]:
     """The logits of the true classes and of a sample of others, and the labels that fit them."""
     labels = cast(convert_to_tensor(labels), int64)
@@ -60,24 +59,33 @@ def _sampled_logits(
     batch, width = inputs.shape.as_list()
     flat = primitives.Reshape(labels, [-1])
     ids = primitives.ConcatV2([flat, sampled], 0)
-    rows, offsets = lookup(weights, ids), lookup(biases, ids)
+    rows, offsets = look_up(weights, ids), look_up(biases, ids)
     count = flat.shape[0]
     true_rows = primitives.Reshape(rows[:count], [batch, num_true, width])
     true_logits = primitives.Sum(primitives.ExpandDims(inputs, 1) * true_rows, [2], False)
     true_logits = true_logits + primitives.Reshape(offsets[:count], [batch, num_true])
-    sampled_logits = primitives.MatMul(inputs, rows[count:], False, True) + offsets[count:]
+    other_logits = primitives.MatMul(inputs, rows[count:], False, True) + offsets[count:]
     if remove_accidental_hits:
         hits = primitives.Equal(primitives.ExpandDims(labels, 2), primitives.Reshape(sampled, [1, 1, -1]))
-        lowest = cast(float(np.finfo(np.float32).min), sampled_logits.dtype)
+        lowest = cast(float(np.finfo(np.float32).min), other_logits.dtype)
         hit = primitives.Any(hits, [1], False)
-        sampled_logits = sampled_logits + primitives.SelectV2(hit, lowest, cast(0, sampled_logits.dtype))
-    if subtract_log_q:
-        true_logits = true_logits - primitives.Log(cast(true_expected, true_logits.dtype))
-        sampled_logits = sampled_logits - primitives.Log(cast(sampled_expected, sampled_logits.dtype))
-    logits = primitives.ConcatV2([true_logits, sampled_logits], 1)
+        other_logits = other_logits + primitives.SelectV2(hit, lowest, cast(0, other_logits.dtype))
+    true_logits = true_logits - primitives.Log(cast(true_expected, true_logits.dtype))
+    other_logits = other_logits - primitives.Log(cast(sampled_expected, other_logits.dtype))
+    logits = primitives.ConcatV2([true_logits, other_logits], 1)
     share = convert_to_tensor(np.full([batch, num_true], 1 / num_true), dtype=logits.dtype)
-    none = primitives.BroadcastTo(cast(0, logits.dtype), [batch, sampled_logits.shape[1]])
+    none = primitives.BroadcastTo(cast(0, logits.dtype), [batch, other_logits.shape[1]])
     return logits, primitives.ConcatV2([share, none], 1)
+
+
+def nce_of_logits(logits: Any, targets: Any) -> Any:
+    """The noise-contrastive loss of sampled logits, one number per row."""
+    return primitives.Sum(sigmoid_cross_entropy_with_logits(targets, logits), [1], False)
+
+
+def softmax_of_logits(logits: Any, targets: Any) -> Any:
+    """The softmax cross entropy of sampled logits, one number per row."""
+    return softmax_cross_entropy_with_logits(primitives.StopGradient(targets), logits)
 
 
 @public("nn.nce_loss")
@@ -98,8 +106,7 @@ def nce_loss(
     >>> tf.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
     TensorShape([1])
     """
-    return _nce(
-        embedding_lookup,
+    given = (
         weights,
         biases,
         labels,
@@ -110,72 +117,7 @@ def nce_loss(
         sampled_values,
         remove_accidental_hits,
     )
-
-
-def _nce(
-    lookup: Any,
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    remove_accidental_hits: bool,
-) -> Any:
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        lookup,
-        None,
-    )
-    return primitives.Sum(sigmoid_cross_entropy_with_logits(targets, logits), [1], False)
-
-
-@public("compat.v1.nn.nce_loss")
-def nce_loss_v1(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str = "nce_loss",
-) -> Any:
-    """Noise-contrastive estimation over tables dealt by `partition_strategy`.
-
-    >>> tf.compat.v1.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
-    TensorShape([1])
-    """
-
-    def lookup(table: Any, ids: Any) -> Any:
-        return embedding_lookup_v1(table, ids, partition_strategy)
-
-    return _nce(
-        lookup,
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-    )
+    return nce_of_logits(*sampled_logits(*given))
 
 
 @public("nn.sampled_softmax_loss")
@@ -197,8 +139,7 @@ def sampled_softmax_loss(
     >>> tf.nn.sampled_softmax_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
     TensorShape([1])
     """
-    return _sampled_softmax(
-        embedding_lookup,
+    given = (
         weights,
         biases,
         labels,
@@ -208,74 +149,5 @@ def sampled_softmax_loss(
         num_true,
         sampled_values,
         remove_accidental_hits,
-        seed,
     )
-
-
-def _sampled_softmax(
-    lookup: Any,
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    remove_accidental_hits: bool,
-    seed: Any,
-) -> Any:
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        lookup,
-        seed,
-    )
-    return softmax_cross_entropy_with_logits(primitives.StopGradient(targets), logits)
-
-
-@public("compat.v1.nn.sampled_softmax_loss")
-def sampled_softmax_loss_v1(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = True,
-    partition_strategy: str = "mod",
-    name: str = "sampled_softmax_loss",
-    seed: Any = None,
-) -> Any:
-    """The softmax cross entropy over a sample of classes, with tables dealt by `partition_strategy`.
-
-    >>> tf.compat.v1.nn.sampled_softmax_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
-    TensorShape([1])
-    """
-
-    def lookup(table: Any, ids: Any) -> Any:
-        return embedding_lookup_v1(table, ids, partition_strategy)
-
-    return _sampled_softmax(
-        lookup,
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        seed,
-    )
+    return softmax_of_logits(*sampled_logits(*given, seed=seed))

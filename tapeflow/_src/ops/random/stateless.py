@@ -254,18 +254,6 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
     return primitives.PhiloxMultinomial(convert_to_tensor(logits), int(num_samples), key, counter, dtype)
 
 
-@public("compat.v1.random.stateless_multinomial")
-def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
-) -> Any:
-    """The older name of `tf.random.stateless_categorical`.
-
-    >>> tf.compat.v1.random.stateless_multinomial([[0., -1e9]], 3, seed=[1, 2])
-    [[0, 0, 0]]
-    """
-    return stateless_categorical(logits, num_samples, seed, output_dtype)
-
-
 @public(
     "random.split",
     "random.experimental.stateless_split",

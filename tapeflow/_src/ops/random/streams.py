@@ -128,16 +128,6 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None,
     return primitives.PhiloxPoisson(dims, key, counter, PHILOX, dtype, lam)
 
 
-@public("compat.v1.random.poisson", "compat.v1.random_poisson")
-def poisson_v1(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Any:
-    """`tf.random.poisson` with TensorFlow 1's order of arguments.
-
-    >>> tf.compat.v1.random.poisson([0.5, 2.], [5]).shape
-    TensorShape([5, 2])
-    """
-    return poisson(shape, lam, dtype, seed)
-
-
 @public("random.categorical", "compat.v1.random.categorical")
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
@@ -153,18 +143,6 @@ def categorical(
     words = 2 * rows * (max(num_samples + 3, 0) // 4 * 4)
     key, counter = draw(("Multinomial", logits.dtype.name, dtype.name), seed, words * BLOCKS_PER_OUTPUT)
     return primitives.PhiloxMultinomial(logits, num_samples, key, counter, dtype)
-
-
-@public("compat.v1.random.multinomial", "compat.v1.multinomial")
-def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
-) -> Any:
-    """The older name of `tf.random.categorical`.
-
-    >>> tf.compat.v1.multinomial([[0., -1e9]], 3)
-    [[0, 0, 0]]
-    """
-    return categorical(logits, num_samples, output_dtype, seed)
 
 
 @public("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")

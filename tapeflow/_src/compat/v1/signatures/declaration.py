@@ -135,5 +135,5 @@ def _received(
 def _docstring(function: Any, target: str, renamed: Mapping[str, str], example: str) -> str:
     sentence = inspect.cleandoc(function.__doc__).partition("\n\n")[0]
     names = "".join(f" `{old}` is a deprecated name of `{new}`." for old, new in renamed.items())
-    call, _, value = example.partition(" => ")
+    call, _, value = example.replace("\n", "\n>>> ").partition(" => ")
     return f"{sentence}\n\n`tf.{target}` with the signature of TensorFlow 1.{names}\n\n>>> {call}\n{value}\n"

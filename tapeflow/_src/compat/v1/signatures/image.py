@@ -1,0 +1,100 @@
+"""The TensorFlow 1 signatures of image functions, and resizing with TensorFlow 1's places of the pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src import primitives
+from tapeflow._src.compat.v1.signatures.declaration import v1_signature
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.image.boxes import glimpse
+from tapeflow._src.ops.image.geometry import resize_into_padding
+from tapeflow._src.ops.image.resize import image_batch, resample, target_size
+
+v1_signature(
+    "image.draw_bounding_boxes(images, boxes, name=None, colors=None)",
+    "image.draw_bounding_boxes",
+    example="images, boxes = tf.zeros([1, 1, 2, 1]), [[[0., 0., 0., 0.]]]\n"
+    "tf.compat.v1.image.draw_bounding_boxes(images, boxes)[0, 0, :, 0] => [1., 0.]",
+)
+v1_signature(
+    "image.crop_and_resize(image, boxes, box_ind=None, crop_size=None, method='bilinear', extrapolation_value=0, "
+    "name=None, box_indices=None)",
+    "image.crop_and_resize",
+    renamed={"box_ind": "box_indices"},
+    example="images, boxes = [[[[1.], [3.]]]], [[0., 0., 0., 1.]]\n"
+    "tf.compat.v1.image.crop_and_resize(images, boxes, [0], [1, 3])[0, 0, :, 0] => [1., 2., 3.]",
+)
+v1_signature(
+    "image.extract_image_patches(images, ksizes=None, strides=None, rates=None, padding=None, name=None, sizes=None)",
+    "image.extract_patches",
+    also=["extract_image_patches"],
+    renamed={"ksizes": "sizes"},
+    example="images, ones = [[[[1.], [2.]]]], [1, 1, 1, 1]\n"
+    "tf.compat.v1.image.extract_image_patches(images, [1, 1, 2, 1], ones, ones, 'VALID') => [[[[1., 2.]]]]",
+)
+
+
+_METHOD_BY_NUMBER = {0: "bilinear", 1: "nearest", 2: "bicubic", 3: "area"}
+
+
+@public("compat.v1.image.resize", "compat.v1.image.resize_images")
+def resize(
+    images: Any,
+    size: Any,
+    method: Any = 0,
+    align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Images at another size, with TensorFlow 1's places of the pixels.
+
+    >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
+    [1., 2., 3., 3.]
+    """
+    batch, single = image_batch(images)
+    method = _METHOD_BY_NUMBER.get(method, method)
+    if method not in ("bilinear", "nearest", "bicubic", "area"):
+        raise ValueError(f"Resize method is not implemented: {method}")
+    height, width = target_size(batch, size, preserve_aspect_ratio)
+    y = batch
+    if (height, width) != (batch.shape[1], batch.shape[2]):
+        y = resample(batch, height, width, method, False, align_corners, False)
+    return primitives.Squeeze(y, [0]) if single else y
+
+
+@public("compat.v1.image.resize_image_with_pad")
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = 0, align_corners: bool = False
+) -> Any:
+    """Images resized as far as they fit, with TensorFlow 1's places of the pixels, in the middle of zeros.
+
+    >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
+    [[[0.], [1.], [0.]]]
+    """
+    return resize_into_padding(
+        image, target_height, target_width, lambda x, size: resize(x, size, method, align_corners)
+    )
+
+
+@public("compat.v1.image.extract_glimpse")
+def extract_glimpse(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    uniform_noise: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A window of the given size of each image, around the given place; what lies outside is noise.
+
+    >>> tf.compat.v1.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
+    TensorShape([1, 2, 2, 1])
+    """
+
+    def corner(place: Any, length: int, window: int) -> Any:
+        place = place * length if normalized else place
+        return (place / 2 + length / 2 if centered else place) - window / 2
+
+    return glimpse(input, size, offsets, "uniform" if uniform_noise else "gaussian", corner)

@@ -1,0 +1,134 @@
+"""Fractional pools: windows of two neighbouring sizes in random order."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.types.errors import InvalidArgumentError
+
+FractionalMaxPool = namedtuple("FractionalMaxPool", ["output", "row_pooling_sequence", "col_pooling_sequence"])
+FractionalAvgPool = namedtuple("FractionalAvgPool", ["output", "row_pooling_sequence", "col_pooling_sequence"])
+
+
+# ---- fractional pools: windows of two neighbouring sizes in random order
+
+
+def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np.random.Generator) -> np.ndarray:
+    """The borders of about `length / ratio` windows of two neighbouring sizes, in random order."""
+    count = math.floor(length / ratio)
+    small = length // count
+    if pseudo_random:
+        alpha = length / count
+        most = (small + 1) / alpha if alpha != small else 1.0
+        start = random.uniform() * min(most, 1.0 / max(alpha - small, 1e-12), 1.0)
+        borders = np.floor(alpha * (np.arange(count + 1) + start)).astype(np.int64)
+        borders -= borders[0]
+        borders[-1] = length
+        return borders
+    sizes = np.full(count, small)
+    sizes[: length - small * count] += 1
+    random.shuffle(sizes)
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    x = convert_to_tensor(x)
+    if x.shape.rank != 4:
+        raise InvalidArgumentError(None, None, f"{who}: tensor_in must be 4-dimensional; got {x.shape.as_list()}")
+    numbers = [float(r) for r in np.atleast_1d(np.asarray(ratio))]
+    if len(numbers) == 1:
+        numbers = [1.0, numbers[0], numbers[0], 1.0]
+    elif len(numbers) == 2:
+        numbers = [1.0, *numbers, 1.0]
+    if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1:
+        raise ValueError(f"pooling_ratio should be of length 1, 2 or 4 with 1 for batch and depth; got {ratio}")
+    if min(numbers) < 1:
+        raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
+    for axis in (1, 2):
+        if x.shape[axis] < numbers[axis]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
+                f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
+            )
+    random = np.random.default_rng(abs(int(seed)) if seed else None)
+    rows = _pooling_sequence(x.shape[1], numbers[1], pseudo_random, random)
+    columns = _pooling_sequence(x.shape[2], numbers[2], pseudo_random, random)
+    return x, rows, columns
+
+
+def _window_cells(borders: np.ndarray, overlapping: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The cells that each window covers, the last one repeated up to the widest, and which are not repeats."""
+    ends = borders[1:] + (1 if overlapping else 0)
+    ends[-1] = borders[-1]
+    widest = int((ends - borders[:-1]).max())
+    cells = borders[:-1, None] + np.arange(widest)[None, :]
+    real = cells < ends[:, None]
+    return np.minimum(cells, ends[:, None] - 1), real
+
+
+def _fractional_cells(x: Any, rows: np.ndarray, columns: np.ndarray, overlapping: bool) -> tuple[Any, np.ndarray]:
+    """The cells (N, out height, out width, C, cells of a window), and which are not repeats."""
+    row_cells, row_real = _window_cells(rows, overlapping)
+    column_cells, column_real = _window_cells(columns, overlapping)
+    cells = gather(gather(x, row_cells.reshape(-1), axis=1), column_cells.reshape(-1), axis=2)
+    (height, tall), (width, wide) = row_cells.shape, column_cells.shape
+    batch, depth = x.shape[0], x.shape[3]
+    cells = primitives.Transpose(
+        primitives.Reshape(cells, [batch, height, tall, width, wide, depth]), [0, 1, 3, 5, 2, 4]
+    )
+    real = row_real[:, None, :, None] & column_real[None, :, None, :]
+    return primitives.Reshape(cells, [batch, height, width, depth, tall * wide]), real.reshape(
+        height, width, 1, tall * wide
+    )
+
+
+@public("nn.fractional_max_pool")
+def fractional_max_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalMaxPool:
+    """The largest value in windows whose sizes are random, so that the size falls by about `pooling_ratio`.
+
+    >>> tf.nn.fractional_max_pool(tf.ones([1, 6, 6, 1]), 1.5, seed=1).output.shape
+    TensorShape([1, 4, 4, 1])
+    """
+    x, rows, columns = _fractional("nn.fractional_max_pool", value, pooling_ratio, pseudo_random, seed)
+    cells, _ = _fractional_cells(x, rows, columns, overlapping)
+    best = primitives.ExpandDims(primitives.ArgMax(cells, -1), -1)
+    output = primitives.Squeeze(primitives.GatherV2(cells, best, 4, 4), [4])
+    return FractionalMaxPool(output, convert_to_tensor(rows), convert_to_tensor(columns))
+
+
+@public("nn.fractional_avg_pool")
+def fractional_avg_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalAvgPool:
+    """The mean of windows whose sizes are random, so that the size falls by about `pooling_ratio`.
+
+    >>> tf.nn.fractional_avg_pool(tf.ones([1, 6, 6, 1]), 1.5, seed=1).output.shape
+    TensorShape([1, 4, 4, 1])
+    """
+    x, rows, columns = _fractional("nn.fractional_avg_pool", value, pooling_ratio, pseudo_random, seed)
+    cells, real = _fractional_cells(x, rows, columns, overlapping)
+    weights = real / real.sum(axis=-1, keepdims=True)
+    output = primitives.Sum(cells * cast(weights, cells.dtype), [-1], False)
+    return FractionalAvgPool(output, convert_to_tensor(rows), convert_to_tensor(columns))
