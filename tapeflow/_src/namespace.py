@@ -42,6 +42,30 @@ def public(*paths: str) -> Callable[[Definition], Definition]:
     return register
 
 
+def public_as(doc: str, *paths: str) -> Callable[[Definition], Definition]:
+    """As `public`, for a function that a factory makes: it gets the name of the first path and the docstring.
+
+    >>> def power(n):
+    ...     @public_as(f"`x` to the power {n}.", f"math.power_{n}")
+    ...     def function(x):
+    ...         return x**n
+    ...
+    ...     return function
+    >>> power(3).__name__
+    'power_3'
+    """
+    namespace, _, name = paths[0].rpartition(".")
+
+    def register(function: Definition) -> Definition:
+        assert isinstance(function, FunctionType)
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = f"tapeflow.{namespace}" if namespace else "tapeflow"
+        function.__doc__ = doc
+        return public(*paths)(function)
+
+    return register
+
+
 _module_by_later_path: dict[str, str] = {}
 
 

@@ -10,7 +10,7 @@ from tapeflow._src.control_flow import composite_maps
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.tracing import trace_body
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
@@ -277,41 +277,41 @@ def _running(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backwa
     return values
 
 
-@public("foldl")
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
+def _fold(backwards: bool, doc: str, path: str) -> Callable[..., Any]:
+    """A function that gives the last of the running values."""
+
+    @public_as(doc, path)
+    def function(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        if _core.is_tracing():
+            return _with_gradient(_staged_run(fn, elems, initializer, backwards, False, path), back_prop)
+        return _running(fn, elems, initializer, backwards, path)[-1]
+
+    return function
+
+
+foldl = _fold(
+    False,
     """The last value of `value = fn(value, slice)`, over the slices from first to last.
 
     >>> tf.foldl(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
     11
-    """
-    if _core.is_tracing():
-        return _with_gradient(_staged_run(fn, elems, initializer, False, False, "foldl"), back_prop)
-    return _running(fn, elems, initializer, False, "foldl")[-1]
-
-
-@public("foldr")
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
+    """,
+    "foldl",
+)
+foldr = _fold(
+    True,
     """The last value of `value = fn(value, slice)`, over the slices from last to first.
 
     >>> tf.foldr(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
     17
-    """
-    if _core.is_tracing():
-        return _with_gradient(_staged_run(fn, elems, initializer, True, False, "foldr"), back_prop)
-    return _running(fn, elems, initializer, True, "foldr")[-1]
+    """,
+    "foldr",
+)

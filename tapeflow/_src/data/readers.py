@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.files import fixed_records, records, text_lines
+from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.namespace import public
 
 
@@ -16,8 +18,24 @@ class _FileDataset(Dataset):
         return Dataset(pipe, self._options)
 
 
+class _VariableLengthDataset(_FileDataset):
+    """A dataset of records that may differ in length; a subclass says how they are read."""
+
+    _read: Callable[[Any, Any], Pipe]
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(self._read(filenames, compression_type))
+
+
 @public("data.TextLineDataset", "compat.v1.data.TextLineDataset")
-class TextLineDataset(_FileDataset):
+class TextLineDataset(_VariableLengthDataset):
     """The lines of text files, as strings without their ends.
 
     >>> with open("poem.txt", "w") as file:
@@ -26,19 +44,11 @@ class TextLineDataset(_FileDataset):
     [b'one', b'two']
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(text_lines(filenames, compression_type))
+    _read = staticmethod(text_lines)
 
 
 @public("data.TFRecordDataset", "compat.v1.data.TFRecordDataset")
-class TFRecordDataset(_FileDataset):
+class TFRecordDataset(_VariableLengthDataset):
     """The records of TFRecord files, as strings.
 
     >>> with tf.data.experimental.TFRecordWriter("two.tfrecord") as writer:
@@ -47,15 +57,7 @@ class TFRecordDataset(_FileDataset):
     [b'a', b'b']
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(records(filenames, compression_type))
+    _read = staticmethod(records)
 
 
 @public("data.FixedLengthRecordDataset", "compat.v1.data.FixedLengthRecordDataset")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.data.pipes.pipe import INFINITE, Pipe, Run
-from tapeflow._src.data.pipes.seeds import SeedSource, random_words
+from tapeflow._src.data.pipes.seeds import SeededPipe, SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves
 from tapeflow._src.data.pipes.traced import Traced
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -18,7 +18,7 @@ from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 
-class RandomChoices(Pipe):
+class RandomChoices(SeededPipe):
     """Numbers below `count` without end, with probabilities like the weights."""
 
     name = "_RandomDataset"
@@ -45,14 +45,6 @@ class RandomChoices(Pipe):
             self._logits = convert_to_tensor(np.log(array)[None].astype(np.float32))
         self._source = SeedSource(seed, bool(rerandomize))
 
-    def draw_seeds(self) -> tuple[int, int]:
-        """The seeds of the next run."""
-        return self._source.draw()
-
-    def touch(self, run: Run) -> None:
-        run.seeds(self)
-        super().touch(run)
-
     def begin(self, run: Run) -> Iterator[Leaves]:
         words = random_words(run.seeds(self))
         rows = None if self._weights is None else self._weights.begin(run)
@@ -71,7 +63,7 @@ class RandomChoices(Pipe):
         return INFINITE
 
 
-class Resampled(Pipe):
+class Resampled(SeededPipe):
     """Elements with their classes; each is kept with a probability that brings the classes to the target."""
 
     name = "_FlatMapDataset"
@@ -84,14 +76,6 @@ class Resampled(Pipe):
         if nest.is_nested(self._class.spec):
             raise TypeError("The `class_func` must return a single tensor.")
         super().__init__((self._class.spec, before.spec), before, symbols=self._class.symbols)
-
-    def draw_seeds(self) -> tuple[int, int]:
-        """The seeds of the next run."""
-        return self._source.draw()
-
-    def touch(self, run: Run) -> None:
-        run.seeds(self)
-        super().touch(run)
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         words = random_words(run.seeds(self))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.data.pipes.pipe import Pipe, Run
 from tapeflow._src.ops.random.seeds import DEFAULT_GLOBAL_SEED, get_seed
 from tapeflow._src.ops.random.stateless import PHILOX
 
@@ -55,3 +56,17 @@ class SeedSource:
         if self._words is None:
             return self._seeds
         return next(self._words), next(self._words)
+
+
+class SeededPipe(Pipe):
+    """A pipe that draws the seeds of each iteration from its source."""
+
+    _source: SeedSource
+
+    def draw_seeds(self) -> tuple[int, int]:
+        """The seeds of the next run."""
+        return self._source.draw()
+
+    def touch(self, run: Run) -> None:
+        run.seeds(self)
+        super().touch(run)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count, counting
-from tapeflow._src.data.pipes.seeds import SeedSource, random_words
+from tapeflow._src.data.pipes.seeds import SeededPipe, SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, row_count, spec_of_leaf, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest, nest_paths
@@ -114,7 +114,7 @@ class Numbers(Pipe):
         return UNKNOWN if self.symbols and run is None else len(self._numbers(run))
 
 
-class RandomNumbers(Pipe):
+class RandomNumbers(SeededPipe):
     """Random integers without end."""
 
     name = "_RandomDataset"
@@ -122,14 +122,6 @@ class RandomNumbers(Pipe):
     def __init__(self, seed: Any, rerandomize: bool | None) -> None:
         super().__init__(TensorSpec([], int64))
         self._source = SeedSource(seed, bool(rerandomize))
-
-    def draw_seeds(self) -> tuple[int, int]:
-        """The seeds of the next run."""
-        return self._source.draw()
-
-    def touch(self, run: Run) -> None:
-        run.seeds(self)
-        super().touch(run)
 
     def begin(self, run: Run) -> Iterator[Leaves]:
         return ((convert_to_tensor(word, int64),) for word in random_words(run.seeds(self)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
@@ -86,40 +87,42 @@ def _approximate_top_k(operand: Any, k: int, reduction_dimension: int, largest: 
     return tuple(primitives.Transpose(y, swapped) for y in found) if swapped else tuple(found)
 
 
-@public("math.approx_max_k", "nn.approx_max_k")
-def approx_max_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+def _approximate_extrema(largest: bool, doc: str, *paths: str) -> Callable[..., Any]:
+    @public_as(doc, *paths)
+    def function(
+        operand: Any,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+        name: str | None = None,
+    ) -> tuple[Any, Any]:
+        return _approximate_top_k(operand, k, reduction_dimension, largest)
+
+    return function
+
+
+approx_max_k = _approximate_extrema(
+    True,
     """The `k` largest elements and their positions, exactly.
 
     >>> tf.math.approx_max_k([1., 5., 3.], 1)
     ([5.], [1])
-    """
-    return _approximate_top_k(operand, k, reduction_dimension, True)
-
-
-@public("math.approx_min_k", "nn.approx_min_k")
-def approx_min_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+    """,
+    "math.approx_max_k",
+    "nn.approx_max_k",
+)
+approx_min_k = _approximate_extrema(
+    False,
     """The `k` smallest elements and their positions, exactly.
 
     >>> tf.math.approx_min_k([1., 5., 3.], 1)
     ([1.], [0])
-    """
-    return _approximate_top_k(operand, k, reduction_dimension, False)
+    """,
+    "math.approx_min_k",
+    "nn.approx_min_k",
+)
 
 
 @public("approx_top_k")

@@ -135,6 +135,15 @@ def _sample(words: _Words, checked: Any, covered: Any, attempts: int) -> SampleD
     )
 
 
+def _prepared(
+    image_size: Any, boxes: Any, covered: Any, ratios: Any, areas: Any, attempts: int | None, use_image: bool | None
+) -> tuple[int, Any]:
+    """The number of attempts and the checked arguments, with defaults for those that are None."""
+    attempts = 100 if attempts is None else attempts
+    ratios, areas = ratios or (0.75, 1.33), areas or (0.05, 1.0)
+    return attempts, _checked(image_size, boxes, ratios, areas, covered, attempts, bool(use_image))
+
+
 @public("image.stateless_sample_distorted_bounding_box", "compat.v1.image.stateless_sample_distorted_bounding_box")
 def stateless_sample_distorted_bounding_box(
     image_size: Any,
@@ -153,15 +162,9 @@ def stateless_sample_distorted_bounding_box(
     >>> tf.image.stateless_sample_distorted_bounding_box([20, 30, 3], boxes, seed=[1, 2], min_object_covered=0.3).begin
     [3, 12, 0]
     """
-    attempts = 100 if max_attempts is None else max_attempts
-    checked = _checked(
-        image_size,
-        bounding_boxes,
-        aspect_ratio_range or (0.75, 1.33),
-        area_range or (0.05, 1.0),
-        min_object_covered,
-        attempts,
-        bool(use_image_if_no_bounding_boxes),
+    ranges = aspect_ratio_range, area_range
+    attempts, checked = _prepared(
+        image_size, bounding_boxes, min_object_covered, *ranges, max_attempts, use_image_if_no_bounding_boxes
     )
     key, counter, _ = key_counter_of(seed)
     return _sample(_Words(key, counter, _WORDS_PER_ATTEMPT * attempts), checked, min_object_covered, attempts)
@@ -185,15 +188,9 @@ def sample_distorted_bounding_box(
     >>> box.shape
     TensorShape([1, 1, 4])
     """
-    attempts = 100 if max_attempts is None else max_attempts
-    checked = _checked(
-        image_size,
-        bounding_boxes,
-        aspect_ratio_range or (0.75, 1.33),
-        area_range or (0.05, 1.0),
-        min_object_covered,
-        attempts,
-        bool(use_image_if_no_bounding_boxes),
+    ranges = aspect_ratio_range, area_range
+    attempts, checked = _prepared(
+        image_size, bounding_boxes, min_object_covered, *ranges, max_attempts, use_image_if_no_bounding_boxes
     )
     if seed:
         key, counter = draw("SampleDistortedBoundingBoxV2", seed, attempts)

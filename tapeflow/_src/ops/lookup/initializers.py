@@ -20,6 +20,23 @@ def elements(tensor: Any) -> list[Any]:
     return np.asarray(tensor.numpy()).reshape(-1).tolist()
 
 
+class KeyedDtypes:
+    """The dtypes of the keys and values of a table or of what fills it."""
+
+    _key_dtype: Any
+    _value_dtype: Any
+
+    @property
+    def key_dtype(self) -> Any:
+        """The `tf.DType` of the keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> Any:
+        """The `tf.DType` of the values."""
+        return self._value_dtype
+
+
 @public("lookup.KeyValueTensorInitializer", "compat.v1.lookup.KeyValueTensorInitializer")
 class KeyValueTensorInitializer:
     """The keys and values that a table begins with.
@@ -71,7 +88,7 @@ class TextFileIndex:
 
 
 @public("lookup.TextFileInitializer", "compat.v1.lookup.TextFileInitializer")
-class TextFileInitializer:
+class TextFileInitializer(KeyedDtypes):
     """The keys and values that the lines of a file hold.
 
     >>> tf.io.write_file("words.txt", "a\\nb\\n")
@@ -109,16 +126,6 @@ class TextFileInitializer:
                 )
         self._filename, self._delimiter, self._vocab_size = filename, delimiter, vocab_size
         self._key_index, self._value_index, self._offset = key_index, value_index, value_index_offset
-
-    @property
-    def key_dtype(self) -> Any:
-        """The `tf.DType` of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> Any:
-        """The `tf.DType` of the values."""
-        return self._value_dtype
 
     def _part(self, line: bytes, number: int, index: int, dtype: Any) -> Any:
         if index == TextFileIndex.LINE_NUMBER:

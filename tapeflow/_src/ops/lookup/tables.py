@@ -12,7 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
-from tapeflow._src.ops.lookup.initializers import elements
+from tapeflow._src.ops.lookup.initializers import KeyedDtypes, elements
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.hashing import fingerprint64
 from tapeflow._src.types.dtypes import as_dtype, int64, string
@@ -42,21 +42,11 @@ def _keys(keys: Any, dtype: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
-class LookupInterface(Trackable):
+class LookupInterface(KeyedDtypes, Trackable):
     """A table: what all kinds have in common."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
         self._key_dtype, self._value_dtype, self._name = as_dtype(key_dtype), as_dtype(value_dtype), name
-
-    @property
-    def key_dtype(self) -> Any:
-        """The `tf.DType` of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> Any:
-        """The `tf.DType` of the values."""
-        return self._value_dtype
 
     @property
     def name(self) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math.arithmetic import clip_by_value
 from tapeflow._src.types.dtypes import as_dtype, float32, int8, int16, int32, uint8, uint16
@@ -81,47 +82,56 @@ def fake_quant_with_min_max_args(
     return _fake_quant(inputs, cast(min, float32), cast(max, float32), num_bits, narrow_range)
 
 
-@public("quantization.fake_quant_with_min_max_vars")
-def fake_quant_with_min_max_vars(
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
-    """`inputs` rounded to a grid on [min, max]; outside of it the gradient goes to `min` or `max`.
-
-    >>> tf.quantization.fake_quant_with_min_max_vars([0.3], 0., 1., num_bits=2)
-    [0.33333334]
-    """
-    low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
-    return _fake_quant(inputs, low, high, num_bits, narrow_range)
+def _no_check(x: Any, low: Any, high: Any) -> None:
+    """One range for all elements needs none."""
 
 
-@public("quantization.fake_quant_with_min_max_vars_per_channel")
-def fake_quant_with_min_max_vars_per_channel(
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
-    """As `fake_quant_with_min_max_vars`, with a range for each element of the last dimension.
-
-    >>> tf.quantization.fake_quant_with_min_max_vars_per_channel([[0.3, 0.3]], [0., 0.], [1., 3.], num_bits=2)
-    [[0.33333334, 0.]]
-    """
-    x = convert_to_tensor(inputs, dtype_hint=float32)
-    low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
+def _check_channels(x: Any, low: Any, high: Any) -> None:
     if x.shape.rank == 0:
         raise InvalidArgumentError.of("fake_quant: inputs must have at least one dimension; got a scalar")
     if low.shape.as_list() != [x.shape[-1]] or high.shape.as_list() != [x.shape[-1]]:
         raise InvalidArgumentError.of(
             f"min and max must have one element per channel, {x.shape[-1]}; got {low.shape} and {high.shape}",
         )
-    return _fake_quant(x, low, high, num_bits, narrow_range)
+
+
+def _fake_quant_in_range(check: Callable[[Any, Any, Any], None], doc: str, path: str) -> Callable[..., Any]:
+    """Fake quantization with a range that is a tensor."""
+
+    @public_as(doc, path)
+    def function(
+        inputs: Any,
+        min: Any,
+        max: Any,
+        num_bits: int = 8,
+        narrow_range: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        x, low, high = (convert_to_tensor(v, dtype_hint=float32) for v in (inputs, min, max))
+        check(x, low, high)
+        return _fake_quant(x, low, high, num_bits, narrow_range)
+
+    return function
+
+
+fake_quant_with_min_max_vars = _fake_quant_in_range(
+    _no_check,
+    """`inputs` rounded to a grid on [min, max]; outside of it the gradient goes to `min` or `max`.
+
+    >>> tf.quantization.fake_quant_with_min_max_vars([0.3], 0., 1., num_bits=2)
+    [0.33333334]
+    """,
+    "quantization.fake_quant_with_min_max_vars",
+)
+fake_quant_with_min_max_vars_per_channel = _fake_quant_in_range(
+    _check_channels,
+    """As `fake_quant_with_min_max_vars`, with a range for each element of the last dimension.
+
+    >>> tf.quantization.fake_quant_with_min_max_vars_per_channel([[0.3, 0.3]], [0., 0.], [1., 3.], num_bits=2)
+    [[0.33333334, 0.]]
+    """,
+    "quantization.fake_quant_with_min_max_vars_per_channel",
+)
 
 
 def _fake_quant_gradients(
@@ -160,44 +170,44 @@ def fake_quant_with_min_max_args_gradient(
     return primitives.StopGradient(dx)
 
 
-@public("quantization.fake_quant_with_min_max_vars_gradient")
-def fake_quant_with_min_max_vars_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> FakeQuantWithMinMaxVarsGradient:
+def _fake_quant_gradient_in_range(result: Any, doc: str, path: str) -> Callable[..., Any]:
+    """The gradients of fake quantization with a range that is a tensor."""
+
+    @public_as(doc, path)
+    def function(
+        gradients: Any,
+        inputs: Any,
+        min: Any,
+        max: Any,
+        num_bits: int = 8,
+        narrow_range: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        low, high = (convert_to_tensor(v, dtype_hint=float32) for v in (min, max))
+        return result(*_fake_quant_gradients(gradients, inputs, low, high, num_bits, narrow_range))
+
+    return function
+
+
+fake_quant_with_min_max_vars_gradient = _fake_quant_gradient_in_range(
+    FakeQuantWithMinMaxVarsGradient,
     """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max.
 
     >>> tf.quantization.fake_quant_with_min_max_vars_gradient([1., 1.], [0.3, 2.], 0., 1.).backprop_wrt_max
     1.0
-    """
-    low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
-    return FakeQuantWithMinMaxVarsGradient(*_fake_quant_gradients(gradients, inputs, low, high, num_bits, narrow_range))
-
-
-@public("quantization.fake_quant_with_min_max_vars_per_channel_gradient")
-def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> FakeQuantWithMinMaxVarsPerChannelGradient:
+    """,
+    "quantization.fake_quant_with_min_max_vars_gradient",
+)
+fake_quant_with_min_max_vars_per_channel_gradient = _fake_quant_gradient_in_range(
+    FakeQuantWithMinMaxVarsPerChannelGradient,
     """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max.
 
     >>> dy, x = [[1., 1.]], [[0.3, 2.]]
     >>> tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient(dy, x, [0., 0.], [1., 1.]).backprop_wrt_max
     [0., 1.]
-    """
-    low, high = convert_to_tensor(min, dtype_hint=float32), convert_to_tensor(max, dtype_hint=float32)
-    gradients = _fake_quant_gradients(gradients, inputs, low, high, num_bits, narrow_range)
-    return FakeQuantWithMinMaxVarsPerChannelGradient(*gradients)
+    """,
+    "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+)
 
 
 # ---- quantize and dequantize
@@ -260,60 +270,60 @@ def _range(x: Any, input_min: Any, input_max: Any, range_given: bool, num_bits: 
     return low, high
 
 
-@public("quantization.quantize_and_dequantize_v2")
-def quantize_and_dequantize_v2(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Any:
+def _inside_range(x: Any, low: Any, high: Any) -> Any:
+    # The range has a gradient, of 0.
+    inside = primitives.LogicalAnd(x >= low, x <= high)
+    return primitives.SelectV2(inside, x, 0 * (low + high))
+
+
+def _everywhere(x: Any, low: Any, high: Any) -> Any:
+    return x
+
+
+def _quantized_and_back(passed: Callable[[Any, Any, Any], Any], doc: str, path: str) -> Callable[..., Any]:
+    """Rounding to levels; the gradient is that of `passed(x, low, high)`."""
+
+    @public_as(doc, path)
+    def function(
+        input: Any,
+        input_min: Any,
+        input_max: Any,
+        signed_input: bool = True,
+        num_bits: int = 8,
+        range_given: bool = False,
+        round_mode: str = "HALF_TO_EVEN",
+        name: str | None = None,
+        narrow_range: bool = False,
+        axis: int | None = None,
+    ) -> Any:
+        x = convert_to_tensor(input)
+        axis = None if axis in (None, -1) else axis
+        low, high = _range(x, input_min, input_max, range_given, num_bits)
+        y = _rounded_to_range(x, low, high, signed_input, num_bits, range_given, round_mode, narrow_range, axis)
+        straight = passed(x, _along(x, low, axis), _along(x, high, axis))
+        return primitives.StopGradient(y) + (straight - primitives.StopGradient(straight))
+
+    return function
+
+
+quantize_and_dequantize_v2 = _quantized_and_back(
+    _inside_range,
     """`input` rounded to `2 ** num_bits` levels of the given range, or of its own; gradients pass inside the given one.
 
     >>> tf.quantization.quantize_and_dequantize_v2([0.4], -1., 1., num_bits=3, range_given=True)
     [0.33333334]
-    """
-    x = convert_to_tensor(input)
-    axis = None if axis in (None, -1) else axis
-    low, high = _range(x, input_min, input_max, range_given, num_bits)
-    y = primitives.StopGradient(
-        _rounded_to_range(x, low, high, signed_input, num_bits, range_given, round_mode, narrow_range, axis)
-    )
-    # The range has a gradient, of 0.
-    border = 0 * (_along(x, low, axis) + _along(x, high, axis))
-    inside = primitives.LogicalAnd(x >= _along(x, low, axis), x <= _along(x, high, axis))
-    passed = primitives.SelectV2(inside, x, border)
-    return y + (passed - primitives.StopGradient(passed))
-
-
-@public("quantization.quantize_and_dequantize")
-def quantize_and_dequantize(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Any:
+    """,
+    "quantization.quantize_and_dequantize_v2",
+)
+quantize_and_dequantize = _quantized_and_back(
+    _everywhere,
     """As `quantize_and_dequantize_v2`, but the gradient passes everywhere.
 
     >>> tf.quantization.quantize_and_dequantize([0.4], -1., 1., num_bits=3, range_given=True)
     [0.33333334]
-    """
-    x = convert_to_tensor(input)
-    axis = None if axis in (None, -1) else axis
-    low, high = _range(x, input_min, input_max, range_given, num_bits)
-    y = _rounded_to_range(x, low, high, signed_input, num_bits, range_given, round_mode, narrow_range, axis)
-    return primitives.StopGradient(y) + (x - primitives.StopGradient(x))
+    """,
+    "quantization.quantize_and_dequantize",
+)
 
 
 _STORAGE = {"quint8": uint8, "qint8": int8, "quint16": uint16, "qint16": int16, "qint32": int32}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import is_open
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
@@ -108,57 +109,51 @@ def _chosen_sum(
     return total, cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype)
 
 
-@public("sparse.segment_sum")
-def sparse_segment_sum(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    name: str | None = None,
-    sparse_gradient: bool = False,
-) -> Any:
+def _chosen_reduction(finish: Callable[[Any, Any], Any], doc: str, path: str) -> Callable[..., Any]:
+    """A reduction of chosen rows from their sum and number in each segment."""
+    who = path.replace(".", "_")
+
+    @public_as(doc, path)
+    def function(
+        data: Any,
+        indices: Any,
+        segment_ids: Any,
+        num_segments: Any = None,
+        name: str | None = None,
+        sparse_gradient: bool = False,
+    ) -> Any:
+        return finish(*_chosen_sum(who, data, indices, segment_ids, num_segments, sparse_gradient))
+
+    return function
+
+
+sparse_segment_sum = _chosen_reduction(
+    lambda total, count: total,
     """The sums of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
 
     >>> tf.sparse.segment_sum([[1.], [2.], [4.]], [0, 2], [0, 0])
     [[5.]]
-    """
-    return _chosen_sum("sparse_segment_sum", data, indices, segment_ids, num_segments, sparse_gradient)[0]
-
-
-@public("sparse.segment_mean")
-def sparse_segment_mean(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    name: str | None = None,
-    sparse_gradient: bool = False,
-) -> Any:
+    """,
+    "sparse.segment_sum",
+)
+sparse_segment_mean = _chosen_reduction(
+    lambda total, count: total / count,
     """The means of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
 
     >>> tf.sparse.segment_mean([[1.], [2.], [4.]], [0, 2], [0, 0])
     [[2.5]]
-    """
-    total, count = _chosen_sum("sparse_segment_mean", data, indices, segment_ids, num_segments, sparse_gradient)
-    return total / count
-
-
-@public("sparse.segment_sqrt_n")
-def sparse_segment_sqrt_n(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    name: str | None = None,
-    sparse_gradient: bool = False,
-) -> Any:
+    """,
+    "sparse.segment_mean",
+)
+sparse_segment_sqrt_n = _chosen_reduction(
+    lambda total, count: total / primitives.Sqrt(count),
     """As `tf.sparse.segment_sum`, divided by the square root of the number of rows.
 
     >>> tf.sparse.segment_sqrt_n([[1.], [2.], [4.]], [1, 1, 1, 1], [0, 0, 0, 0])
     [[4.]]
-    """
-    total, count = _chosen_sum("sparse_segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient)
-    return total / primitives.Sqrt(count)
+    """,
+    "sparse.segment_sqrt_n",
+)
 
 
 # ---- counting

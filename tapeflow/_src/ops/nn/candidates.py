@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.random.seeds import draw, memory
 from tapeflow._src.types.dtypes import int64
@@ -56,48 +57,72 @@ def _sample(
     )
 
 
-@public(
-    "random.uniform_candidate_sampler", "compat.v1.random.uniform_candidate_sampler",
-    "compat.v1.nn.uniform_candidate_sampler",
-)  # fmt: skip
-def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+def _draw_uniform(classes: Any, num_sampled: int, unique: bool, range_max: int, seed: int | None) -> Candidates:
+    return _sample("UniformCandidateSampler", _UNIFORM, classes, num_sampled, unique, range_max, seed)
+
+
+def _draw_log_uniform(classes: Any, num_sampled: int, unique: bool, range_max: int, seed: int | None) -> Candidates:
+    return _sample("LogUniformCandidateSampler", _LOG_UNIFORM, classes, num_sampled, unique, range_max, seed)
+
+
+def _draw_learned(classes: Any, num_sampled: int, unique: bool, range_max: int, seed: int | None) -> Candidates:
+    attributes = ("LearnedUnigramCandidateSampler", classes.shape[1], num_sampled, bool(unique), range_max)
+    counts = memory(attributes, seed, lambda: np.ones([range_max], np.float32))
+    result = _sample(attributes[0], _SUMS, classes, num_sampled, unique, range_max, seed, counts)
+    np.add.at(counts, classes.numpy().reshape(-1), 1)
+    return result
+
+
+def _sampler(draw_classes: Callable[..., Candidates], doc: str, *paths: str) -> Callable[..., Candidates]:
+    @public_as(doc, *paths)
+    def function(
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Candidates:
+        return draw_classes(_classes(true_classes, num_true), num_sampled, unique, range_max, seed)
+
+    return function
+
+
+uniform_candidate_sampler = _sampler(
+    _draw_uniform,
     """Classes of 0 to `range_max` - 1, all equally likely; also the expected counts of the true and the drawn ones.
 
     >>> tf.random.uniform_candidate_sampler([[0]], 1, 2, False, 2)[1]
     [[1.]]
-    """
-    classes = _classes(true_classes, num_true)
-    return _sample("UniformCandidateSampler", _UNIFORM, classes, num_sampled, unique, range_max, seed)
-
-
-@public(
-    "random.log_uniform_candidate_sampler", "compat.v1.random.log_uniform_candidate_sampler",
-    "compat.v1.nn.log_uniform_candidate_sampler",
-)  # fmt: skip
-def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+    """,
+    "random.uniform_candidate_sampler",
+    "compat.v1.random.uniform_candidate_sampler",
+    "compat.v1.nn.uniform_candidate_sampler",
+)
+log_uniform_candidate_sampler = _sampler(
+    _draw_log_uniform,
     """Classes with probability log(1 + 1 / (class + 1)) / log(1 + range_max), as frequencies of words fall.
 
     >>> tf.random.log_uniform_candidate_sampler([[0]], 1, 1, True, 1)[0]
     [0]
-    """
-    classes = _classes(true_classes, num_true)
-    return _sample("LogUniformCandidateSampler", _LOG_UNIFORM, classes, num_sampled, unique, range_max, seed)
+    """,
+    "random.log_uniform_candidate_sampler",
+    "compat.v1.random.log_uniform_candidate_sampler",
+    "compat.v1.nn.log_uniform_candidate_sampler",
+)
+learned_unigram_candidate_sampler = _sampler(
+    _draw_learned,
+    """Classes by how often they were true ones in the calls before, plus one.
+
+    >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, False, 2)[1]
+    [[1.]]
+    """,
+    "random.learned_unigram_candidate_sampler",
+    "nn.learned_unigram_candidate_sampler",
+    "compat.v1.random.learned_unigram_candidate_sampler",
+    "compat.v1.nn.learned_unigram_candidate_sampler",
+)
 
 
 @public(
@@ -135,32 +160,6 @@ def fixed_unigram_candidate_sampler(
     weights = np.power(np.asarray(unigrams, np.float32), float(np.float32(distortion)), dtype=np.float64)
     weights = np.concatenate([np.zeros(num_reserved_ids), weights])[shard::num_shards]
     return _sample("FixedUnigramCandidateSampler", _ALIAS, classes, num_sampled, unique, range_max, seed, weights)
-
-
-@public(
-    "random.learned_unigram_candidate_sampler", "nn.learned_unigram_candidate_sampler",
-    "compat.v1.random.learned_unigram_candidate_sampler", "compat.v1.nn.learned_unigram_candidate_sampler",
-)  # fmt: skip
-def learned_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
-    """Classes by how often they were true ones in the calls before, plus one.
-
-    >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, False, 2)[1]
-    [[1.]]
-    """
-    classes = _classes(true_classes, num_true)
-    attributes = ("LearnedUnigramCandidateSampler", classes.shape[1], num_sampled, bool(unique), range_max)
-    counts = memory(attributes, seed, lambda: np.ones([range_max], np.float32))
-    result = _sample(attributes[0], _SUMS, classes, num_sampled, unique, range_max, seed, counts)
-    np.add.at(counts, classes.numpy().reshape(-1), 1)
-    return result
 
 
 @public(

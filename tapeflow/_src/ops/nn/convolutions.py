@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.window_arguments import (
@@ -91,40 +92,42 @@ def conv1d(
     return convolve("nn.conv1d", input, filters, stride, padding, data_format, dilations, 1)
 
 
-@public("nn.conv2d")
-def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
+def _convolution_of_rank(spatial: int, doc: str, path: str) -> Callable[..., Any]:
+    layout = ("NWC", "NHWC", "NDHWC")[spatial - 1]
+
+    @public_as(doc, path)
+    def function(
+        input: Any,
+        filters: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str = layout,
+        dilations: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        return convolve(path, input, filters, strides, padding, data_format, dilations, spatial)
+
+    return function
+
+
+conv2d = _convolution_of_rank(
+    2,
     """A 2-D convolution of images (N, H, W, C) with filters (height, width, in, out).
 
     >>> tf.nn.conv2d(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]), 1, "VALID").shape
     TensorShape([1, 2, 2, 1])
-    """
-    return convolve("nn.conv2d", input, filters, strides, padding, data_format, dilations, 2)
-
-
-@public("nn.conv3d")
-def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    "nn.conv2d",
+)
+conv3d = _convolution_of_rank(
+    3,
     """A 3-D convolution of volumes (N, D, H, W, C) with filters (depth, height, width, in, out).
 
     >>> tf.nn.conv3d(tf.ones([1, 3, 3, 3, 1]), tf.ones([2, 2, 2, 1, 1]), [1, 1, 1, 1, 1], "VALID").shape
     TensorShape([1, 2, 2, 2, 1])
-    """
-    return convolve("nn.conv3d", input, filters, strides, padding, data_format, dilations, 3)
+    """,
+    "nn.conv3d",
+)
 
 
 @public("nn.convolution")

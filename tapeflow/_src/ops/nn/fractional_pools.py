@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -92,43 +93,52 @@ def _fractional_cells(x: Any, rows: np.ndarray, columns: np.ndarray, overlapping
     )
 
 
-@public("nn.fractional_max_pool")
-def fractional_max_pool(
-    value: Any,
-    pooling_ratio: Any,
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    seed: int = 0,
-    name: str | None = None,
-) -> FractionalMaxPool:
+def _largest(cells: Any, real: np.ndarray) -> Any:
+    best = primitives.ExpandDims(primitives.ArgMax(cells, -1), -1)
+    return primitives.Squeeze(primitives.GatherV2(cells, best, 4, 4), [4])
+
+
+def _mean(cells: Any, real: np.ndarray) -> Any:
+    weights = real / real.sum(axis=-1, keepdims=True)
+    return primitives.Sum(cells * cast(weights, cells.dtype), [-1], False)
+
+
+def _fractional_pool(reduce: Callable[[Any, np.ndarray], Any], result: Any, doc: str, path: str) -> Callable[..., Any]:
+    """A pool that reduces the cells of each window, of which those that are repeats are marked."""
+
+    @public_as(doc, path)
+    def function(
+        value: Any,
+        pooling_ratio: Any,
+        pseudo_random: bool = False,
+        overlapping: bool = False,
+        seed: int = 0,
+        name: str | None = None,
+    ) -> Any:
+        x, rows, columns = _fractional(path, value, pooling_ratio, pseudo_random, seed)
+        output = reduce(*_fractional_cells(x, rows, columns, overlapping))
+        return result(output, convert_to_tensor(rows), convert_to_tensor(columns))
+
+    return function
+
+
+fractional_max_pool = _fractional_pool(
+    _largest,
+    FractionalMaxPool,
     """The largest value in windows whose sizes are random, so that the size falls by about `pooling_ratio`.
 
     >>> tf.nn.fractional_max_pool(tf.ones([1, 6, 6, 1]), 1.5, seed=1).output.shape
     TensorShape([1, 4, 4, 1])
-    """
-    x, rows, columns = _fractional("nn.fractional_max_pool", value, pooling_ratio, pseudo_random, seed)
-    cells, _ = _fractional_cells(x, rows, columns, overlapping)
-    best = primitives.ExpandDims(primitives.ArgMax(cells, -1), -1)
-    output = primitives.Squeeze(primitives.GatherV2(cells, best, 4, 4), [4])
-    return FractionalMaxPool(output, convert_to_tensor(rows), convert_to_tensor(columns))
-
-
-@public("nn.fractional_avg_pool")
-def fractional_avg_pool(
-    value: Any,
-    pooling_ratio: Any,
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    seed: int = 0,
-    name: str | None = None,
-) -> FractionalAvgPool:
+    """,
+    "nn.fractional_max_pool",
+)
+fractional_avg_pool = _fractional_pool(
+    _mean,
+    FractionalAvgPool,
     """The mean of windows whose sizes are random, so that the size falls by about `pooling_ratio`.
 
     >>> tf.nn.fractional_avg_pool(tf.ones([1, 6, 6, 1]), 1.5, seed=1).output.shape
     TensorShape([1, 4, 4, 1])
-    """
-    x, rows, columns = _fractional("nn.fractional_avg_pool", value, pooling_ratio, pseudo_random, seed)
-    cells, real = _fractional_cells(x, rows, columns, overlapping)
-    weights = real / real.sum(axis=-1, keepdims=True)
-    output = primitives.Sum(cells * cast(weights, cells.dtype), [-1], False)
-    return FractionalAvgPool(output, convert_to_tensor(rows), convert_to_tensor(columns))
+    """,
+    "nn.fractional_avg_pool",
+)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.window_arguments import (
     geometry,
@@ -70,108 +71,6 @@ def _depth_pool(who: str, x: Any, ksize: list[int], strides: list[int], first: b
     return primitives.Max(primitives.Reshape(x, [*dims[:-1], dims[-1] // depth, depth]), [-1], False)
 
 
-@public("nn.max_pool1d", "compat.v1.nn.max_pool1d")
-def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Any:
-    """The largest value in each window of a sequence (N, W, C).
-
-    >>> tf.nn.max_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [3., 4.]
-    """
-    return _pool("nn.max_pool1d", primitives.MaxPool, input, ksize, strides, padding, data_format, 1)
-
-
-@public("nn.max_pool2d", "compat.v1.nn.max_pool2d")
-def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Any:
-    """The largest value in each window of an image (N, H, W, C).
-
-    >>> tf.nn.max_pool2d(tf.ones([1, 4, 4, 1]), 2, 2, "VALID").shape
-    TensorShape([1, 2, 2, 1])
-    """
-    return _pool("nn.max_pool2d", primitives.MaxPool, input, ksize, strides, padding, data_format, 2)
-
-
-@public("nn.max_pool3d", "compat.v1.nn.max_pool3d")
-def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Any:
-    """The largest value in each window of a volume (N, D, H, W, C).
-
-    >>> tf.nn.max_pool3d(tf.ones([1, 4, 4, 4, 1]), 2, 2, "VALID").shape
-    TensorShape([1, 2, 2, 2, 1])
-    """
-    return _pool("nn.max_pool3d", primitives.MaxPool, input, ksize, strides, padding, data_format, 3)
-
-
-@public("nn.avg_pool1d", "compat.v1.nn.avg_pool1d")
-def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of a sequence (N, W, C); cells outside do not count.
-
-    >>> tf.nn.avg_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [2., 3.]
-    """
-    return _pool("nn.avg_pool1d", primitives.AvgPool, input, ksize, strides, padding, data_format, 1)
-
-
-@public("nn.avg_pool2d")
-def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of an image (N, H, W, C); cells outside do not count.
-
-    >>> tf.nn.avg_pool2d(tf.ones([1, 4, 4, 1]), 2, 2, "VALID").shape
-    TensorShape([1, 2, 2, 1])
-    """
-    return _pool("nn.avg_pool2d", primitives.AvgPool, input, ksize, strides, padding, data_format, 2)
-
-
-@public("nn.avg_pool3d", "compat.v1.nn.avg_pool3d")
-def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of a volume (N, D, H, W, C); cells outside do not count.
-
-    >>> tf.nn.avg_pool3d(tf.ones([1, 4, 4, 4, 1]), 2, 2, "VALID").shape
-    TensorShape([1, 2, 2, 2, 1])
-    """
-    return _pool("nn.avg_pool3d", primitives.AvgPool, input, ksize, strides, padding, data_format, 3)
-
-
 def _spatial_rank(x: Any) -> int:
     if x.shape.rank not in (3, 4, 5):
         raise ValueError(
@@ -180,40 +79,112 @@ def _spatial_rank(x: Any) -> int:
     return int(x.shape.rank - 2)
 
 
-@public("nn.max_pool", "compat.v1.nn.max_pool_v2")
-def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str | None = None,
-    name: str | None = None,
-) -> Any:
+def _pool_of_rank(primitive: Any, spatial: int | None, doc: str, *paths: str) -> Callable[..., Any]:
+    """A pool over windows of 1, 2 or 3 spatial dimensions; None takes their number from the rank of the input."""
+    layout = None if spatial is None else ("NWC", "NHWC", "NDHWC")[spatial - 1]
+
+    @public_as(doc, *paths)
+    def function(
+        input: Any,
+        ksize: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str | None = layout,
+        name: str | None = None,
+    ) -> Any:
+        rank = _spatial_rank(convert_to_tensor(input)) if spatial is None else spatial
+        return _pool(paths[0], primitive, input, ksize, strides, padding, data_format, rank)
+
+    return function
+
+
+max_pool1d = _pool_of_rank(
+    primitives.MaxPool,
+    1,
+    """The largest value in each window of a sequence (N, W, C).
+
+    >>> tf.nn.max_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
+    [3., 4.]
+    """,
+    "nn.max_pool1d",
+    "compat.v1.nn.max_pool1d",
+)
+max_pool2d = _pool_of_rank(
+    primitives.MaxPool,
+    2,
+    """The largest value in each window of an image (N, H, W, C).
+
+    >>> tf.nn.max_pool2d(tf.ones([1, 4, 4, 1]), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 1])
+    """,
+    "nn.max_pool2d",
+    "compat.v1.nn.max_pool2d",
+)
+max_pool3d = _pool_of_rank(
+    primitives.MaxPool,
+    3,
+    """The largest value in each window of a volume (N, D, H, W, C).
+
+    >>> tf.nn.max_pool3d(tf.ones([1, 4, 4, 4, 1]), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 2, 1])
+    """,
+    "nn.max_pool3d",
+    "compat.v1.nn.max_pool3d",
+)
+avg_pool1d = _pool_of_rank(
+    primitives.AvgPool,
+    1,
+    """The mean of each window of a sequence (N, W, C); cells outside do not count.
+
+    >>> tf.nn.avg_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
+    [2., 3.]
+    """,
+    "nn.avg_pool1d",
+    "compat.v1.nn.avg_pool1d",
+)
+avg_pool2d = _pool_of_rank(
+    primitives.AvgPool,
+    2,
+    """The mean of each window of an image (N, H, W, C); cells outside do not count.
+
+    >>> tf.nn.avg_pool2d(tf.ones([1, 4, 4, 1]), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 1])
+    """,
+    "nn.avg_pool2d",
+)
+avg_pool3d = _pool_of_rank(
+    primitives.AvgPool,
+    3,
+    """The mean of each window of a volume (N, D, H, W, C); cells outside do not count.
+
+    >>> tf.nn.avg_pool3d(tf.ones([1, 4, 4, 4, 1]), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 2, 1])
+    """,
+    "nn.avg_pool3d",
+    "compat.v1.nn.avg_pool3d",
+)
+max_pool = _pool_of_rank(
+    primitives.MaxPool,
+    None,
     """The largest value in each window, over 1, 2 or 3 spatial dimensions by the rank of the input.
 
     >>> tf.nn.max_pool([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
     [3., 4.]
-    """
-    x = convert_to_tensor(input)
-    return _pool("nn.max_pool", primitives.MaxPool, x, ksize, strides, padding, data_format, _spatial_rank(x))
-
-
-@public("nn.avg_pool", "compat.v1.nn.avg_pool_v2")
-def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str | None = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    "nn.max_pool",
+    "compat.v1.nn.max_pool_v2",
+)
+avg_pool = _pool_of_rank(
+    primitives.AvgPool,
+    None,
     """The mean of each window, over 1, 2 or 3 spatial dimensions by the rank of the input.
 
     >>> tf.nn.avg_pool([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
     [2., 3.]
-    """
-    x = convert_to_tensor(input)
-    return _pool("nn.avg_pool", primitives.AvgPool, x, ksize, strides, padding, data_format, _spatial_rank(x))
+    """,
+    "nn.avg_pool",
+    "compat.v1.nn.avg_pool_v2",
+)
 
 
 @public("nn.pool")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims, numbers_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.nn.window_arguments import (
@@ -59,61 +60,53 @@ def _transposed(
     return to_channels_first(y) if first else y
 
 
-@public("nn.conv1d_transpose", "compat.v1.nn.conv1d_transpose")
-def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
+def _transpose_of_rank(spatial: int, doc: str, *paths: str) -> Callable[..., Any]:
+    layout = ("NWC", "NHWC", "NDHWC")[spatial - 1]
+
+    @public_as(doc, *paths)
+    def function(
+        input: Any,
+        filters: Any,
+        output_shape: Any,
+        strides: Any,
+        padding: Any = "SAME",
+        data_format: str = layout,
+        dilations: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        return _transposed(paths[0], input, filters, output_shape, strides, padding, data_format, dilations, spatial)
+
+    return function
+
+
+conv1d_transpose = _transpose_of_rank(
+    1,
     """The transpose of a 1-D convolution, with filters (width, out, in).
 
     >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 1]), tf.ones([2, 1, 1]), [1, 4, 1], 2)[0, :, 0]
     [1., 1., 1., 1.]
-    """
-    return _transposed("nn.conv1d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 1)
-
-
-@public("nn.conv2d_transpose")
-def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    "nn.conv1d_transpose",
+    "compat.v1.nn.conv1d_transpose",
+)
+conv2d_transpose = _transpose_of_rank(
+    2,
     """The transpose of a 2-D convolution, with filters (height, width, out, in).
 
     >>> tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 1]), [1, 4, 4, 1], 2).shape
     TensorShape([1, 4, 4, 1])
-    """
-    return _transposed("nn.conv2d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 2)
-
-
-@public("nn.conv3d_transpose")
-def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    "nn.conv2d_transpose",
+)
+conv3d_transpose = _transpose_of_rank(
+    3,
     """The transpose of a 3-D convolution, with filters (depth, height, width, out, in).
 
     >>> tf.nn.conv3d_transpose(tf.ones([1, 1, 1, 1, 1]), tf.ones([2, 2, 2, 1, 1]), [1, 2, 2, 2, 1], 2).shape
     TensorShape([1, 2, 2, 2, 1])
-    """
-    return _transposed("nn.conv3d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 3)
+    """,
+    "nn.conv3d_transpose",
+)
 
 
 @public("nn.conv_transpose", "compat.v1.nn.conv_transpose")

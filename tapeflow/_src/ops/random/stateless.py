@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import as_dtype, bfloat16, float16, float32, float64, int32, int64, uint32, uint64
@@ -139,44 +140,46 @@ def uniform_of(dims: list[int], key: Any, counter: Any, alg: int, minval: Any, m
     return primitives.StatelessRandomUniformIntV2(dims, key, counter, alg, low, high)
 
 
-@public("random.stateless_normal", "compat.v1.random.stateless_normal")
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-    alg: Any = "auto_select",
-) -> Any:
+def _stateless_normals(primitive: Any, doc: str, *paths: str) -> Callable[..., Any]:
+    """Numbers that a primitive draws with mean 0 and deviation 1."""
+
+    @public_as(doc, *paths)
+    def function(
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = float32,
+        name: str | None = None,
+        alg: Any = "auto_select",
+    ) -> Any:
+        key, counter, number = key_counter_of(seed, alg)
+        standard = primitive(shape_argument(shape), key, counter, number, as_dtype(dtype))
+        return scaled_normal(standard, mean, stddev)
+
+    return function
+
+
+stateless_normal = _stateless_normals(
+    primitives.StatelessRandomNormalV2,
     """Normal numbers that depend on `seed` alone.
 
     >>> tf.random.stateless_normal([2], seed=[1, 2])
     [0.5441101, 0.20738031]
-    """
-    key, counter, number = key_counter_of(seed, alg)
-    standard = primitives.StatelessRandomNormalV2(shape_argument(shape), key, counter, number, as_dtype(dtype))
-    return scaled_normal(standard, mean, stddev)
-
-
-@public("random.stateless_truncated_normal", "compat.v1.random.stateless_truncated_normal")
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-    alg: Any = "auto_select",
-) -> Any:
+    """,
+    "random.stateless_normal",
+    "compat.v1.random.stateless_normal",
+)
+stateless_truncated_normal = _stateless_normals(
+    primitives.StatelessTruncatedNormalV2,
     """Normal numbers within two deviations of the mean, that depend on `seed` alone.
 
     >>> tf.random.stateless_truncated_normal([2], seed=[1, 2])
     [0.5441101, 0.20738031]
-    """
-    key, counter, number = key_counter_of(seed, alg)
-    standard = primitives.StatelessTruncatedNormalV2(shape_argument(shape), key, counter, number, as_dtype(dtype))
-    return scaled_normal(standard, mean, stddev)
+    """,
+    "random.stateless_truncated_normal",
+    "compat.v1.random.stateless_truncated_normal",
+)
 
 
 def gamma_of(dims: list[int], key: Any, counter: Any, alpha: Any, beta: Any) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims, joined_shape, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.random.seeds import BLOCKS_PER_OUTPUT, draw
@@ -57,42 +58,49 @@ def uniform(
     return uniform_of(dims, key, counter, PHILOX, minval, maxval, dtype)
 
 
-@public("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")
-def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
+def _normals(operation: str, primitive: Any, doc: str, *paths: str) -> Callable[..., Any]:
+    """Numbers of the stream of an operation, which a primitive draws with mean 0 and deviation 1."""
+
+    @public_as(doc, *paths)
+    def function(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = float32,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        dims, dtype = shape_argument(shape), as_dtype(dtype)
+        key, counter = _draw_for((operation, dtype.name), seed, dims)
+        return scaled_normal(primitive(dims, key, counter, PHILOX, dtype), mean, stddev)
+
+    return function
+
+
+normal = _normals(
+    "RandomStandardNormal",
+    primitives.StatelessRandomNormalV2,
     """Normal numbers of a mean and a deviation, which broadcast with `shape`.
 
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
-    """
-    dims, dtype = shape_argument(shape), as_dtype(dtype)
-    key, counter = _draw_for(("RandomStandardNormal", dtype.name), seed, dims)
-    return scaled_normal(primitives.StatelessRandomNormalV2(dims, key, counter, PHILOX, dtype), mean, stddev)
-
-
-@public("random.truncated_normal", "compat.v1.random.truncated_normal", "compat.v1.truncated_normal")
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    "random.normal",
+    "compat.v1.random.normal",
+    "compat.v1.random_normal",
+)
+truncated_normal = _normals(
+    "TruncatedNormal",
+    primitives.StatelessTruncatedNormalV2,
     """Normal numbers, those further than two deviations from the mean drawn again.
 
     >>> tf.random.truncated_normal([2, 3]).shape
     TensorShape([2, 3])
-    """
-    dims, dtype = shape_argument(shape), as_dtype(dtype)
-    key, counter = _draw_for(("TruncatedNormal", dtype.name), seed, dims)
-    return scaled_normal(primitives.StatelessTruncatedNormalV2(dims, key, counter, PHILOX, dtype), mean, stddev)
+    """,
+    "random.truncated_normal",
+    "compat.v1.random.truncated_normal",
+    "compat.v1.truncated_normal",
+)
 
 
 @public("random.gamma", "compat.v1.random.gamma", "compat.v1.random_gamma")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.dtypes import complex64, complex128, float32, float64
@@ -411,41 +411,41 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Any
     return y * convert_to_tensor(sqrt(0.5 / n), dtype=y.dtype) if norm == "ortho" else y
 
 
-@public(*_paths("dct"))
-def dct(
-    input: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    name: str | None = None,
-) -> Any:
+def _cosine_function(kind_by_type: dict[int, int], doc: str, *paths: str) -> Callable[..., Any]:
+    """A cosine transform, by the kind that runs for each `type`."""
+
+    @public_as(doc, *paths)
+    def function(
+        input: Any,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        x = convert_to_tensor(input)
+        n = None if n is None else int(n)
+        _check_dct(x, type, n, axis, norm)
+        return _cosine_transform(x, kind_by_type[type], n, norm)
+
+    return function
+
+
+dct = _cosine_function(
+    {1: 1, 2: 2, 3: 3, 4: 4},
     """The discrete cosine transform of kind `type` (1 to 4) over the last dimension, cut or padded to `n`.
 
     >>> tf.signal.dct([1., 1.])
     [4., 0.]
-    """
-    x = convert_to_tensor(input)
-    n = None if n is None else int(n)
-    _check_dct(x, type, n, axis, norm)
-    return _cosine_transform(x, type, n, norm)
-
-
-@public(*_paths("idct"))
-def idct(
-    input: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    name: str | None = None,
-) -> Any:
+    """,
+    *_paths("dct"),
+)
+idct = _cosine_function(
+    {1: 1, 2: 3, 3: 2, 4: 4},
     """The inverse of `dct`, without its scale unless `norm` is "ortho".
 
     >>> tf.signal.idct([1., 0.])
     [1., 1.]
-    """
-    x = convert_to_tensor(input)
-    n = None if n is None else int(n)
-    _check_dct(x, type, n, axis, norm)
-    return _cosine_transform(x, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, norm)
+    """,
+    *_paths("idct"),
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
@@ -65,36 +66,38 @@ def _reduce(fold: Any, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse
     return primitives.Reshape(primitives.SelectV2(reached, values, zero), shape)
 
 
-@public("sparse.reduce_sum")
-def reduce_sum(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
+def _reduction(fold: Any, doc: str, path: str) -> Callable[..., Any]:
+    @public_as(doc, path)
+    def function(
+        sp_input: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        output_is_sparse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        return _reduce(fold, sp_input, axis, keepdims, output_is_sparse)
+
+    return function
+
+
+reduce_sum = _reduction(
+    primitives.UnsortedSegmentSum,
     """The sums of the stored elements along `axis`, dense or sparse.
 
     >>> tf.sparse.reduce_sum(tf.SparseTensor([[0, 1], [1, 0]], [5., 6.], [2, 2]), 1)
     [5., 6.]
-    """
-    return _reduce(primitives.UnsortedSegmentSum, sp_input, axis, keepdims, output_is_sparse)
-
-
-@public("sparse.reduce_max")
-def reduce_max(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
+    """,
+    "sparse.reduce_sum",
+)
+reduce_max = _reduction(
+    primitives.UnsortedSegmentMax,
     """The largest of the stored elements along `axis`; 0 where there are none.
 
     >>> tf.sparse.reduce_max(tf.SparseTensor([[0, 0], [0, 1]], [5., 6.], [2, 2]), 1)
     [6., 0.]
-    """
-    return _reduce(primitives.UnsortedSegmentMax, sp_input, axis, keepdims, output_is_sparse)
+    """,
+    "sparse.reduce_max",
+)
 
 
 @public("sparse.softmax")

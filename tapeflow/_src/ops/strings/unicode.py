@@ -47,6 +47,11 @@ def _offsets(text: str, encoding: str) -> list[int]:
     return found
 
 
+def _starts(input: Any, encoding: str) -> Any:
+    """The byte at which each character begins."""
+    return split_rows(input, lambda value: _offsets(value.decode(encoding, "replace"), encoding), int64)
+
+
 @public("strings.unicode_decode")
 def unicode_decode(
     input: Any,
@@ -83,7 +88,7 @@ def unicode_decode_with_offsets(
     [0, 1]
     """
     points = unicode_decode(input, input_encoding, errors, replacement_char, replace_control_characters)
-    return points, split_rows(input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64)
+    return points, _starts(input, input_encoding)
 
 
 @public("strings.unicode_split")
@@ -119,8 +124,7 @@ def unicode_split_with_offsets(
     >>> tf.strings.unicode_split_with_offsets("ab", "UTF-8")[1]
     [0, 1]
     """
-    characters = unicode_split(input, input_encoding, errors, replacement_char)
-    return characters, split_rows(input, lambda v: _offsets(v.decode(input_encoding, "replace"), input_encoding), int64)
+    return unicode_split(input, input_encoding, errors, replacement_char), _starts(input, input_encoding)
 
 
 @public("strings.unicode_encode")
