@@ -6,13 +6,13 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
-from tapeflow._src.types.dtypes import DType, as_dtype, float32, int64
+from tapeflow._src.types.dtypes import as_dtype, float32, int64
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape, unknown_shape
-from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec, ValuesTensor
 
 
 @public("IndexedSlices", "compat.v1.IndexedSlices")
-class IndexedSlices(CompositeTensor):
+class IndexedSlices(ValuesTensor):
     """Rows `values[i]` of a larger tensor, which stand there at `indices[i]`; an index may occur more than once.
 
     >>> slices = tf.IndexedSlices(values=[[1.0, 2.0]], indices=[3])
@@ -52,12 +52,6 @@ class IndexedSlices(CompositeTensor):
         return TensorShape(self._dense_shape if read is None else read().tolist())
 
     @property
-    def dtype(self) -> DType:
-        """The `tf.DType` of the values."""
-        dtype: DType = self._values.dtype
-        return dtype
-
-    @property
     def name(self) -> str:
         """The name of the values."""
         return str(self._values.name)
@@ -66,20 +60,6 @@ class IndexedSlices(CompositeTensor):
     def device(self) -> str:
         """The device that holds the values."""
         return str(self._values.device)
-
-    @property
-    def op(self) -> Any:
-        """The operation that made the values."""
-        return self._values.op
-
-    @property
-    def graph(self) -> Any:
-        """The graph to which the values belong."""
-        return self._values.graph
-
-    def consumers(self) -> list[Any]:
-        """The operations of a graph that use the values."""
-        return list(self._values.consumers())
 
     @property
     def _type_spec(self) -> IndexedSlicesSpec:

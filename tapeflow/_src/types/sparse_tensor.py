@@ -8,9 +8,9 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
-from tapeflow._src.types.dtypes import DType, as_dtype, float32, int64
+from tapeflow._src.types.dtypes import as_dtype, float32, int64
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
-from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
+from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec, ValuesTensor
 
 SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
 SparseTensorValue.__doc__ = """The parts of a sparse tensor as arrays, as `Session.run` gives them in TensorFlow 1.
@@ -33,7 +33,7 @@ def define_products(**function_by_name: Callable[[SparseTensor, Any], SparseTens
 
 
 @public("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensor")
-class SparseTensor(CompositeTensor):
+class SparseTensor(ValuesTensor):
     """Elements `values[i]` at the positions `indices[i]` of a tensor of shape `dense_shape`; all others are zero.
 
     `indices` has the shape [n, rank], `values` [n] and `dense_shape` [rank].
@@ -93,21 +93,6 @@ class SparseTensor(CompositeTensor):
             return TensorShape(known).merge_with(self._static_shape)
         return TensorShape(self._dense_shape.numpy().tolist())
 
-    @property
-    def dtype(self) -> DType:
-        """The `tf.DType` of the elements."""
-        return self._values.dtype
-
-    @property
-    def op(self) -> Any:
-        """The operation that made the values."""
-        return self._values.op
-
-    @property
-    def graph(self) -> Any:
-        """The graph to which the tensors belong."""
-        return self._values.graph
-
     def get_shape(self) -> TensorShape:
         """The shape of the tensor."""
         return self.shape
@@ -117,10 +102,6 @@ class SparseTensor(CompositeTensor):
         if not self.shape.is_compatible_with(as_shape(shape)):
             raise ValueError(f"Shapes {self.shape} and {as_shape(shape)} are incompatible")
         self._static_shape = self.shape.merge_with(as_shape(shape))
-
-    def consumers(self) -> list[Any]:
-        """The operations of a graph that use the values."""
-        return self._values.consumers()
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """The same positions with other elements.
@@ -159,7 +140,7 @@ class SparseTensor(CompositeTensor):
 
 
 @public("SparseTensorSpec")
-class SparseTensorSpec(TypeSpec):
+class SparseTensorSpec(ShapedSpec):
     """The spec of a `tf.SparseTensor`.
 
     >>> tf.SparseTensorSpec([2, None])
@@ -174,16 +155,6 @@ class SparseTensorSpec(TypeSpec):
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape of the dense tensor."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The `tf.DType` of the elements."""
-        return self._dtype
 
     @property
     def _component_specs(self) -> tuple[TensorSpec, ...]:

@@ -31,6 +31,31 @@ class CompositeTensor:
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")
 
 
+class ValuesTensor(CompositeTensor):
+    """A composite whose elements are one tensor, `_values`, beside tensors that say where they stand."""
+
+    _values: Any
+
+    @property
+    def dtype(self) -> DType:
+        """The `tf.DType` of the elements."""
+        return self._values.dtype
+
+    @property
+    def op(self) -> Any:
+        """The operation that made the values."""
+        return self._values.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph to which the tensors belong."""
+        return self._values.graph
+
+    def consumers(self) -> list[Any]:
+        """The operations of a graph that use the values."""
+        return self._values.consumers()
+
+
 @public("TypeSpec")
 class TypeSpec:
     """What is known of a value before it exists; two specs are equal if their class and `_serialize()` are.
@@ -146,23 +171,30 @@ class BatchableTypeSpec(TypeSpec):
     """A spec whose values can be stacked: a subclass gives `_batch(batch_size)` and `_unbatch()`."""
 
 
-class DenseSpec(TypeSpec):
-    """A spec with one shape and one dtype, and perhaps a name."""
+class ShapedSpec(TypeSpec):
+    """A spec of values with one shape and one dtype."""
 
-    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
-        self._shape = as_shape(shape)
-        self._dtype = as_dtype(dtype)
-        self._name = name
+    _shape: TensorShape
+    _dtype: DType
 
     @property
     def shape(self) -> TensorShape:
-        """The `tf.TensorShape`."""
+        """The `tf.TensorShape`, with None for unknown and ragged dimensions."""
         return self._shape
 
     @property
     def dtype(self) -> DType:
         """The `tf.DType` of the elements."""
         return self._dtype
+
+
+class DenseSpec(ShapedSpec):
+    """A spec with one shape and one dtype, and perhaps a name."""
+
+    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = as_dtype(dtype)
+        self._name = name
 
     @property
     def name(self) -> str | None:

@@ -34,7 +34,8 @@ def compute_accidental_hits(
     return cast(places[:, 0], int32), places[:, 2], weights
 
 
-def sampled_logits(
+def sampled_loss(
+    loss: Callable[[Any, Any], Any],
     weights: Any,
     biases: Any,
     labels: Any,
@@ -44,10 +45,10 @@ def sampled_logits(
     num_true: int,
     sampled_values: Any,
     remove_accidental_hits: bool,
-    look_up: Callable[..., Any] = lookup,
+    strategy: str = "div",
     seed: Any = None,
-) -> tuple[Any, Any]:
-    """The logits of the true classes and of a sample of others, and the labels that fit them."""
+) -> Any:
+    """`loss(logits, labels)` of the logits of the true classes and of a sample of others, and labels that fit them."""
     labels = cast(convert_to_tensor(labels), int64)
     if labels.shape.rank == 1:
         labels = primitives.ExpandDims(labels, 1)
@@ -59,7 +60,7 @@ def sampled_logits(
     batch, width = inputs.shape.as_list()
     flat = primitives.Reshape(labels, [-1])
     ids = primitives.ConcatV2([flat, sampled], 0)
-    rows, offsets = look_up(weights, ids), look_up(biases, ids)
+    rows, offsets = lookup(weights, ids, strategy), lookup(biases, ids, strategy)
     count = flat.shape[0]
     true_rows = primitives.Reshape(rows[:count], [batch, num_true, width])
     true_logits = primitives.Sum(primitives.ExpandDims(inputs, 1) * true_rows, [2], False)
@@ -75,7 +76,7 @@ def sampled_logits(
     logits = primitives.ConcatV2([true_logits, other_logits], 1)
     share = convert_to_tensor(np.full([batch, num_true], 1 / num_true), dtype=logits.dtype)
     none = primitives.BroadcastTo(cast(0, logits.dtype), [batch, other_logits.shape[1]])
-    return logits, primitives.ConcatV2([share, none], 1)
+    return loss(logits, primitives.ConcatV2([share, none], 1))
 
 
 def nce_of_logits(logits: Any, targets: Any) -> Any:
@@ -117,7 +118,7 @@ def nce_loss(
         sampled_values,
         remove_accidental_hits,
     )
-    return nce_of_logits(*sampled_logits(*given))
+    return sampled_loss(nce_of_logits, *given)
 
 
 @public("nn.sampled_softmax_loss")
@@ -150,4 +151,4 @@ def sampled_softmax_loss(
         sampled_values,
         remove_accidental_hits,
     )
-    return softmax_of_logits(*sampled_logits(*given, seed=seed))
+    return sampled_loss(softmax_of_logits, *given, seed=seed)

@@ -28,7 +28,7 @@ from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
-from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec
+from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
 
 # Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
 _DENSE = {
@@ -337,7 +337,7 @@ def _text_of(value: Any) -> str:
 
 
 @public("RaggedTensorSpec")
-class RaggedTensorSpec(TypeSpec):
+class RaggedTensorSpec(ShapedSpec):
     """The spec of a `tf.RaggedTensor`.
 
     >>> tf.RaggedTensorSpec([None, None])
@@ -365,16 +365,6 @@ class RaggedTensorSpec(TypeSpec):
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape, with None for ragged dimensions."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The `tf.DType` of the values."""
-        return self._dtype
 
     @property
     def ragged_rank(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import map_bytes, tensor_from
@@ -52,79 +53,80 @@ def _starts(input: Any, encoding: str) -> Any:
     return split_rows(input, lambda value: _offsets(value.decode(encoding, "replace"), encoding), int64)
 
 
-@public("strings.unicode_decode")
-def unicode_decode(
-    input: Any,
-    input_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Any:
+def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
+    @public_as(doc, path)
+    def function(
+        input: Any,
+        input_encoding: str,
+        errors: str = "replace",
+        replacement_char: int = 65533,
+        replace_control_characters: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        def points(value: bytes) -> list[int]:
+            text = _decode(value, input_encoding, errors, replacement_char, replace_control_characters)
+            return [ord(character) for character in text]
+
+        found = split_rows(input, points, int32)
+        return (found, _starts(input, input_encoding)) if with_offsets else found
+
+    return function
+
+
+def _splitter(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
+    @public_as(doc, path)
+    def function(
+        input: Any,
+        input_encoding: str,
+        errors: str = "replace",
+        replacement_char: int = 65533,
+        name: str | None = None,
+    ) -> Any:
+        def characters(value: bytes) -> list[bytes]:
+            return [c.encode(input_encoding) for c in _decode(value, input_encoding, errors, replacement_char, False)]
+
+        found = split_rows(input, characters)
+        return (found, _starts(input, input_encoding)) if with_offsets else found
+
+    return function
+
+
+unicode_decode = _decoder(
+    False,
     """The code points of the characters.
 
     >>> tf.strings.unicode_decode("ab", "UTF-8")
     [97, 98]
-    """
-
-    def points(value: bytes) -> list[int]:
-        return [ord(c) for c in _decode(value, input_encoding, errors, replacement_char, replace_control_characters)]
-
-    return split_rows(input, points, int32)
-
-
-@public("strings.unicode_decode_with_offsets")
-def unicode_decode_with_offsets(
-    input: Any,
-    input_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+    """,
+    "strings.unicode_decode",
+)
+unicode_decode_with_offsets = _decoder(
+    True,
     """The code points of the characters, and the byte at which each begins.
 
     >>> tf.strings.unicode_decode_with_offsets("ab", "UTF-8")[1]
     [0, 1]
-    """
-    points = unicode_decode(input, input_encoding, errors, replacement_char, replace_control_characters)
-    return points, _starts(input, input_encoding)
-
-
-@public("strings.unicode_split")
-def unicode_split(
-    input: Any,
-    input_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    name: str | None = None,
-) -> Any:
+    """,
+    "strings.unicode_decode_with_offsets",
+)
+unicode_split = _splitter(
+    False,
     """The single characters, in the same encoding.
 
     >>> tf.strings.unicode_split("ab", "UTF-8")
     [b'a', b'b']
-    """
-
-    def characters(value: bytes) -> list[bytes]:
-        return [c.encode(input_encoding) for c in _decode(value, input_encoding, errors, replacement_char, False)]
-
-    return split_rows(input, characters)
-
-
-@public("strings.unicode_split_with_offsets")
-def unicode_split_with_offsets(
-    input: Any,
-    input_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+    """,
+    "strings.unicode_split",
+)
+unicode_split_with_offsets = _splitter(
+    True,
     """The single characters, and the byte at which each begins.
 
     >>> tf.strings.unicode_split_with_offsets("ab", "UTF-8")[1]
     [0, 1]
-    """
-    return unicode_split(input, input_encoding, errors, replacement_char), _starts(input, input_encoding)
+    """,
+    "strings.unicode_split_with_offsets",
+)
 
 
 @public("strings.unicode_encode")

@@ -20,7 +20,7 @@ assert v1.Session  # loads the declarations
 def test_declarations_fit_the_function_of_today(path):
     function = find_public(f"compat.v1.{path}")
     declaration = declarations[path]
-    parameters = inspect.signature(find_public(declaration.target)).parameters
+    parameters = inspect.signature(declaration.function).parameters
     required = {name for name, p in parameters.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
     assert declaration.adapted or required <= declaration.received <= {*parameters}
     assert inspect.signature(function) == declaration.signature

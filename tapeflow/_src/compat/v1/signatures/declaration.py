@@ -17,6 +17,8 @@ The call binds the arguments to the signature, passes them by keyword to today's
 * `ignored`: arguments without meaning here, such as `use_cudnn_on_gpu`, are dropped.
 * `fixed`: arguments of today's function that TensorFlow 1 does not offer get these values.
 * `adapt`: a function changes the dictionary of arguments in place, where renaming is not enough. It may raise.
+* `function`: what runs instead of today's function, where TensorFlow 1 has an argument with a meaning that is gone,
+  such as `partition_strategy`. `target` still gives the docstring.
 * an argument that is None is left out if today's function has another default: `keepdims=None` means `keepdims=False`.
 
 Defaults in a signature are Python literals or names of dtypes (`dtype=int32`). The docstring is the first sentence of
@@ -40,12 +42,13 @@ Arguments = dict[str, Any]
 
 
 class Declaration(NamedTuple):
-    """One row: the v1 signature, the arguments that today's function receives, and whether `adapt` changes them."""
+    """One row: the v1 signature, today's function, what runs and receives, and whether `adapt` changes it."""
 
     signature: inspect.Signature
     target: str
     received: frozenset[str]
     adapted: bool
+    function: Callable[..., Any]
 
 
 declarations: dict[str, Declaration] = {}
@@ -61,14 +64,16 @@ def v1_signature(
     ignored: Iterable[str] = (),
     fixed: Mapping[str, Any] | None = None,
     adapt: Callable[[Arguments], None] | None = None,
+    function: Callable[..., Any] | None = None,
 ) -> None:
     """Defines `tf.compat.v1.<path>` with the given signature, by way of the function at the public path `target`."""
     path, _, parameters = signature.partition("(")
     name = path.rpartition(".")[2]
     v1 = parse_signature(parameters.removesuffix(")"))
     renamed, ignored, fixed = renamed or {}, tuple(ignored), fixed or {}
-    function = find_public(target)
-    default_by_name = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+    today = find_public(target)
+    run = today if function is None else function
+    default_by_name = {p.name: p.default for p in inspect.signature(run).parameters.values()}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(name, v1, args, kwargs)
@@ -79,14 +84,16 @@ def v1_signature(
         arguments.update(fixed)
         if adapt:
             adapt(arguments)
-        return function(**{n: x for n, x in arguments.items() if x is not None or default_by_name.get(n) is None})
+        return run(**{n: x for n, x in arguments.items() if x is not None or default_by_name.get(n) is None})
 
     namespace = path.rpartition(".")[0]
     call.__name__ = call.__qualname__ = name
     call.__module__ = ".".join(filter(None, ("tapeflow.compat.v1", namespace)))
     call.__signature__ = v1  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(function, target, renamed, example)
-    declarations[path] = Declaration(v1, target, frozenset(_received(v1, renamed, ignored, fixed)), adapt is not None)
+    call.__doc__ = _docstring(today, target, renamed, example)
+    declarations[path] = Declaration(
+        v1, target, frozenset(_received(v1, renamed, ignored, fixed)), adapt is not None, run
+    )
     public(*(f"compat.v1.{p}" for p in (path, *also)))(call)
 
 

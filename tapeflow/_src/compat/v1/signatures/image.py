@@ -35,6 +35,23 @@ v1_signature(
 )
 
 
+def _glimpse(
+    input: Any, size: Any, offsets: Any, centered: bool, normalized: bool, uniform_noise: bool, name: str | None
+) -> Any:
+    def corner(place: Any, length: int, window: int) -> Any:
+        place = place * length if normalized else place
+        return (place / 2 + length / 2 if centered else place) - window / 2
+
+    return glimpse(input, size, offsets, "uniform" if uniform_noise else "gaussian", corner)
+
+
+v1_signature(
+    "image.extract_glimpse(input, size, offsets, centered=True, normalized=True, uniform_noise=True, name=None)",
+    "image.extract_glimpse",
+    function=_glimpse,
+    example="images = tf.ones([1, 4, 4, 1])\n"
+    "tf.compat.v1.image.extract_glimpse(images, [2, 2], [[0., 0.]]).shape => TensorShape([1, 2, 2, 1])",
+)
 _METHOD_BY_NUMBER = {0: "bilinear", 1: "nearest", 2: "bicubic", 3: "area"}
 
 
@@ -75,26 +92,3 @@ def resize_image_with_pad(
     return resize_into_padding(
         image, target_height, target_width, lambda x, size: resize(x, size, method, align_corners)
     )
-
-
-@public("compat.v1.image.extract_glimpse")
-def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
-    centered: bool = True,
-    normalized: bool = True,
-    uniform_noise: bool = True,
-    name: str | None = None,
-) -> Any:
-    """A window of the given size of each image, around the given place; what lies outside is noise.
-
-    >>> tf.compat.v1.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
-    TensorShape([1, 2, 2, 1])
-    """
-
-    def corner(place: Any, length: int, window: int) -> Any:
-        place = place * length if normalized else place
-        return (place / 2 + length / 2 if centered else place) - window / 2
-
-    return glimpse(input, size, offsets, "uniform" if uniform_noise else "gaussian", corner)

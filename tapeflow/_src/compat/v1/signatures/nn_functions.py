@@ -6,138 +6,69 @@ from functools import partial
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src.compat.v1.signatures.declaration import v1_signature
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.convolution_gradients import filter_gradient, input_gradient
 from tapeflow._src.ops.nn.ctc import beam_search_paths, check_time, collapse_repeated, dense_labels, is_sparse_matrix
 from tapeflow._src.ops.nn.embeddings import lookup, lookup_sparse, safe_lookup_sparse
-from tapeflow._src.ops.nn.sampled_losses import nce_of_logits, sampled_logits, softmax_of_logits
+from tapeflow._src.ops.nn.sampled_losses import nce_of_logits, sampled_loss, softmax_of_logits
 from tapeflow._src.ops.nn.window_arguments import geometry
 
-
-@public("compat.v1.nn.embedding_lookup")
-def embedding_lookup(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Any:
-    """The rows with the numbers `ids` of a table, or of tables among which the rows are dealt by the strategy.
-
-    >>> tf.compat.v1.nn.embedding_lookup(tf.constant([[1., 2.], [3., 4.]]), [1])
-    [[3., 4.]]
-    """
-    return lookup(params, ids, partition_strategy, max_norm)
-
-
-@public("compat.v1.nn.embedding_lookup_sparse")
-def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    combiner: str | None = None,
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Any:
-    """For each row of the sparse matrix `sp_ids`, the (weighted) mean, sum or sum by sqrt of squares of its embeddings.
-
-    >>> tf.compat.v1.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
-    [[0., 1., 1.]]
-    """
-    return lookup_sparse(params, sp_ids, sp_weights, partition_strategy, combiner, max_norm)
-
-
-@public("compat.v1.nn.safe_embedding_lookup_sparse")
-def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: str | None = "mean",
-    default_id: Any = None,
-    name: str | None = None,
-    partition_strategy: str = "div",
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Any:
-    """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
-
-    >>> tf.compat.v1.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
-    [[0., 1.], [0., 0.]]
-    """
-    return safe_lookup_sparse(
-        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, partition_strategy, max_norm
+v1_signature(
+    "nn.embedding_lookup(params, ids, partition_strategy='mod', name=None, validate_indices=True, max_norm=None)",
+    "nn.embedding_lookup",
+    function=lookup,
+    renamed={"partition_strategy": "strategy"},
+    ignored=["name", "validate_indices"],
+    example="tf.compat.v1.nn.embedding_lookup(tf.constant([[1., 2.], [3., 4.]]), [1]) => [[3., 4.]]",
+)
+v1_signature(
+    "nn.embedding_lookup_sparse(params, sp_ids, sp_weights, partition_strategy='mod', name=None, combiner=None, "
+    "max_norm=None, allow_fast_lookup=False)",
+    "nn.embedding_lookup_sparse",
+    function=lookup_sparse,
+    renamed={"partition_strategy": "strategy"},
+    ignored=["name", "allow_fast_lookup"],
+    example="ids = tf.sparse.from_dense([[1, 2]])\n"
+    "tf.compat.v1.nn.embedding_lookup_sparse(tf.eye(3), ids, None, combiner='sum') => [[0., 1., 1.]]",
+)
+v1_signature(
+    "nn.safe_embedding_lookup_sparse(embedding_weights, sparse_ids, sparse_weights=None, combiner='mean', "
+    "default_id=None, name=None, partition_strategy='div', max_norm=None, allow_fast_lookup=False)",
+    "nn.safe_embedding_lookup_sparse",
+    function=safe_lookup_sparse,
+    renamed={
+        "embedding_weights": "params",
+        "sparse_ids": "ids",
+        "sparse_weights": "weights",
+        "partition_strategy": "strategy",
+    },
+    ignored=["name", "allow_fast_lookup"],
+    example="ids = tf.sparse.from_dense([[1], [0]])\n"
+    "tf.compat.v1.nn.safe_embedding_lookup_sparse(tf.eye(2), ids) => [[0., 1.], [0., 0.]]",
+)
+for _name, _loss, _hits, _tail in (
+    ("nce_loss", nce_of_logits, False, "name='nce_loss'"),
+    ("sampled_softmax_loss", softmax_of_logits, True, "name='sampled_softmax_loss', seed=None"),
+):
+    v1_signature(
+        f"nn.{_name}(weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, sampled_values=None, "
+        f"remove_accidental_hits={_hits}, partition_strategy='mod', {_tail})",
+        f"nn.{_name}",
+        function=partial(sampled_loss, _loss),
+        renamed={"partition_strategy": "strategy"},
+        ignored=["name"],
+        example="weights, biases = tf.zeros([5, 2]), tf.zeros([5])\n"
+        f"tf.compat.v1.nn.{_name}(weights, biases, [[1]], [[1., 1.]], 2, 5).shape => TensorShape([1])",
     )
-
-
-@public("compat.v1.nn.nce_loss")
-def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str = "nce_loss",
-) -> Any:
-    """Noise-contrastive estimation over tables dealt by `partition_strategy`.
-
-    >>> tf.compat.v1.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
-    TensorShape([1])
-    """
-    given = (
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-    )
-    return nce_of_logits(*sampled_logits(*given, partial(lookup, strategy=partition_strategy)))
-
-
-@public("compat.v1.nn.sampled_softmax_loss")
-def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = True,
-    partition_strategy: str = "mod",
-    name: str = "sampled_softmax_loss",
-    seed: Any = None,
-) -> Any:
-    """The softmax cross entropy over a sample of classes, with tables dealt by `partition_strategy`.
-
-    >>> tf.compat.v1.nn.sampled_softmax_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
-    TensorShape([1])
-    """
-    given = (
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-    )
-    return softmax_of_logits(*sampled_logits(*given, partial(lookup, strategy=partition_strategy), seed))
+v1_signature(
+    "nn.ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1, merge_repeated=True)",
+    "nn.ctc_beam_search_decoder",
+    function=beam_search_paths,
+    example="paths, scores = tf.compat.v1.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])\n"
+    "paths[0].values => [0]",
+)
 
 
 @public("compat.v1.nn.ctc_loss")
@@ -175,19 +106,6 @@ def ctc_loss(
     if ignore_longer_outputs_than_inputs:
         loss = primitives.SelectV2(primitives.IsFinite(loss), loss, cast(0, loss.dtype))
     return loss
-
-
-@public("compat.v1.nn.ctc_beam_search_decoder")
-def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
-) -> tuple[list[Any], Any]:
-    """As `tf.nn.ctc_beam_search_decoder`; with `merge_repeated`, runs of one label in a result become one.
-
-    >>> paths, scores = tf.compat.v1.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])
-    >>> paths[0].values
-    [0]
-    """
-    return beam_search_paths(inputs, sequence_length, beam_width, top_paths, merge_repeated)
 
 
 @public("compat.v1.nn.conv2d_backprop_input")

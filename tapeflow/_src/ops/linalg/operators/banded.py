@@ -12,11 +12,13 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import tridiagonal_matmul, tridiagonal_solve
 from tapeflow._src.ops.linalg.operators.operator import (
+    Hints,
     LinearOperator,
     broadcast_batch,
     hints_of,
     keep_parameter,
     spread,
+    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.ops.linalg.products import swapped_ends
@@ -36,16 +38,9 @@ class LinearOperatorTridiag(LinearOperator):
 
     _composite_tensor_fields = ("diagonals",)
 
-    def __init__(
-        self,
-        diagonals: Any,
-        diagonals_format: str = "compact",
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorTridiag",
-    ) -> None:
+    @takes_hints("LinearOperatorTridiag")
+    def __init__(self, hints: Hints, diagonals: Any, diagonals_format: str = "compact") -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         if diagonals_format not in ("compact", "matrix", "sequence"):
             raise ValueError(
                 f"Argument `diagonals_format` must be one of compact, matrix, or sequence. Found : {diagonals_format}"
@@ -158,16 +153,9 @@ class LinearOperatorToeplitz(LinearOperator):
 
     _composite_tensor_fields = ("col", "row")
 
-    def __init__(
-        self,
-        col: Any,
-        row: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorToeplitz",
-    ) -> None:
+    @takes_hints("LinearOperatorToeplitz")
+    def __init__(self, hints: Hints, col: Any, row: Any) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         if is_square is False:
             raise ValueError("Only square Toeplitz operators currently supported.")
         self._col, self._row = keep_parameter(col), keep_parameter(row)
@@ -225,16 +213,9 @@ class _Circulant(LinearOperator):
 
     _depth: int
 
-    def __init__(
-        self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints(is_square=True)
+    def __init__(self, hints: Hints, spectrum: Any, input_output_dtype: Any = complex64) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._spectrum = keep_parameter(spectrum)
         if self._spectrum.shape.rank < self._depth:
             raise ValueError(

@@ -10,6 +10,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.operators.operator import (
+    Hints,
     LinearOperator,
     broadcast_batch,
     check_operators,
@@ -19,6 +20,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     require_operator,
     solve_broadcast,
     spread,
+    takes_hints,
 )
 from tapeflow._src.ops.linalg.operators.simple import LinearOperatorDiag, LinearOperatorIdentity
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
@@ -26,6 +28,11 @@ from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 
 def _all(operators: list[LinearOperator], hint: str) -> bool | None:
     return True if all(getattr(o, hint) for o in operators) else None
+
+
+def _given_or_shared(hints: Hints, operators: list[LinearOperator]) -> list[bool | None]:
+    """The first three hints; those that were not given hold if they hold for all operators."""
+    return [_all(operators, hint) if given is None else given for hint, given in zip(Hints._fields[:3], hints)]
 
 
 @public("linalg.LinearOperatorKronecker")
@@ -39,26 +46,13 @@ class LinearOperatorKronecker(LinearOperator):
 
     _composite_tensor_fields = ("operators",)
 
-    def __init__(
-        self,
-        operators: list[LinearOperator],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints()
+    def __init__(self, hints: Hints, operators: list[LinearOperator]) -> None:
         self._operators = check_operators(operators)
-        super().__init__(
-            self._operators[0].dtype,
-            None,
-            _all(self._operators, "is_non_singular") if is_non_singular is None else is_non_singular,
-            _all(self._operators, "is_self_adjoint") if is_self_adjoint is None else is_self_adjoint,
-            _all(self._operators, "is_positive_definite") if is_positive_definite is None else is_positive_definite,
-            _all(self._operators, "is_square") if is_square is None else is_square,
-            name or "_x_".join(o.name for o in self._operators),
-            {"operators": self._operators},
-        )
+        known = _given_or_shared(hints, self._operators)
+        square = _all(self._operators, "is_square") if hints.is_square is None else hints.is_square
+        name = hints.name or "_x_".join(o.name for o in self._operators)
+        super().__init__(self._operators[0].dtype, None, *known, square, name, {"operators": self._operators})
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -259,26 +253,13 @@ class LinearOperatorBlockDiag(_Blocks):
 
     _composite_tensor_fields = ("operators",)
 
-    def __init__(
-        self,
-        operators: list[LinearOperator],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints(is_square=True)
+    def __init__(self, hints: Hints, operators: list[LinearOperator]) -> None:
         self._operators = check_operators(operators)
-        super().__init__(
-            self._operators[0].dtype,
-            None,
-            _all(self._operators, "is_non_singular") if is_non_singular is None else is_non_singular,
-            _all(self._operators, "is_self_adjoint") if is_self_adjoint is None else is_self_adjoint,
-            _all(self._operators, "is_positive_definite") if is_positive_definite is None else is_positive_definite,
-            True if all(o.is_square for o in self._operators) else is_square or None,
-            name or "_ds_".join(o.name for o in self._operators),
-            {"operators": self._operators},
-        )
+        known = _given_or_shared(hints, self._operators)
+        square = True if all(o.is_square for o in self._operators) else hints.is_square or None
+        name = hints.name or "_ds_".join(o.name for o in self._operators)
+        super().__init__(self._operators[0].dtype, None, *known, square, name, {"operators": self._operators})
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -343,15 +324,9 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
 
     _composite_tensor_fields = ("operators",)
 
-    def __init__(
-        self,
-        operators: list[list[LinearOperator]],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorBlockLowerTriangular",
-    ) -> None:
+    @takes_hints("LinearOperatorBlockLowerTriangular")
+    def __init__(self, hints: Hints, operators: list[list[LinearOperator]]) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         rows = [list(row) for row in operators]
         flat = check_operators([o for row in rows for o in row])
         for i, row in enumerate(rows):
@@ -442,19 +417,17 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     _composite_tensor_fields = ("base_operator", "u", "diag_update", "v")
 
+    @takes_hints("LinearOperatorLowRankUpdate")
     def __init__(
         self,
+        hints: Hints,
         base_operator: LinearOperator,
         u: Any,
         diag_update: Any = None,
         v: Any = None,
         is_diag_update_positive: bool | None = None,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorLowRankUpdate",
     ) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         dtype = require_operator(base_operator).dtype
         if diag_update is None:
             if is_diag_update_positive is False:

@@ -10,6 +10,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.linalg.operators.operator import (
+    Hints,
     LinearOperator,
     broadcast_batch,
     check_operators,
@@ -18,6 +19,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     require_equal_sizes,
     require_operator,
     returned_by_methods,
+    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 
@@ -33,15 +35,10 @@ class LinearOperatorAdjoint(LinearOperator):
 
     _composite_tensor_fields = ("operator",)
 
-    def __init__(
-        self,
-        operator: LinearOperator,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints()
+    def __init__(self, hints: Hints, operator: LinearOperator) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
+
         def agreed(given: bool | None, own: bool | None, word: str) -> bool | None:
             if given is not None and own is not None and given != own:
                 raise ValueError(f"The operator was {word} but the adjoint was not, or the other way round.")
@@ -101,15 +98,9 @@ class LinearOperatorInversion(LinearOperator):
 
     _composite_tensor_fields = ("operator",)
 
-    def __init__(
-        self,
-        operator: LinearOperator,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints()
+    def __init__(self, hints: Hints, operator: LinearOperator) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         require_operator(operator)
         if operator.is_square is False or is_square is False:
             raise ValueError("Operator and inverse must have square shape.")
@@ -179,15 +170,9 @@ class LinearOperatorComposition(LinearOperator):
 
     _composite_tensor_fields = ("operators",)
 
-    def __init__(
-        self,
-        operators: list[LinearOperator],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
+    @takes_hints()
+    def __init__(self, hints: Hints, operators: list[LinearOperator]) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         operators = check_operators(operators)
         for left, right in pairwise(operators):
             require_equal_sizes(left.shape[-1], right.shape[-2])
@@ -267,15 +252,9 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     _composite_tensor_fields = ("matrix",)
 
-    def __init__(
-        self,
-        matrix: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:
+    @takes_hints("LinearOperatorFullMatrix")
+    def __init__(self, hints: Hints, matrix: Any) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._matrix = keep_parameter(matrix)
         if self._matrix.shape.rank < 2:
             raise ValueError(
@@ -327,15 +306,9 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     _composite_tensor_fields = ("tril",)
 
-    def __init__(
-        self,
-        tril: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorLowerTriangular",
-    ) -> None:
+    @takes_hints("LinearOperatorLowerTriangular")
+    def __init__(self, hints: Hints, tril: Any) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         if is_square is False:
             raise ValueError("Only square lower triangular operators supported at this time.")
         self._tril = keep_parameter(tril)

@@ -14,11 +14,13 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import inverse_permutation, take_rows
 from tapeflow._src.ops.linalg.operators.derived import LinearOperatorLowerTriangular
 from tapeflow._src.ops.linalg.operators.operator import (
+    Hints,
     LinearOperator,
     broadcast_batch,
     hints_of,
     keep_parameter,
     spread,
+    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -38,15 +40,9 @@ class LinearOperatorDiag(LinearOperator):
 
     _composite_tensor_fields = ("diag",)
 
-    def __init__(
-        self,
-        diag: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorDiag",
-    ) -> None:
+    @takes_hints("LinearOperatorDiag")
+    def __init__(self, hints: Hints, diag: Any) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._diag = keep_parameter(diag)
         if self._diag.shape.rank == 0:
             raise ValueError("Argument `diag` must have at least 1 dimension. Found: a scalar")
@@ -419,16 +415,9 @@ class LinearOperatorPermutation(LinearOperator):
 
     _composite_tensor_fields = ("perm",)
 
-    def __init__(
-        self,
-        perm: Any,
-        dtype: Any = float32,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorPermutation",
-    ) -> None:
+    @takes_hints("LinearOperatorPermutation")
+    def __init__(self, hints: Hints, perm: Any, dtype: Any = float32) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         if is_non_singular is False:
             raise ValueError(f"A Permutation operator is always non-singular; got {is_non_singular}")
         if is_square is False:
@@ -489,15 +478,9 @@ class LinearOperatorHouseholder(LinearOperator):
 
     _composite_tensor_fields = ("reflection_axis",)
 
-    def __init__(
-        self,
-        reflection_axis: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorHouseholder",
-    ) -> None:
+    @takes_hints("LinearOperatorHouseholder")
+    def __init__(self, hints: Hints, reflection_axis: Any) -> None:
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         if is_positive_definite is True:
             raise ValueError("A Householder operator is necessarily not positive definite.")
         if is_square is False:
