@@ -39,7 +39,8 @@ class ValuesTensor(CompositeTensor):
     @property
     def dtype(self) -> DType:
         """The `tf.DType` of the elements."""
-        return self._values.dtype
+        dtype: DType = self._values.dtype
+        return dtype
 
     @property
     def op(self) -> Any:
@@ -53,7 +54,8 @@ class ValuesTensor(CompositeTensor):
 
     def consumers(self) -> list[Any]:
         """The operations of a graph that use the values."""
-        return self._values.consumers()
+        consumers: list[Any] = self._values.consumers()
+        return consumers
 
 
 @public("TypeSpec")

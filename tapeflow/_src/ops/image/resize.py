@@ -269,9 +269,7 @@ def _legacy(images: Any, size: Any, method: str, align_corners: bool, half_pixel
     if images.shape.rank != 4:
         raise InvalidArgumentError.of(f"image.resize: input must be 4-dimensional; got {images.shape.as_list()}")
     if align_corners and half_pixel_centers:
-        raise InvalidArgumentError(
-            None, None, "image.resize: If half_pixel_centers is True, align_corners must be False."
-        )
+        raise InvalidArgumentError.of("image.resize: If half_pixel_centers is True, align_corners must be False.")
     height, width = target_size(images, size, False)
     wide = images.dtype == float64
     y = resample(images, height, width, method, False, align_corners, half_pixel_centers)
@@ -367,9 +365,7 @@ def crop_and_resize(
             f"image.crop_and_resize: box_index has incompatible shape; got {box_indices.shape} for {boxes.shape}",
         )
     if method not in ("bilinear", "nearest"):
-        raise InvalidArgumentError(
-            None, None, f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}"
-        )
+        raise InvalidArgumentError.of(f"image.crop_and_resize: method must be 'bilinear' or 'nearest'; got {method!r}")
     height, width = target_size(x, crop_size, False)
     if height < 1 or width < 1:
         raise InvalidArgumentError.of(f"image.crop_and_resize: crop dimensions must be positive; got {crop_size}")

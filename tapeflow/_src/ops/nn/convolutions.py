@@ -260,16 +260,14 @@ def conv(
     x, filters = convert_to_tensor(input), convert_to_tensor(filter)
     spatial = filters.shape.rank - 2
     if spatial not in (2, 3):
-        raise InvalidArgumentError(None, None, f"conv: The input must have 2 or 3 spatial dimensions but got {spatial}")
+        raise InvalidArgumentError.of(f"conv: The input must have 2 or 3 spatial dimensions but got {spatial}")
     if len(strides) != spatial + 2:
-        raise InvalidArgumentError(
-            None, None, f"conv: Sliding window strides field must specify {spatial + 2} dimensions; got {list(strides)}"
+        raise InvalidArgumentError.of(
+            f"conv: Sliding window strides field must specify {spatial + 2} dimensions; got {list(strides)}"
         )
     first = data_format == "CHANNELS_FIRST"
     layout = ("NCHW" if spatial == 2 else "NCDHW") if first else ("NHWC" if spatial == 2 else "NDHWC")
     if x.shape.rank != batch_dims + spatial + 1:
-        raise InvalidArgumentError(
-            None, None, f"conv: the input must have rank {batch_dims + spatial + 1}; got shape {x.shape}"
-        )
+        raise InvalidArgumentError.of(f"conv: the input must have rank {batch_dims + spatial + 1}; got shape {x.shape}")
     pads = [explicit_paddings[i : i + 2] for i in range(0, len(explicit_paddings), 2)]
     return convolution(x, filters, strides, pads if padding == "EXPLICIT" else padding, layout, list(dilations) or None)

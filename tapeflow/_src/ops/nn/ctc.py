@@ -49,7 +49,7 @@ def ctc_loss(
     """
     logits = convert_to_tensor(logits)
     if logits.shape.rank != 3:
-        raise InvalidArgumentError(None, None, f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
+        raise InvalidArgumentError.of(f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
     sparse = is_sparse_matrix(labels)
     if sparse:
         if blank_index is None:

@@ -30,7 +30,7 @@ def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np
         alpha = length / count
         most = (small + 1) / alpha if alpha != small else 1.0
         start = random.uniform() * min(most, 1.0 / max(alpha - small, 1e-12), 1.0)
-        borders = np.floor(alpha * (np.arange(count + 1) + start)).astype(np.int64)
+        borders: np.ndarray = np.floor(alpha * (np.arange(count + 1) + start)).astype(np.int64)
         borders -= borders[0]
         borders[-1] = length
         return borders
@@ -43,7 +43,7 @@ def _pooling_sequence(length: int, ratio: float, pseudo_random: bool, random: np
 def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     x = convert_to_tensor(x)
     if x.shape.rank != 4:
-        raise InvalidArgumentError(None, None, f"{who}: tensor_in must be 4-dimensional; got {x.shape.as_list()}")
+        raise InvalidArgumentError.of(f"{who}: tensor_in must be 4-dimensional; got {x.shape.as_list()}")
     numbers = [float(r) for r in np.atleast_1d(np.asarray(ratio))]
     if len(numbers) == 1:
         numbers = [1.0, numbers[0], numbers[0], 1.0]
@@ -55,9 +55,7 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
         raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
     for axis in (1, 2):
         if x.shape[axis] < numbers[axis]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"{who}: Pooling ratio is higher than input dimension size for dimension {axis}. Input dim size: "
                 f"{x.shape[axis]} pooling ratio: {numbers[axis]}",
             )

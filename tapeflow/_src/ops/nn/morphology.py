@@ -38,9 +38,7 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     if x.shape.rank != 4 or filters.shape.rank != 3 or x.shape[-1] != filters.shape[-1]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: input must be [batch, height, width, depth] and filters [height, width, depth]; got "
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )

@@ -32,9 +32,7 @@ def _transposed(
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2 or filters.shape.rank != spatial + 2:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and "
             f"{filters.shape.as_list()}",
         )
@@ -50,9 +48,7 @@ def _transposed(
         x = to_channels_last(x)
         dims = [dims[0], *dims[2:], dims[1]]
     if None not in (filters.shape[-1], x.shape[-1]) and filters.shape[-1] != x.shape[-1]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{who}: the last dimension of the filters must be the input's depth; got filters "
             f"{filters.shape.as_list()} and input depth {x.shape[-1]}",
         )

@@ -30,9 +30,11 @@ def _all(operators: list[LinearOperator], hint: str) -> bool | None:
     return True if all(getattr(o, hint) for o in operators) else None
 
 
-def _given_or_shared(hints: Hints, operators: list[LinearOperator]) -> list[bool | None]:
-    """The first three hints; those that were not given hold if they hold for all operators."""
-    return [_all(operators, hint) if given is None else given for hint, given in zip(Hints._fields[:3], hints)]
+def _shared(hints: Hints, operators: list[LinearOperator]) -> Hints:
+    """The hints; of the first three, those that were not given hold if they hold for all operators."""
+    unknown = [hint for hint in Hints._fields[:3] if getattr(hints, hint) is None]
+    known: dict[str, Any] = {hint: _all(operators, hint) for hint in unknown}
+    return hints._replace(**known)
 
 
 @public("linalg.LinearOperatorKronecker")
@@ -49,10 +51,10 @@ class LinearOperatorKronecker(LinearOperator):
     @takes_hints()
     def __init__(self, hints: Hints, operators: list[LinearOperator]) -> None:
         self._operators = check_operators(operators)
-        known = _given_or_shared(hints, self._operators)
+        hints = _shared(hints, self._operators)
         square = _all(self._operators, "is_square") if hints.is_square is None else hints.is_square
         name = hints.name or "_x_".join(o.name for o in self._operators)
-        super().__init__(self._operators[0].dtype, None, *known, square, name, {"operators": self._operators})
+        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name, {"operators": self._operators})
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -256,10 +258,10 @@ class LinearOperatorBlockDiag(_Blocks):
     @takes_hints(is_square=True)
     def __init__(self, hints: Hints, operators: list[LinearOperator]) -> None:
         self._operators = check_operators(operators)
-        known = _given_or_shared(hints, self._operators)
+        hints = _shared(hints, self._operators)
         square = True if all(o.is_square for o in self._operators) else hints.is_square or None
         name = hints.name or "_ds_".join(o.name for o in self._operators)
-        super().__init__(self._operators[0].dtype, None, *known, square, name, {"operators": self._operators})
+        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name, {"operators": self._operators})
 
     @property
     def operators(self) -> list[LinearOperator]:

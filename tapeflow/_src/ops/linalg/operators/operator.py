@@ -74,11 +74,11 @@ class Hints(NamedTuple):
     name: str | None
 
 
-def takes_hints(name: str | None = None, is_square: bool | None = None) -> Callable[[Any], Any]:
+def takes_hints(name: str | None = None, is_square: bool | None = None) -> Callable[[Any], Callable[..., None]]:
     """Decorates `__init__(self, hints, ...)`: callers give the hints one by one, last; other defaults are None."""
     defaults = Hints(None, None, None, is_square, name)
 
-    def decorate(init: Any) -> Any:
+    def decorate(init: Any) -> Callable[..., None]:
         first, _, *own = signature(init).parameters.values()
         types = Hints.__annotations__
         last = [
