@@ -73,7 +73,8 @@ def v1_signature(
     renamed, ignored, fixed = renamed or {}, tuple(ignored), fixed or {}
     today = find_public(target)
     run = today if function is None else function
-    default_by_name = {p.name: p.default for p in inspect.signature(run).parameters.values()}
+    parameters = inspect.signature(run).parameters.values()
+    without_none = {p.name for p in parameters if p.default is not None and p.default is not p.empty}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(name, v1, args, kwargs)
@@ -84,7 +85,7 @@ def v1_signature(
         arguments.update(fixed)
         if adapt:
             adapt(arguments)
-        return run(**{n: x for n, x in arguments.items() if x is not None or default_by_name.get(n) is None})
+        return run(**{n: x for n, x in arguments.items() if x is not None or n not in without_none})
 
     namespace = path.rpartition(".")[0]
     call.__name__ = call.__qualname__ = name
