@@ -13,6 +13,7 @@ from typing import Any
 
 import tapeflow
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
+from tapeflow._src.distribute.launcher import end_all, prepare_process, run_workers
 from tapeflow._src.namespace import find_public
 
 _DESCRIPTION = "Tapeflow: TensorFlow's gradients, rebuilt. Runs TensorFlow programs without TensorFlow."
@@ -20,6 +21,7 @@ _EXAMPLES = """examples:
   tapeflow run train.py --epochs 3     run a TensorFlow program; `import tensorflow` gives Tapeflow
   tapeflow run -m package.train        run a module, as `python -m` does
   tapeflow run --v1 train.py           run a program that was written for TensorFlow 1
+  tapeflow run --workers 4 train.py    run it in four processes, for tf.distribute
 """
 
 
@@ -29,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command != "run":
         _parser().print_help()
         return 2
+    if options.workers is not None:
+        program = ["--v1"] * options.v1 + ["-m"] * options.m + [options.program, *options.args]
+        return run_workers(options.workers, program, options.hosts, options.hostfile, options.output, options.restarts)
+    prepare_process()
     install_as_tensorflow(v1=options.v1)
     if options.v1:
         find_public("compat.v1.disable_v2_behavior")()
@@ -54,6 +60,13 @@ def _parser() -> argparse.ArgumentParser:
         "--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1: tf.placeholder, tf.Session"
     )
     run.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")
+    run.add_argument("--workers", type=int, metavar="N", help="start N processes with MPI, for tf.distribute")
+    run.add_argument("--hosts", metavar="A,B", help="the machines of the workers")
+    run.add_argument("--hostfile", metavar="FILE", help="a file that lists the machines, as mpiexec reads it")
+    run.add_argument(
+        "--output", choices=["all", "rank0"], default="all", help="whose output is shown; lines begin with the rank"
+    )
+    run.add_argument("--restarts", type=int, default=0, metavar="N", help="how often to start failed workers again")
     run.add_argument("program", help="a Python file, a folder or zip file with __main__.py, or, after -m, a module")
     run.add_argument("args", nargs=argparse.REMAINDER, help="the arguments of the program")
     return parser
@@ -114,12 +127,15 @@ def _call(run: Any, *args: Any, **kwargs: Any) -> int:
     """Runs the program and reports an error as the interpreter does, with the program's own frames alone."""
     try:
         run(*args, **kwargs)
-    except SystemExit:
+    except SystemExit as exit_request:
+        if exit_request.code not in (None, 0):
+            end_all(exit_request.code if isinstance(exit_request.code, int) else 1)
         raise
     except BaseException as error:
         error = error.with_traceback(_without_our_frames(error.__traceback__))
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
         sys.excepthook(type(error), error, error.__traceback__)
+        end_all(1)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 

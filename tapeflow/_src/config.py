@@ -51,7 +51,6 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 
 _physical_device = PhysicalDevice("/physical_device:CPU:0", "CPU")
-_logical_device = LogicalDevice("/device:CPU:0", "CPU")
 
 
 class _Settings:
@@ -96,7 +95,8 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     >>> tf.config.list_logical_devices()
     [LogicalDevice(name='/device:CPU:0', device_type='CPU')]
     """
-    return [_logical_device] if device_type in (None, "CPU") else []
+    count = len(_settings.logical_devices or [None])
+    return [LogicalDevice(f"/device:CPU:{n}", "CPU") for n in range(count)] if device_type in (None, "CPU") else []
 
 
 @public("config.get_visible_devices", "config.experimental.get_visible_devices")
@@ -141,7 +141,7 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Iterable[LogicalDeviceConfiguration]
 ) -> None:
-    """Notes how a device is divided; a processor stays one device.
+    """Divides a processor into logical devices, on which `tf.distribute.MirroredStrategy` has one replica each.
 
     >>> [processor] = tf.config.list_physical_devices("CPU")
     >>> tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()])
@@ -149,7 +149,10 @@ def set_logical_device_configuration(
     1
     """
     _check_device(device)
-    _settings.logical_devices = list(logical_devices)
+    configurations = list(logical_devices)
+    if not configurations:
+        raise ValueError("set_logical_device_configuration: logical_devices must not be empty")
+    _settings.logical_devices = configurations
 
 
 @public("config.get_soft_device_placement")
@@ -577,7 +580,8 @@ class device:  # noqa: N801  TensorFlow's name for it
         spec = DeviceSpec.from_string(_DEVICE_PATH).make_merged_spec(self._spec)
         if (spec.job, spec.replica, spec.task) != ("localhost", 0, 0):
             raise InvalidArgumentError.of(f"{spec.to_string()} unknown device.")
-        if spec.to_string() != _DEVICE_PATH and not _settings.soft_device_placement:
+        present = {f"{_DEVICE_PATH[:-1]}{n}" for n in range(len(_settings.logical_devices or [None]))}
+        if spec.to_string() not in present and not _settings.soft_device_placement:
             raise InvalidArgumentError.of(
                 f"Could not satisfy device specification '{spec.to_string()}'. enable_soft_placement=0. "
                 f"Supported device types [CPU]. All available devices [{_DEVICE_PATH}].",

@@ -1,5 +1,7 @@
 """`tf.distribute` with one replica: what TensorFlow's default strategy gives."""
 
+import importlib
+
 import pytest
 
 import tapeflow as tf
@@ -51,9 +53,175 @@ def test_chosen_strategy():
 
 
 def test_devices_that_are_not_there():
-    with pytest.raises(ValueError, match="one device, the processor"):
+    with pytest.raises(ValueError, match="processors alone"):
         tf.distribute.OneDeviceStrategy("/gpu:0")
-    with pytest.raises(ValueError, match="got 2 devices"):
-        tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
-    with pytest.raises(NotImplementedError, match="it needs TPUs"):
-        tf.distribute.TPUStrategy()
+    with pytest.raises(ValueError, match="device CPU:7 does not exist"):
+        tf.distribute.MirroredStrategy(["cpu:0", "cpu:7"])
+    with pytest.raises(ValueError, match="duplicated entries"):
+        tf.distribute.MirroredStrategy(["cpu:0", "/device:CPU:0"])
+    for kind in (tf.distribute.TPUStrategy, tf.distribute.ParameterServerStrategy):
+        with pytest.raises(NotImplementedError, match=f"{kind.__name__}: it needs"):
+            kind()
+
+
+def test_workers_of_other_terminals_are_refused(monkeypatch):
+    cluster = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
+    monkeypatch.setenv("TF_CONFIG", cluster)
+    with pytest.raises(RuntimeError, match="tapeflow run --workers 2"):
+        tf.distribute.MultiWorkerMirroredStrategy()
+    assert tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec().num_tasks("worker") == 2
+    monkeypatch.delenv("TF_CONFIG")
+    assert tf.distribute.MultiWorkerMirroredStrategy().num_replicas_in_sync == 1
+
+
+# ---- several replicas in one process
+
+
+@pytest.fixture
+def pair():
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def replica():
+    return tf.distribute.get_replica_context()
+
+
+MODES = pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+
+
+@MODES
+def test_replicas_merge_their_values(pair, wrap):
+    @wrap
+    def both():
+        def step():
+            number = tf.cast(replica().replica_id_in_sync_group, tf.float32)
+            total = replica().all_reduce("SUM", {"a": number + 1.0, "b": [number]})
+            mean = replica().all_reduce(tf.distribute.ReduceOp.MEAN, number)
+            gathered = replica().all_gather(tf.fill([1, 2], number), axis=0)
+            merged = replica().merge_call(lambda strategy, x: strategy.reduce("SUM", x, axis=None), args=(number,))
+            return total, mean, gathered, merged
+
+        return pair.run(step)
+
+    total, mean, gathered, merged = both()
+    for place in (0, 1):
+        assert float(total["a"].values[place]) == 3.0 and float(total["b"][0].values[place]) == 1.0
+        assert float(mean.values[place]) == 0.5 and float(merged.values[place]) == 1.0
+        assert gathered.values[place].numpy().tolist() == [[0.0, 0.0], [1.0, 1.0]]
+
+
+@MODES
+def test_gradients_through_all_reduce(pair, wrap):
+    with pair.scope():
+        v = tf.Variable(3.0)
+
+    @wrap
+    def both(x):
+        def step(x):
+            with tf.GradientTape() as tape:
+                total = replica().all_reduce("SUM", v * x)
+                loss = total * total
+            return tape.gradient(loss, v)
+
+        return pair.run(step, args=(x,))
+
+    x = pair.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group + 1.0)
+    )
+    first, second = both(x).values
+    # total = 9; the cotangent 2 * 9 comes from both replicas, so it is 36; times x.
+    assert (float(first), float(second)) == (36.0, 72.0)
+
+
+@MODES
+def test_variables_of_replicas(pair, wrap):
+    with pair.scope():
+        mean = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+        first = tf.Variable(0.0, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        alike = tf.Variable(1.0)
+        counted = tf.Variable(
+            0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM
+        )
+    assert isinstance(counted, tf.Variable) and not counted.trainable
+
+    @wrap
+    def both():
+        def step():
+            number = tf.cast(replica().replica_id_in_sync_group + 1, tf.float32)
+            for variable in (mean, total, first, counted):
+                variable.assign_add(number)
+            before = alike * 1.0
+            alike.assign(before + 1.0)  # without an aggregation: each replica read the value before
+            return counted + 0.0, before
+
+        return pair.run(step)
+
+    own, before = both()
+    assert [float(v) for v in own.values] == [1.0, 2.0] and [float(v) for v in before.values] == [1.0, 1.0]
+    assert [float(v.numpy()) for v in (mean, total, first, alike, counted)] == [1.5, 3.0, 1.0, 2.0, 3.0]
+    counted.assign(8.0)
+    assert float(counted.numpy()) == 8.0 and [float(c) for c in counted.values] == [4.0, 4.0]
+    pair.extended.update(mean, lambda v, x: v.assign(x), args=(7.0,))
+    assert float(mean) == 7.0
+
+
+def test_a_failing_replica_ends_the_others(pair):
+    reached = []
+
+    def step():
+        if replica().replica_id_in_sync_group == 1:
+            raise ValueError("the second replica fails")
+        replica().all_reduce("SUM", tf.constant(1.0))
+        reached.append(1)
+
+    with pytest.raises(ValueError, match="the second replica fails"):
+        pair.run(step)
+    assert not reached
+    with pytest.raises(RuntimeError, match="equally often"):
+        pair.run(lambda: replica().replica_id_in_sync_group or replica().all_reduce("SUM", tf.constant(1.0)))
+    assert [int(x) for x in pair.run(lambda: replica().replica_id_in_sync_group).values] == [0, 1]
+
+
+def test_batches_are_split_among_replicas(pair):
+    dataset = tf.data.Dataset.from_tensor_slices({"x": tf.range(7), "y": tf.ones([7, 2])}).batch(5)
+    distributed = pair.experimental_distribute_dataset(dataset)
+    assert isinstance(distributed, tf.distribute.DistributedDataset)
+    batches = [[part.numpy().tolist() for part in batch["x"].values] for batch in distributed]
+    assert batches == [[[0, 1, 2], [3, 4]], [[5], [6]]]
+
+    @tf.function
+    def total(batches):
+        result = 0
+        for batch in batches:
+            result += pair.reduce("SUM", pair.run(lambda b: tf.reduce_sum(b["x"]), args=(batch,)), axis=None)
+        return result
+
+    assert int(total(distributed)) == 21
+    rows = pair.reduce("MEAN", next(iter(distributed))["y"], axis=0)
+    assert rows.numpy().tolist() == [1.0, 1.0]
+    made = pair.distribute_datasets_from_function(
+        lambda context: tf.data.Dataset.range(4).batch(context.get_per_replica_batch_size(2))
+    )
+    assert [[part.numpy().tolist() for part in batch.values] for batch in made] == [[[0], [1]], [[2], [3]]]
+
+
+def test_logical_processors_have_replicas(monkeypatch):
+    config = importlib.import_module("tapeflow._src.config")
+    monkeypatch.setattr(config, "_settings", config._Settings())
+    (processor,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * 3)
+    assert [device.name for device in tf.config.list_logical_devices()] == [f"/device:CPU:{n}" for n in range(3)]
+    strategy = tf.distribute.MirroredStrategy()
+    assert strategy.num_replicas_in_sync == 3 and len(strategy.extended.worker_devices) == 3
+    tf.config.set_soft_device_placement(False)
+    with tf.device("CPU:2"):
+        assert float(tf.constant(1.0)) == 1.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not satisfy"), tf.device("CPU:3"):
+        pass
+
+
+def test_hosts_of_slurm():
+    from tapeflow._src.distribute.cluster import expand_hosts
+
+    assert expand_hosts("n[1-3,07],m2") == ["n1", "n2", "n3", "n07", "m2"]

@@ -1,21 +1,74 @@
-"""`tf.distribute`: strategies with one replica, which run everything where it stands; imported when asked for."""
+"""`tf.distribute`: replicas in this process and in others, over MPI; imported when asked for."""
 
-from tapeflow._src.distribute import one_replica
 from tapeflow._src.namespace import public_later
 
 public_later(
-    "tapeflow._src.distribute.strategy",
-    "distribute.InputContext",
-    "distribute.MirroredStrategy",
-    "distribute.MultiWorkerMirroredStrategy",
-    "distribute.OneDeviceStrategy",
+    "tapeflow._src.distribute.merge_calls",
+    "__internal__.distribute.interim.maybe_merge_call",
+    "__internal__.distribute.strategy_supports_no_merge_call",
+    "experimental.dtensor.UNSHARDED",
+)
+public_later(
+    "tapeflow._src.distribute.strategy",  # it sets the default strategy
     "distribute.ReduceOp",
     "distribute.ReplicaContext",
     "distribute.Strategy",
     "distribute.StrategyExtended",
-    "distribute.TPUStrategy",
+    "distribute.experimental.ValueContext",
+    "distribute.experimental_set_strategy",
     "distribute.get_replica_context",
     "distribute.get_strategy",
     "distribute.has_strategy",
     "distribute.in_cross_replica_context",
+)
+public_later(
+    "tapeflow._src.distribute.values",
+    "distribute.DistributedValues",
+    "types.experimental.distributed.Mirrored",
+    "types.experimental.distributed.PerReplica",
+)
+public_later(
+    "tapeflow._src.distribute.input",
+    "distribute.DistributedDataset",
+    "distribute.DistributedIterator",
+    "distribute.InputContext",
+    "distribute.InputOptions",
+    "distribute.InputReplicationMode",
+)
+public_later(
+    "tapeflow._src.distribute.options",
+    "distribute.CrossDeviceOps",
+    "distribute.HierarchicalCopyAllReduce",
+    "distribute.NcclAllReduce",
+    "distribute.ReductionToOneDevice",
+    "distribute.RunOptions",
+    "distribute.experimental.CollectiveCommunication",
+    "distribute.experimental.CollectiveHints",
+    "distribute.experimental.CommunicationImplementation",
+    "distribute.experimental.CommunicationOptions",
+)
+public_later(
+    "tapeflow._src.distribute.strategies",
+    "distribute.MirroredStrategy",
+    "distribute.MultiWorkerMirroredStrategy",
+    "distribute.OneDeviceStrategy",
+    "distribute.ParameterServerStrategy",
+    "distribute.TPUStrategy",
+    "distribute.experimental.CentralStorageStrategy",
+    "distribute.experimental.MultiWorkerMirroredStrategy",
+    "distribute.experimental.ParameterServerStrategy",
+    "distribute.experimental.TPUStrategy",
+)
+public_later(
+    "tapeflow._src.distribute.cluster",
+    "distribute.cluster_resolver.ClusterResolver",
+    "distribute.cluster_resolver.SimpleClusterResolver",
+    "distribute.cluster_resolver.SlurmClusterResolver",
+    "distribute.cluster_resolver.TFConfigClusterResolver",
+    "train.ClusterSpec",
+)
+public_later(
+    "tapeflow._src.distribute.preemption",
+    "distribute.experimental.PreemptionCheckpointHandler",
+    "distribute.experimental.TerminationConfig",
 )

@@ -35,27 +35,37 @@ class ReplicaContext:
     1
     """
 
-    def __init__(self, strategy: Any, replica_id_in_sync_group: int) -> None:
-        self._strategy, self._id = strategy, replica_id_in_sync_group
+    def __init__(self, strategy: Any, replica_id_in_sync_group: int, local_id: int = 0) -> None:
+        self._strategy, self._id, self.local_id = strategy, replica_id_in_sync_group, local_id
 
     strategy = property(lambda self: self._strategy, doc="The strategy that runs the replica.")
     replica_id_in_sync_group = property(lambda self: self._id, doc="The number of the replica, from 0.")
+    _replica_id = property(lambda self: self._id)
     num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync, doc="How many there are.")
-    devices = property(lambda self: ("",), doc="Where the replica runs.")
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where the replica runs."""
+        devices = self._strategy._local_devices
+        return (devices[self.local_id],) if devices else ("",)
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """The values of all replicas as one: with one replica, `value` itself."""
-        as_reduce_op(reduce_op)
-        return value
+        """The values of all replicas as one, in any structure; sparse gradients stay sparse."""
+        return self._strategy._all_reduce(as_reduce_op(reduce_op), value, options)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """The values of all replicas, joined along an axis: with one replica, `value` itself."""
-        return value
+        """The values of all replicas, joined along an axis, in which they may differ."""
+        return self._strategy._all_gather(value, axis)
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Calls `merge_fn(strategy, *args)` once for all replicas."""
-        with inside(self._strategy, None):
-            return merge_fn(self._strategy, *args, **(kwargs or {}))
+        """Calls `merge_fn(strategy, *args)` once for all replicas of this process, with their arguments together."""
+        return self._strategy._merge_call(merge_fn, args, kwargs or {})
+
+    def __enter__(self) -> None:
+        _places.stack.append((self._strategy, self))
+
+    def __exit__(self, *exception: object) -> None:
+        _places.stack.pop()
 
 
 class _Places(local):
@@ -63,6 +73,7 @@ class _Places(local):
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, ReplicaContext | None]] = []
+        self.updating = 0  # how many `Strategy.extended.update` surround the caller
 
 
 _places = _Places()
@@ -92,6 +103,21 @@ class inside:  # noqa: N801  a context manager
         _places.stack.pop()
 
 
+class updating:  # noqa: N801  a context manager
+    """A block in which `Strategy.extended.update` changes a variable: assignments are not merged."""
+
+    def __enter__(self) -> None:
+        _places.updating += 1
+
+    def __exit__(self, *exception: object) -> None:
+        _places.updating -= 1
+
+
+def is_updating() -> bool:
+    """Whether the caller is inside of `Strategy.extended.update`."""
+    return _places.updating > 0
+
+
 @public("distribute.get_strategy")
 def get_strategy() -> Any:
     """The strategy that is in force: the one whose scope surrounds the caller, or else the default one.
@@ -110,6 +136,20 @@ def has_strategy() -> bool:
     False
     """
     return get_strategy() is not _default[0]
+
+
+@public("distribute.experimental_set_strategy")
+def experimental_set_strategy(strategy: Any) -> None:
+    """Puts a strategy in force from here on, without `with`; None takes it back.
+
+    >>> tf.distribute.experimental_set_strategy(tf.distribute.OneDeviceStrategy("/cpu:0"))
+    >>> tf.distribute.has_strategy()
+    True
+    >>> tf.distribute.experimental_set_strategy(None)
+    """
+    if len(_places.stack) > 1:
+        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
+    _places.stack[:] = [] if strategy is None else [(strategy, None)]
 
 
 @public("distribute.get_replica_context")

@@ -1,0 +1,280 @@
+"""`tf.distribute.cluster_resolver`: which processes there are, what they are called, and which one this is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tapeflow._src.distribute.communicator import Communicator
+from tapeflow._src.namespace import public
+
+
+@public("train.ClusterSpec", "compat.v1.train.ClusterSpec")
+class ClusterSpec:
+    """The addresses of processes, by the name of their job.
+
+    >>> tf.train.ClusterSpec({"worker": ["a:1", "b:1"]}).num_tasks("worker")
+    2
+    """
+
+    def __init__(self, cluster: Any) -> None:
+        if isinstance(cluster, ClusterSpec):
+            cluster = cluster._tasks
+        if not isinstance(cluster, Mapping):
+            raise TypeError(
+                "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
+                f"`ClusterSpec`; got {type(cluster).__name__}"
+            )
+        self._tasks: dict[str, dict[int, str]] = {
+            job: dict(tasks) if isinstance(tasks, Mapping) else dict(enumerate(tasks)) for job, tasks in cluster.items()
+        }
+
+    jobs = property(lambda self: sorted(self._tasks), doc="The names of the jobs.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The addresses by job."""
+        return {job: [tasks[i] for i in sorted(tasks)] for job, tasks in self._tasks.items()}
+
+    def _job(self, name: str) -> dict[int, str]:
+        if name not in self._tasks:
+            raise ValueError(f"No such job in cluster: {name!r}")
+        return self._tasks[name]
+
+    def num_tasks(self, job_name: str) -> int:
+        """How many processes a job has."""
+        return len(self._job(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """The numbers of a job's processes."""
+        return sorted(self._job(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """The address of a process."""
+        tasks = self._job(job_name)
+        if task_index not in tasks:
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return tasks[task_index]
+
+    def job_tasks(self, job_name: str) -> list[str | None]:
+        """The addresses of a job's processes."""
+        tasks = self._job(job_name)
+        return [tasks.get(i) for i in range(max(tasks) + 1)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._tasks == other._tasks
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ClusterSpec({self.as_dict()!r})"
+
+
+@public("distribute.cluster_resolver.ClusterResolver", "compat.v1.distribute.cluster_resolver.ClusterResolver")
+class ClusterResolver:
+    """Tells the processes of a program and which one this is.
+
+    >>> resolver = tf.distribute.cluster_resolver
+    >>> issubclass(resolver.TFConfigClusterResolver, resolver.ClusterResolver)
+    True
+    """
+
+    task_type: str | None = None
+    task_id: int | None = None
+    rpc_layer: str | None = None
+    environment = ""
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The processes."""
+        raise NotImplementedError("ClusterResolver.cluster_spec: subclasses define it")
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The address of a process; empty for this one."""
+        if task_type is not None and task_id is not None:
+            return _address(self.cluster_spec().task_address(task_type, task_id), rpc_layer or self.rpc_layer)
+        return ""
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """How many accelerators a process has, by kind: none."""
+        return {}
+
+
+def _address(address: str, layer: str | None) -> str:
+    return f"{layer}://{address}" if layer else address
+
+
+class MpiClusterResolver(ClusterResolver):
+    """The processes that a launcher of MPI started: workers, of which the first is the chief."""
+
+    def __init__(self, group: Communicator) -> None:
+        self._group = group
+        self.task_type, self.task_id = "worker", group.rank
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The workers, as addresses that TF_CONFIG names, or by their rank."""
+        given = _tf_config().get("cluster", {}).get("worker")
+        return ClusterSpec({"worker": given or [f"rank-{rank}" for rank in range(self._group.size)]})
+
+
+def _tf_config() -> dict[str, Any]:
+    return dict(json.loads(os.environ.get("TF_CONFIG") or "{}"))
+
+
+@public(
+    "distribute.cluster_resolver.TFConfigClusterResolver",
+    "compat.v1.distribute.cluster_resolver.TFConfigClusterResolver",
+)
+class TFConfigClusterResolver(ClusterResolver):
+    """The processes that the environment variable TF_CONFIG names.
+
+    >>> import os
+    >>> os.environ["TF_CONFIG"] = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}'
+    >>> tf.distribute.cluster_resolver.TFConfigClusterResolver().task_id
+    1
+    >>> del os.environ["TF_CONFIG"]
+    """
+
+    def __init__(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        rpc_layer: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        task = _tf_config().get("task", {})
+        self.task_type = task.get("type") if task_type is None else task_type
+        index = task.get("index") if task_id is None else task_id
+        self.task_id = None if index is None else int(index)
+        self.rpc_layer = rpc_layer or _tf_config().get("rpc_layer")
+        self.environment = environment or _tf_config().get("environment", "")
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The processes."""
+        return ClusterSpec(_tf_config().get("cluster", {}))
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The address of a process, by default of this one."""
+        spec = self.cluster_spec()
+        if not spec.as_dict() or (len(spec.jobs) == 1 and spec.num_tasks(spec.jobs[0]) == 1):
+            return ""
+        job, number = task_type or self.task_type, self.task_id if task_id is None else task_id
+        return "" if job is None else _address(spec.task_address(job, number or 0), rpc_layer or self.rpc_layer)
+
+
+@public(
+    "distribute.cluster_resolver.SimpleClusterResolver", "compat.v1.distribute.cluster_resolver.SimpleClusterResolver"
+)
+class SimpleClusterResolver(ClusterResolver):
+    """The processes that the program names.
+
+    >>> spec = tf.train.ClusterSpec({"worker": ["a:1", "b:1"]})
+    >>> tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type="worker", task_id=1).task_id
+    1
+    """
+
+    def __init__(
+        self,
+        cluster_spec: ClusterSpec,
+        master: str = "",
+        task_type: str | None = None,
+        task_id: int | None = None,
+        environment: str = "",
+        num_accelerators: Any = None,
+        rpc_layer: str | None = None,
+    ) -> None:
+        if not isinstance(cluster_spec, ClusterSpec):
+            raise TypeError("cluster_spec must be a `tf.train.ClusterSpec`.")
+        self._spec, self._master, self._accelerators = cluster_spec, master, num_accelerators
+        self.task_type, self.task_id, self.environment, self.rpc_layer = task_type, task_id, environment, rpc_layer
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The processes."""
+        return self._spec
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The address of a process, or the one that was given."""
+        return super().master(task_type, task_id, rpc_layer) or self._master
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """What was given."""
+        return dict(self._accelerators or {})
+
+
+@public(
+    "distribute.cluster_resolver.SlurmClusterResolver", "compat.v1.distribute.cluster_resolver.SlurmClusterResolver"
+)
+class SlurmClusterResolver(ClusterResolver):
+    """The processes of a Slurm job step, read from the variables that `srun` sets.
+
+    >>> resolver = tf.distribute.cluster_resolver
+    >>> issubclass(resolver.SlurmClusterResolver, resolver.ClusterResolver)
+    True
+    """
+
+    def __init__(
+        self,
+        jobs: dict[str, int] | None = None,
+        port_base: int = 8888,
+        gpus_per_node: int | None = None,
+        gpus_per_task: int | None = None,
+        tasks_per_node: Any = None,
+        auto_set_gpu: bool = True,
+        rpc_layer: str = "grpc",
+    ) -> None:
+        if "SLURM_PROCID" not in os.environ:
+            raise RuntimeError("SlurmClusterResolver: SLURM_PROCID is not set; start the program with `srun`")
+        hosts = expand_hosts(os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_NODELIST", "localhost"))
+        counts = tasks_per_node if tasks_per_node is not None else os.environ.get("SLURM_STEP_TASKS_PER_NODE", "1")
+        per_host = [counts] * len(hosts) if isinstance(counts, int) else _expand_counts(counts)
+        addresses = [f"{host}:{port_base + i}" for host, count in zip(hosts, per_host) for i in range(count)]
+        jobs = jobs or {"worker": len(addresses)}
+        if sum(jobs.values()) != len(addresses):
+            raise RuntimeError(
+                f"SlurmClusterResolver: the jobs name {sum(jobs.values())} tasks, but there are {len(addresses)}"
+            )
+        rank = int(os.environ["SLURM_PROCID"])
+        tasks, begin = {}, 0
+        for job, count in jobs.items():
+            tasks[job] = addresses[begin : begin + count]
+            if begin <= rank < begin + count:
+                self.task_type, self.task_id = job, rank - begin
+            begin += count
+        self._spec, self.rpc_layer = ClusterSpec(tasks), rpc_layer
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The processes."""
+        return self._spec
+
+    def get_task_info(self) -> tuple[str | None, int | None]:
+        """The job of this process and its number in it."""
+        return self.task_type, self.task_id
+
+
+def expand_hosts(text: str) -> list[str]:
+    """Slurm's short form of host names: `n[1-3,7],m2` means n1, n2, n3, n7, m2."""
+    hosts = []
+    for name, _, ranges, tail in re.findall(r"([^,\[]+)(\[([^\]]*)\])?([^,]*)", text):
+        if not ranges:
+            hosts.append(name + tail)
+        for part in filter(None, ranges.split(",")):
+            first, _, last = part.partition("-")
+            numbers = range(int(first), int(last or first) + 1)
+            hosts += [f"{name}{number:0{len(first)}d}{tail}" for number in numbers]
+    return hosts
+
+
+def _expand_counts(text: str) -> list[int]:
+    """Slurm's short form of counts: `2(x3),1` means 2, 2, 2, 1."""
+    counts: list[int] = []
+    for count, repeat in re.findall(r"(\d+)(?:\(x(\d+)\))?", text):
+        counts += [int(count)] * int(repeat or 1)
+    return counts

@@ -1,0 +1,81 @@
+"""The processes of a program as one group: what a collective needs of them."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+# Set by the launchers of Open MPI, MPICH and its relatives, and Slurm for each process that they start.
+_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
+
+
+class Collective(NamedTuple):
+    """What a collective does; all processes must call with an equal one."""
+
+    kind: str
+    reduce_op: str
+    dtype: str
+    shapes: tuple[tuple[int, ...], ...]
+
+    def __str__(self) -> str:
+        shown = [f"{self.dtype}{list(shape)}" for shape in self.shapes[:4]]
+        more = f" and {len(self.shapes) - 4} more" if len(self.shapes) > 4 else ""
+        return f"{self.kind}{f'({self.reduce_op})' if self.reduce_op else ''} of {', '.join(shown)}{more}"
+
+
+class Communicator(Protocol):
+    """A group of processes. Every method that communicates is a collective: all processes call it in one order."""
+
+    rank: int
+    size: int
+
+    def all_reduce(self, arrays: list[np.ndarray], bytes_per_pack: int, name: str) -> list[np.ndarray]:
+        """The sums of the arrays over all processes, in the order of the ranks; all arrays have one dtype."""
+
+    def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
+        """The arrays of all processes, which may differ in their first dimension."""
+
+    def broadcast(self, array: np.ndarray, name: str) -> np.ndarray:
+        """The array of the first process."""
+
+    def any(self, flag: bool, name: str) -> bool:
+        """Whether the flag holds in some process."""
+
+    def barrier(self, name: str) -> None:
+        """Returns when all processes have called it."""
+
+
+class OneProcess:
+    """The group of a program that was started alone."""
+
+    rank, size = 0, 1
+
+    def all_reduce(self, arrays: list[np.ndarray], bytes_per_pack: int, name: str) -> list[np.ndarray]:
+        """The arrays."""
+        return arrays
+
+    def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
+        """The array."""
+        return [array]
+
+    def broadcast(self, array: np.ndarray, name: str) -> np.ndarray:
+        """The array."""
+        return array
+
+    def any(self, flag: bool, name: str) -> bool:
+        """The flag."""
+        return flag
+
+    def barrier(self, name: str) -> None:
+        """Returns at once."""
+
+
+def started_processes() -> int:
+    """How many processes a launcher of MPI started, as far as the environment says so."""
+    for variable in _SIZE_VARIABLES:
+        value = os.environ.get(variable, "")
+        if value.isdecimal():
+            return int(value)
+    return 1

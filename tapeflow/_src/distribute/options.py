@@ -1,0 +1,118 @@
+"""How replicas communicate: `tf.distribute.experimental.CommunicationOptions`, `RunOptions`, and reductions."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from tapeflow._src.namespace import public
+
+DEFAULT_BYTES_PER_PACK = 4 << 20
+
+
+@public("distribute.experimental.CommunicationImplementation", "distribute.experimental.CollectiveCommunication")
+class CommunicationImplementation(enum.Enum):
+    """What carries a collective. All of them mean MPI here.
+
+    >>> tf.distribute.experimental.CommunicationImplementation.AUTO.value
+    'AUTO'
+    """
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+@public("distribute.experimental.CommunicationOptions", "distribute.experimental.CollectiveHints")
+class CommunicationOptions:
+    """How gradients travel: `bytes_per_pack` is the size of a message, `timeout_seconds` the deadline of a collective.
+
+    >>> tf.distribute.experimental.CommunicationOptions(bytes_per_pack=1 << 20).bytes_per_pack
+    1048576
+    """
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: Any = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ValueError(f"CommunicationOptions: bytes_per_pack must be >= 0; got {bytes_per_pack}")
+        if timeout_seconds is not None and timeout_seconds <= 0:
+            raise ValueError(f"CommunicationOptions: timeout_seconds must be positive; got {timeout_seconds}")
+        if isinstance(implementation, str):
+            implementation = CommunicationImplementation(implementation.upper())
+        if not isinstance(implementation, CommunicationImplementation):
+            raise ValueError(f"CommunicationOptions: implementation must be a member; got {implementation!r}")
+        self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
+        self.implementation = implementation
+
+
+def pack_size(options: Any) -> int:
+    """The size of messages that options ask for."""
+    return getattr(options, "bytes_per_pack", 0) or DEFAULT_BYTES_PER_PACK
+
+
+@public("distribute.RunOptions")
+class RunOptions:
+    """Settings of `Strategy.run`. They concern TPUs; here every function runs as it is.
+
+    >>> tf.distribute.RunOptions().experimental_enable_dynamic_batch_size
+    True
+    """
+
+    def __init__(
+        self,
+        experimental_enable_dynamic_batch_size: bool = True,
+        experimental_bucketizing_dynamic_shape: bool = False,
+        experimental_xla_options: Any = None,
+    ) -> None:
+        self.experimental_enable_dynamic_batch_size = experimental_enable_dynamic_batch_size
+        self.experimental_bucketizing_dynamic_shape = experimental_bucketizing_dynamic_shape
+        self.experimental_xla_options = experimental_xla_options
+
+
+@public("distribute.CrossDeviceOps")
+class CrossDeviceOps:
+    """How the values of several devices of one process are added. Their sum is taken in the order of the replicas.
+
+    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"], cross_device_ops=tf.distribute.ReductionToOneDevice())
+    """
+
+
+@public("distribute.ReductionToOneDevice")
+class ReductionToOneDevice(CrossDeviceOps):
+    """Adds on one device.
+
+    >>> isinstance(tf.distribute.ReductionToOneDevice(), tf.distribute.CrossDeviceOps)
+    True
+    """
+
+    def __init__(self, reduce_to_device: Any = None, accumulation_fn: Any = None) -> None:
+        if accumulation_fn is not None:
+            raise NotImplementedError("ReductionToOneDevice: accumulation_fn is not supported; sums are built in")
+        self.reduce_to_device = reduce_to_device
+
+
+@public("distribute.HierarchicalCopyAllReduce")
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """Adds by TensorFlow's scheme for graphics cards; the sum is the same.
+
+    >>> tf.distribute.HierarchicalCopyAllReduce(num_packs=1).num_packs
+    1
+    """
+
+    def __init__(self, num_packs: int = 1) -> None:
+        if num_packs < 0:
+            raise ValueError(f"HierarchicalCopyAllReduce requires num_packs >= 0, but {num_packs} is specified")
+        self.num_packs = num_packs
+
+
+@public("distribute.NcclAllReduce")
+class NcclAllReduce(HierarchicalCopyAllReduce):
+    """Adds by NCCL in TensorFlow; the sum is the same.
+
+    >>> tf.distribute.NcclAllReduce().num_packs
+    1
+    """

@@ -1,0 +1,157 @@
+"""The strategies that programs make: one replica, several in one process, one in each of several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from tapeflow._src.config import list_logical_devices
+from tapeflow._src.distribute.cluster import MpiClusterResolver
+from tapeflow._src.distribute.communicator import OneProcess
+from tapeflow._src.distribute.options import CommunicationOptions, CrossDeviceOps
+from tapeflow._src.distribute.processes import world
+from tapeflow._src.distribute.strategy import Strategy, processor_numbers
+from tapeflow._src.namespace import public
+from tapeflow._src.types.logging import get_logger
+
+
+@public("distribute.OneDeviceStrategy")
+class OneDeviceStrategy(Strategy):
+    """A strategy with one replica, on the given device: a processor.
+
+    >>> with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+    ...     tf.distribute.has_strategy()
+    True
+    """
+
+    def __init__(self, device: str) -> None:
+        processor_numbers("OneDeviceStrategy", [device])
+        super().__init__()
+
+
+@public("distribute.MirroredStrategy")
+class MirroredStrategy(Strategy):
+    """A strategy with one replica for each device of this process; they run one after the other.
+
+    Without `devices` there is one replica for each logical processor: `tf.config.set_logical_device_configuration`
+    makes several.
+
+    >>> tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).num_replicas_in_sync
+    2
+    """
+
+    def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
+        if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
+            raise ValueError(
+                f"MirroredStrategy: cross_device_ops must be a tf.distribute.CrossDeviceOps; got {cross_device_ops!r}"
+            )
+        names = [device.name for device in list_logical_devices("CPU")] if devices is None else list(devices)
+        if not names:
+            raise ValueError("MirroredStrategy: Must specify at least one device.")
+        numbers = processor_numbers("MirroredStrategy", names)
+        self._begin(len(numbers), OneProcess(), None)
+
+
+@public("distribute.experimental.CentralStorageStrategy", "compat.v1.distribute.experimental.CentralStorageStrategy")
+class CentralStorageStrategy(MirroredStrategy):
+    """Replicas on the devices of this process, with variables on one of them: here all devices share one memory.
+
+    >>> tf.distribute.experimental.CentralStorageStrategy(["CPU:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
+        if parameter_device is not None:
+            processor_numbers("CentralStorageStrategy", [parameter_device])
+        super().__init__(compute_devices)
+
+
+@public("distribute.MultiWorkerMirroredStrategy")
+class MultiWorkerMirroredStrategy(Strategy):
+    """A strategy with one replica in each of the processes that `tapeflow run --workers` or `mpiexec` started.
+
+    A program that was started alone has one replica.
+
+    >>> tf.distribute.MultiWorkerMirroredStrategy().num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
+        options = communication_options
+        if options is not None and not isinstance(options, CommunicationOptions):
+            raise ValueError(
+                "MultiWorkerMirroredStrategy: communication_options must be a "
+                f"tf.distribute.experimental.CommunicationOptions; got {options!r}"
+            )
+        group = world()
+        if group.size == 1:
+            _refuse_other_starts(cluster_resolver)
+            get_logger().info("MultiWorkerMirroredStrategy: this program was started alone, so it has one replica.")
+        self._begin(1, group, options)
+        if options is not None and options.timeout_seconds is not None and group.size > 1:
+            group.deadline = options.timeout_seconds  # type: ignore[attr-defined]
+        self._cluster_resolver = cluster_resolver or MpiClusterResolver(group)
+
+    cluster_resolver = property(lambda self: self._cluster_resolver, doc="The processes and their names.")
+
+
+def _refuse_other_starts(cluster_resolver: Any) -> None:
+    """A program that was started by hand in several terminals would wait for processes that cannot be reached."""
+    workers = []
+    if cluster_resolver is not None:
+        workers = cluster_resolver.cluster_spec().as_dict().get("worker", [])
+    elif os.environ.get("TF_CONFIG"):
+        cluster = json.loads(os.environ["TF_CONFIG"]).get("cluster", {})
+        workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
+    if len(workers) > 1:
+        raise RuntimeError(
+            f"MultiWorkerMirroredStrategy: TF_CONFIG names {len(workers)} workers, but this process was started alone. "
+            "Workers find each other through MPI here: start all of them with one command, "
+            f"`tapeflow run --workers {len(workers)} program.py` (with `--hosts` for several machines), or with "
+            f"`mpiexec -n {len(workers)} python program.py`."
+        )
+
+
+@public("distribute.experimental.MultiWorkerMirroredStrategy")
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """The strategy under its first name.
+
+    >>> tf.distribute.experimental.MultiWorkerMirroredStrategy().num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, communication: Any = None, cluster_resolver: Any = None) -> None:
+        super().__init__(cluster_resolver)
+
+
+class _Refused(Strategy):
+    _needs = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(
+            f"{type(self).__name__}: {self._needs}. To train on several processes, use "
+            "tf.distribute.MultiWorkerMirroredStrategy."
+        )
+
+
+@public("distribute.ParameterServerStrategy", "distribute.experimental.ParameterServerStrategy")
+class ParameterServerStrategy(_Refused):
+    """A class to ask about: a strategy of workers that do not wait for each other, of which no object can be made.
+
+    >>> isinstance(tf.distribute.get_strategy(), tf.distribute.ParameterServerStrategy)
+    False
+    """
+
+    _needs = "it needs parameter servers, which Tapeflow does not have"
+
+
+@public("distribute.TPUStrategy", "distribute.experimental.TPUStrategy")
+class TPUStrategy(_Refused):
+    """A class to ask about: a strategy for Google's TPUs, of which no object can be made.
+
+    >>> isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
+    False
+    """
+
+    _needs = "it needs TPUs, which Tapeflow does not use"

@@ -1,0 +1,241 @@
+"""Variables of a strategy: mirrored ones, equal in all replicas, and ones that each replica changes by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import primitives, variables
+from tapeflow._src.distribute import context
+from tapeflow._src.distribute.collectives import broadcast
+from tapeflow._src.distribute.context import ReduceOp
+from tapeflow._src.distribute.values import DistributedValues, PerReplica
+from tapeflow._src.ops.arrays.constants import zeros_like
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
+from tapeflow._src.types.enums import VariableSynchronization
+from tapeflow._src.types.tensor import Reference, Tensor
+
+
+def merged(strategy: Any, value: Any, aggregation: VariableAggregation) -> Any:
+    """The values that all replicas assign, as one.
+
+    Without an aggregation each process assigns its own value, that of its first replica. TensorFlow keeps a copy for
+    each replica; copies that are updated alike are equal to this one.
+    """
+    if aggregation == VariableAggregation.NONE:
+        return strategy._merge_call(lambda strategy, parts: strategy._parts(parts)[0], (value,), {})
+    if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
+        return strategy._from_first_replica(value)
+    operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
+    return strategy._all_reduce(operation, convert_to_tensor(value), None)
+
+
+class MirroredVariable(variables.Variable):
+    """A variable that has the same value in all replicas. Replicas of one process share one copy of it.
+
+    An assignment in a replica is merged with those of the others by the variable's `aggregation`; one in the scope of
+    the strategy, or in `Strategy.extended.update`, is made as it is.
+    """
+
+    _distribute_strategy: Any = None
+
+    def _assign(self, method: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
+        replica = context.get_replica_context()
+        if replica is None or context.is_updating() or replica.strategy is not self._distribute_strategy:
+            return method(self, value, *args, **kwargs)
+        value = merged(self._distribute_strategy, value, self.aggregation)
+        if replica.local_id:  # another replica of this process has made the assignment
+            return self
+        return method(self, value, *args, **kwargs)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Sets the value in all replicas."""
+        return self._assign(variables.Variable.assign, value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to the value in all replicas."""
+        return self._assign(variables.Variable.assign_add, delta)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from the value in all replicas."""
+        return self._assign(variables.Variable.assign_sub, delta)
+
+    values = property(lambda self: (self,) * self._distribute_strategy._replicas_here)
+    distribute_strategy = property(lambda self: self._distribute_strategy, doc="The strategy that made the variable.")
+    _primary = property(lambda self: self)
+
+
+class SyncOnReadVariable(DistributedValues):
+    """A variable that each replica changes by itself; outside of replicas its value is the sum or mean of theirs."""
+
+    is_tensor_like = True
+
+    def __init__(self, strategy: Any, components: list[Any], aggregation: VariableAggregation) -> None:
+        super().__init__(components)
+        self._distribute_strategy, self._aggregation = strategy, aggregation
+        self._unique_id = components[0]._unique_id
+
+    distribute_strategy = property(lambda self: self._distribute_strategy, doc="The strategy that made the variable.")
+    aggregation = property(lambda self: self._aggregation)
+    synchronization = property(lambda self: VariableSynchronization.ON_READ)
+    name = property(lambda self: self._values[0].name)
+    _name = property(lambda self: self._values[0]._name)
+    _shared_name = property(lambda self: self._values[0]._shared_name)
+    dtype = property(lambda self: self._values[0].dtype)
+    shape = property(lambda self: self._values[0].shape)
+    trainable = property(lambda self: False)
+    device = property(lambda self: self._get().device)
+    constraint = property(lambda self: self._values[0].constraint)
+    handle = property(lambda self: self._get().handle)
+    initializer = property(lambda self: None)
+    op = property(lambda self: self._get().op)
+    graph = property(lambda self: self._get().graph)
+
+    @property
+    def __class__(self) -> type:
+        """`isinstance(v, tf.Variable)` holds, as it does for TensorFlow's variables of this kind."""
+        return variables.Variable
+
+    def _replica(self) -> Any:
+        """The replica of this variable's strategy that asks; None outside of its replicas."""
+        replica = context.get_replica_context()
+        return replica if replica is not None and replica.strategy is self._distribute_strategy else None
+
+    def _get(self) -> Any:
+        replica = self._replica()
+        return self._values[0 if replica is None else replica.local_id]
+
+    def _total(self) -> Any:
+        """The value outside of replicas."""
+        strategy = self._distribute_strategy
+        values = [component.read_value() for component in self._values]
+        if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
+            return broadcast(strategy._group, values[0])
+        if self._aggregation == VariableAggregation.NONE:
+            raise ValueError(
+                "Could not convert from `tf.VariableAggregation` VariableAggregation.NONE to `tf.distribute.ReduceOp` "
+                "type: a variable that is read outside of replicas needs an aggregation."
+            )
+        operation = ReduceOp.MEAN if self._aggregation == VariableAggregation.MEAN else ReduceOp.SUM
+        return strategy.reduce(operation, PerReplica(values) if len(values) > 1 else values[0], axis=None)
+
+    def read_value(self) -> Any:
+        """In a replica its own value; outside, the sum or mean of all."""
+        return self._total() if self._replica() is None else self._get().read_value()
+
+    value = read_value
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array."""
+        return self.read_value().numpy()
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return convert_to_tensor(self.read_value(), dtype)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype)
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """Whether the variable has a value."""
+        return self._values[0].is_initialized()
+
+    def _update(self, method: str, value: Any, args: Any) -> Any:
+        if self._replica() is not None:
+            return getattr(self._get(), method)(value, *args)
+        value = convert_to_tensor(value, self.dtype)
+        if method == "assign" and self._aggregation == VariableAggregation.SUM:
+            replicas = self._distribute_strategy.num_replicas_in_sync
+            if replicas > 1:
+                value = primitives.Cast(
+                    primitives.RealDiv(primitives.Cast(value, "float64"), float(replicas)), self.dtype
+                )
+        elif method != "assign" and self._aggregation == VariableAggregation.SUM:
+            raise ValueError(
+                "SyncOnReadVariable does not support `assign_add` or `assign_sub` in cross-replica context when "
+                "aggregation is set to `tf.VariableAggregation.SUM`."
+            )
+        for component in self._values:
+            getattr(component, method)(value, *args)
+        return self
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Sets the value of the replica; outside of replicas, so that the sum or mean of all is `value`."""
+        return self._update("assign", value, ())
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to the value of the replica."""
+        return self._update("assign_add", delta, ())
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from the value of the replica."""
+        return self._update("assign_sub", delta, ())
+
+    def ref(self) -> Reference:
+        """A hashable stand-in."""
+        return Reference(self)
+
+    def get_shape(self) -> Any:
+        """The shape."""
+        return self.shape
+
+    def __repr__(self) -> str:
+        return f"SyncOnReadVariable:{[component.name for component in self._values]}"
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        return {"VARIABLE_VALUE": self._total()}
+
+    def _restore_from_tensors(self, tensors: dict[str, Any]) -> Any:
+        return self._update("assign", tensors["VARIABLE_VALUE"], ())
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def apply(self: SyncOnReadVariable, *operands: Any) -> Any:
+        return getattr(self.read_value(), name)(*operands)
+
+    return apply
+
+
+for _name in Tensor.OVERLOADABLE_OPERATORS:
+    setattr(SyncOnReadVariable, _name, _operator(_name))
+for _name in ("__float__", "__int__", "__bool__", "__index__", "__len__", "__iter__", "__format__"):
+    setattr(SyncOnReadVariable, _name, _operator(_name))
+SyncOnReadVariable.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def creator(strategy: Any) -> Callable[..., Any]:
+    """What `tf.Variable` makes in the scope of a strategy with several replicas."""
+
+    def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
+        synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
+        aggregation = arguments.get("aggregation") or VariableAggregation.NONE
+        if synchronization == VariableSynchronization.ON_READ:
+            arguments["trainable"] = False
+            first = next_creator(**arguments)
+            zero = zeros_like(first.read_value())
+            summed = aggregation == VariableAggregation.SUM
+            others = [
+                next_creator(**{**arguments, "initial_value": zero if summed else first.read_value()})
+                for _ in range(strategy._replicas_here - 1)
+            ]
+            if summed and strategy._group.rank:
+                first.assign(zero)
+            return SyncOnReadVariable(strategy, [first, *others], aggregation)
+        variable = next_creator(**arguments)
+        if isinstance(variable, variables.Variable) and type(variable) is variables.Variable:
+            variable.__class__ = MirroredVariable
+            variable._distribute_strategy = strategy
+            strategy._share_initial_value(variable)
+        return variable
+
+    return create

@@ -1,0 +1,29 @@
+"""Fails in one of several ways, on one rank."""
+
+import os
+import signal
+import sys
+import time
+
+import tensorflow as tf
+
+how = sys.argv[1]
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+rank = strategy.cluster_resolver.task_id
+strategy.reduce("SUM", tf.constant(1.0), axis=None)
+if rank == 1:
+    if how == "exception":
+        raise ValueError("rank 1 has a bad day")
+    if how == "exit":
+        sys.exit(7)
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if how == "late":
+        time.sleep(60)
+if how == "shape":
+    strategy.reduce("SUM", tf.ones([2 + rank]), axis=None)
+elif how == "order" and rank:
+    strategy.gather(tf.ones([2]), axis=0)
+print(strategy.reduce("SUM", tf.ones([2]), axis=None).numpy().tolist(), flush=True)

@@ -1,0 +1,26 @@
+"""Batches of different numbers and sizes on the workers end without a wait."""
+
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+rank = strategy.cluster_resolver.task_id
+
+
+def datasets(context):
+    return tf.data.Dataset.range(2 + 3 * context.input_pipeline_id).map(lambda x: tf.cast(x, tf.float32)).batch(2)
+
+
+def total(batches):
+    sums = []
+    for batch in batches:
+        sums.append(float(strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)))
+    return sums
+
+
+print(total(strategy.distribute_datasets_from_function(datasets)), flush=True)
+whole = tf.data.Dataset.range(7).map(lambda x: tf.cast(x, tf.float32)).batch(3)
+print(total(strategy.experimental_distribute_dataset(whole)), flush=True)
+shuffled = tf.data.Dataset.range(100).shuffle(100).batch(10)  # without a seed: the first worker's order holds
+mine = tf.concat(list(strategy.experimental_distribute_dataset(shuffled)), axis=0)
+everything = strategy.gather(mine, axis=0).numpy()
+print(sorted(everything.tolist()) == list(range(100)), flush=True)

@@ -1,0 +1,104 @@
+"""`tf.distribute` on several processes, started with real MPI: collectives, training, input and faults."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.distribute import launch
+
+pytestmark = [launch.needs_mpi, pytest.mark.xdist_group("mpi")]
+
+
+def test_collectives_and_their_derivatives():
+    done = launch.run("collectives")
+    assert done.code == 0, done.err
+    first, second = done.lines(0), done.lines(1)
+    sums = {line.split()[0]: line.partition(" ")[2] for line in first[:9]}
+    assert sums.pop("bool") == "[1.0, 1.0]"
+    assert set(sums.values()) == {"[1.0, 2.0]"}
+    assert first[9:15] == second[9:15]
+    assert first[9:16] == [
+        "mean 0.5",
+        "mean of rows 0.3333333432674408",
+        "gather [[0, 0], [1, 1], [1, 1]]",
+        "gather columns [[0, 1, 1], [0, 1, 1]]",
+        "structure [3.0, 6.0]",
+        "sparse [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]",
+        "all_gather [1.0, 2.0, 2.0]",
+    ]
+    # y = T^2 with T = a^2 + b^2, a = 1 here and b = 2 there. The gradient is that of the sum of both ranks' y:
+    # 2 * 2 T * 2 x.
+    for lines, x in ((first, 1.0), (second, 2.0)):
+        values = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in lines[16:]}
+        for kind in ("eager", "function"):
+            assert float(values[f"{kind} gradient"]) == 2 * 2 * 5 * 2 * x
+            assert float(values[f"{kind} gather gradient"]) == 2 * 2 * 3 * x * 3
+        assert values["eager second"] == values["function second"]
+        assert float(values["tangent"]) == 2 * 1.0 + 2 * 2.0
+
+
+def alone(*args):
+    path = str(launch.PROGRAMS / "training.py")
+    command = [sys.executable, "-m", "tapeflow", "run", path, *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=launch.environment())
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("loop", ["fit", "custom"])
+def test_training_equals_one_process(loop):
+    expected = alone("one", loop)
+    assert alone("mirrored", loop) == expected
+    done = launch.run("training", "workers", loop)
+    assert done.code == 0, done.err
+    assert done.lines(0) == done.lines(1) == expected
+
+
+def test_unequal_batches_end_together():
+    done = launch.run("unequal")
+    assert done.code == 0, done.err
+    assert done.lines(0) == done.lines(1) == ["[2.0, 5.0, 4.0]", "[3.0, 12.0, 6.0]", "True"]
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "texts"),
+    [
+        ("exception", 1, ["ValueError: rank 1 has a bad day", "rank 1 ends the program"]),
+        ("exit", 7, []),
+        ("kill", None, []),
+        ("shape", 1, ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
+        ("order", 1, ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
+        ("stop", 1, ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at", "failures.py:"]),
+        ("late", 1, ["ranks [1] did not come", "TAPEFLOW_COLLECTIVE_TIMEOUT"]),
+    ],
+)
+def test_faults_end_the_program(how, code, texts):
+    done = launch.run("failures", how, TAPEFLOW_COLLECTIVE_TIMEOUT="2")
+    assert done.code == code if code is not None else done.code != 0
+    for text in texts:
+        assert text in done.err, done.err
+
+
+def test_a_preempted_program_goes_on(tmp_path):
+    expected = launch.run("preempted", str(tmp_path / "a"), "undisturbed").lines(0)
+    assert expected[0].startswith("final") and expected[0].endswith("12")
+    os.mkdir(tmp_path / "b")
+    done = launch.run("preempted", str(tmp_path / "b"), "terminate", options=("--restarts", "1"))
+    assert done.code == 0, done.err
+    assert "restart 1 of 1" in done.err
+    assert done.lines(0) == done.lines(1) == expected
+
+
+def test_a_killed_program_goes_on_from_its_checkpoint(tmp_path):
+    expected = launch.run("preempted", str(tmp_path / "a"), "undisturbed").lines(0)
+    os.mkdir(tmp_path / "b")
+    done = launch.run("preempted", str(tmp_path / "b"), "kill", options=("--restarts", "1"))
+    assert done.code == 0, done.err
+    assert done.lines(0) == done.lines(1) == expected
+
+
+def test_output_of_the_first_rank_alone():
+    done = launch.run("unequal", options=("--output", "rank0"))
+    assert done.code == 0 and len(done.out.splitlines()) == 3
