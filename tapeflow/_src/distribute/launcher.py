@@ -105,7 +105,7 @@ class _Prefixed(io.TextIOBase):
     def __init__(self, stream: TextIO, rank: int) -> None:
         self._stream, self._prefix, self._starts_line = stream, f"[{rank}] ", True
 
-    encoding = property(lambda self: self._stream.encoding)  # type: ignore[assignment]
+    encoding = property(lambda self: self._stream.encoding)
     buffer = property(lambda self: self._stream.buffer)
 
     def write(self, text: str) -> int:

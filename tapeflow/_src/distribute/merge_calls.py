@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src.distribute.strategy import get_replica_context
+from tapeflow._src.distribute import strategy as _strategy  # noqa: F401  it sets the default strategy
+from tapeflow._src.distribute.context import get_replica_context
 from tapeflow._src.namespace import public
 
 public("experimental.dtensor.UNSHARDED")("unsharded")

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import zlib
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class MpiWorld:
     def _run(self, what: Collective, post: Any) -> None:
         """Posts the messages of a collective beside the agreement, and waits for both."""
         if self._failed is not None:
-            raise FailedPreconditionError(
+            raise FailedPreconditionError.of(
                 f"{what}: an earlier collective of this program failed, so no other can run. {self._failed}"
             )
         self._number += 1
@@ -246,7 +246,7 @@ def _shown(text: np.ndarray) -> str:
 
 def _user_line() -> str:
     """File and line of the innermost frame of the user's program."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE_FOLDER) and "site-packages" not in name and not name.startswith("<frozen"):

@@ -204,7 +204,7 @@ class Strategy:
     def _parts(self, leaf: Any) -> tuple[Any, ...]:
         """The values of a leaf in the replicas of this process; one that is not distributed is the same in each."""
         if isinstance(leaf, DistributedValues):
-            return leaf.values
+            return tuple(leaf.values)
         return (leaf,) * self._replicas_here
 
     def _across_processes(self, operation: ReduceOp, sums: list[Any], options: Any) -> list[Any]:

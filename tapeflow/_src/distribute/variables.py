@@ -72,6 +72,14 @@ class MirroredVariable(variables.Variable):
     _primary = property(lambda self: self)
 
 
+def mirrored(variable: Any, strategy: Any) -> MirroredVariable:
+    """A new variable as one of a strategy: it begins with the value that it has in the first process."""
+    variable.__class__ = MirroredVariable
+    variable._distribute_strategy = strategy
+    strategy._share_initial_value(variable)
+    return variable  # type: ignore[no-any-return]
+
+
 class SyncOnReadVariable(DistributedValues):
     """A variable that each replica changes by itself; outside of replicas its value is the sum or mean of theirs."""
 
@@ -98,7 +106,7 @@ class SyncOnReadVariable(DistributedValues):
     op = property(lambda self: self._get().op)
     graph = property(lambda self: self._get().graph)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         """`isinstance(v, tf.Variable)` holds, as it does for TensorFlow's variables of this kind."""
         return variables.Variable
@@ -232,10 +240,6 @@ def creator(strategy: Any) -> Callable[..., Any]:
                 first.assign(zero)
             return SyncOnReadVariable(strategy, [first, *others], aggregation)
         variable = next_creator(**arguments)
-        if isinstance(variable, variables.Variable) and type(variable) is variables.Variable:
-            variable.__class__ = MirroredVariable
-            variable._distribute_strategy = strategy
-            strategy._share_initial_value(variable)
-        return variable
+        return mirrored(variable, strategy) if type(variable) is variables.Variable else variable
 
     return create
