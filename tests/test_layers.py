@@ -123,16 +123,19 @@ def test_imports_go_down(path):
 
 
 def patched_classes(tree: ast.AST):
-    """Line and target of each assignment, by `=` or `setattr`, to an attribute of a class imported from tapeflow."""
+    """Line and text of each assignment, by `=` or `setattr`, to an attribute of a class of another tapeflow module."""
     imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module.startswith("tapeflow.")]
-    classes = {alias.asname or alias.name for node in imports for alias in node.names if alias.name[0].isupper()}
+    imported = {alias.asname or alias.name: alias.name for node in imports for alias in node.names}
+    classes = {name for name, whole in imported.items() if whole[0].isupper()}
+    modules = imported.keys() - classes
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
         owners = [target.value for target in targets if isinstance(target, ast.Attribute)]
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
             owners = [node.args[0]]
         for owner in owners:
-            if isinstance(owner, ast.Name) and owner.id in classes:
+            in_module = isinstance(owner, ast.Attribute) and ast.unparse(owner.value) in modules
+            if (isinstance(owner, ast.Name) and owner.id in classes) or (in_module and owner.attr[0].isupper()):
                 yield node.lineno, ast.unparse(node)
 
 
@@ -167,6 +170,7 @@ def test_rules_reject_upward_edges():
 
 def test_patches_are_found():
     program = (
-        "from tapeflow._src.types.tensor import Tensor\nTensor.op = 1\nsetattr(Tensor, 'graph', 2)\nTensor().op = 3"
+        "from tapeflow._src.types.tensor import Tensor\nTensor.op = 1\nsetattr(Tensor, 'graph', 2)\nTensor().op = 3\n"
+        "from tapeflow._src import _core\n_core.Tensor.op = 4\n_core.switch = 5"
     )
-    assert [line for line, _ in patched_classes(ast.parse(program))] == [2, 3]
+    assert sorted(line for line, _ in patched_classes(ast.parse(program))) == [2, 3, 6]

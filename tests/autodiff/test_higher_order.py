@@ -9,7 +9,7 @@ import tapeflow as tf
 from tapeflow._src import primitives
 from tapeflow._src.autodiff.finite_differences import directional_derivative
 from tapeflow._src.primitives import facts_by_name
-from tests.ops import samples
+from tests.ops import sample_makers, samples
 
 
 def network(x, w):
@@ -70,7 +70,7 @@ FIXED = {"Igamma": (0,), "Igammac": (0,)}  # by the first argument there are two
 @pytest.mark.parametrize("name", [name for name in SMOOTH if "float64" in samples.gradient_dtypes_of(name)])
 def test_third_and_fourth_order(name):
     """Along a line through the arguments: tapes nested four deep against differences of those nested three deep."""
-    call = samples.builders(name)[0](samples.Maker(3, "float64"))
+    call = samples.builders(name)[0](sample_makers.Maker(3, "float64"))
     random = np.random.default_rng(4)
     fixed = FIXED.get(name, samples.undifferentiated_inputs.get(name, ()))
     directions = [

@@ -12,7 +12,8 @@ import tapeflow as tf
 from tapeflow._src import _core, primitives
 from tapeflow._src.control_flow.tracing import trace_body
 from tapeflow._src.primitives import facts_by_name
-from tests.ops.samples import Call, Maker, builders, dtypes_of
+from tests.ops.sample_makers import Call, Maker
+from tests.ops.samples import builders, dtypes_of
 
 ROWS = 3
 DTYPES = ("float64", "complex128", "int32", "bool", "uint64", "int64", "float32")

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import tapeflow as tf
 from tapeflow._src import primitives
 from tapeflow._src.primitives import facts_by_name
-from tests.ops import samples
-from tests.ops.samples import Call, Maker, builders, gradient_dtypes_of, undifferentiated_inputs
+from tests.ops import sample_makers, sample_rows, samples
+from tests.ops.sample_makers import Call, Maker
+from tests.ops.samples import builders, gradient_dtypes_of, undifferentiated_inputs
 
 Arrays = list[np.ndarray]
 
@@ -298,7 +299,7 @@ NO_EMPTY_RESULT = {"EuclideanNorm", "Max", "Mean", "Min"}  # of nothing: no deri
 FAMILY_CASES = [
     (name, dtype)
     for name, dtype in CASES
-    if facts_by_name[name]["family"] in SHAPES_BY_FAMILY and name not in samples.builders_by_name
+    if facts_by_name[name]["family"] in SHAPES_BY_FAMILY and name not in sample_rows.builders_by_name
 ]
 
 
@@ -310,7 +311,7 @@ def test_empty_tensors_and_scalars(name, dtype):
         if family == "reduction" and () not in shapes and name in NO_EMPTY_RESULT:
             continue
         m = Maker(0, dtype)
-        call = samples.call(*(m(*shape, within=domain) for shape, domain in zip(shapes, domains)))
+        call = sample_makers.call(*(m(*shape, within=domain) for shape, domain in zip(shapes, domains)))
         f = Function(name, call)
         f.w = random_like(m.random, f(*tensors(f.x)))
         dx = dense(pullback(f, tensors(f.x), tensors(f.w)), f.x)

@@ -11,8 +11,9 @@ import pytest
 import tapeflow as tf
 from tapeflow._src import primitives
 from tapeflow._src.primitives import facts_by_name
-from tests.ops import samples
-from tests.ops.samples import Call, Maker, builders, dtypes_of
+from tests.ops import sample_makers, samples
+from tests.ops.sample_makers import Call, Maker
+from tests.ops.samples import builders, dtypes_of
 
 BINARY = [name for name, facts in facts_by_name.items() if facts["family"] == "binary"]
 REDUCTIONS = [name for name, facts in facts_by_name.items() if facts["family"] == "reduction"]
@@ -209,24 +210,33 @@ PUBLIC_FUNCTIONS |= {path for path, _ in primitives.definitions}
 
 # Calls with shapes that cannot be, and what the message must say; the families have theirs above.
 misshapen: dict[str, tuple[Call, str]] = {
-    "BroadcastTo": (samples.call(np.ones([2]), [3]), "Incompatible shapes: [2] vs. [3]"),
-    "ConcatV2": (samples.call([np.ones([2, 2]), np.ones([3, 3])], 0), "dimensions of inputs should match"),
-    "Cumsum": (samples.call(np.ones([2]), 1), "1"),
-    "ExpandDims": (samples.call(np.ones([2]), 3), "dim index 3"),
-    "GatherNd": (samples.call(np.ones([2]), np.array([[5]])), "indices[0] = [5]"),
-    "GatherV2": (samples.call(np.ones([2]), np.array([5])), "indices[0] = 5 is not in [0, 2)"),
-    "MatMul": (samples.call(np.ones([2, 3]), np.ones([2, 3])), "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,3]"),
-    "Pack": (samples.call([np.ones([2]), np.ones([3])]), "Shapes of all inputs must match"),
-    "PadV2": (samples.call(np.ones([2]), [1, 1, 1, 1], np.ones([])), "rank of inputs"),
-    "Reshape": (samples.call(np.ones([4]), [3]), "Input to reshape is a tensor with 4 values"),
-    "ReverseV2": (samples.call(np.ones([2]), [1]), "1"),
-    "ScatterNd": (samples.call(np.array([[0]]), np.ones([2]), [3]), "updates"),
-    "SelectV2": (samples.call(np.array([True, False]), np.ones([3]), np.ones([3])), "must be broadcastable"),
-    "SplitV": (samples.call(np.ones([3]), [1, 1]), "add up"),
-    "Squeeze": (samples.call(np.ones([2]), [0]), "Can not squeeze dim[0]"),
-    "Tile": (samples.call(np.ones([2]), [1, 1]), "multiples"),
-    "Transpose": (samples.call(np.ones([2, 2]), [0]), "size"),
-    "UnsortedSegmentSum": (samples.call(np.ones([2]), np.array([0, 5]), 3), "segment_ids"),
+    "BroadcastTo": (sample_makers.call(np.ones([2]), [3]), "Incompatible shapes: [2] vs. [3]"),
+    "ConcatV2": (
+        sample_makers.call([np.ones([2, 2]), np.ones([3, 3])], 0),
+        "dimensions of inputs should match",
+    ),
+    "Cumsum": (sample_makers.call(np.ones([2]), 1), "1"),
+    "ExpandDims": (sample_makers.call(np.ones([2]), 3), "dim index 3"),
+    "GatherNd": (sample_makers.call(np.ones([2]), np.array([[5]])), "indices[0] = [5]"),
+    "GatherV2": (sample_makers.call(np.ones([2]), np.array([5])), "indices[0] = 5 is not in [0, 2)"),
+    "MatMul": (
+        sample_makers.call(np.ones([2, 3]), np.ones([2, 3])),
+        "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,3]",
+    ),
+    "Pack": (sample_makers.call([np.ones([2]), np.ones([3])]), "Shapes of all inputs must match"),
+    "PadV2": (sample_makers.call(np.ones([2]), [1, 1, 1, 1], np.ones([])), "rank of inputs"),
+    "Reshape": (sample_makers.call(np.ones([4]), [3]), "Input to reshape is a tensor with 4 values"),
+    "ReverseV2": (sample_makers.call(np.ones([2]), [1]), "1"),
+    "ScatterNd": (sample_makers.call(np.array([[0]]), np.ones([2]), [3]), "updates"),
+    "SelectV2": (
+        sample_makers.call(np.array([True, False]), np.ones([3]), np.ones([3])),
+        "must be broadcastable",
+    ),
+    "SplitV": (sample_makers.call(np.ones([3]), [1, 1]), "add up"),
+    "Squeeze": (sample_makers.call(np.ones([2]), [0]), "Can not squeeze dim[0]"),
+    "Tile": (sample_makers.call(np.ones([2]), [1, 1]), "multiples"),
+    "Transpose": (sample_makers.call(np.ones([2, 2]), [0]), "size"),
+    "UnsortedSegmentSum": (sample_makers.call(np.ones([2]), np.array([0, 5]), 3), "segment_ids"),
 }
 
 

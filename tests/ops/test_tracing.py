@@ -11,8 +11,9 @@ import tapeflow as tf
 from tapeflow._src import primitives
 from tapeflow._src.function.trace import FuncGraph, building
 from tapeflow._src.primitives import facts_by_name
-from tests.ops import samples
-from tests.ops.samples import Maker, builders, dtypes_of
+from tests.ops import sample_makers
+from tests.ops.sample_makers import Maker
+from tests.ops.samples import builders, dtypes_of
 
 KNOWN, OPEN, RANKLESS = "known", "open", "rankless"
 
@@ -34,7 +35,7 @@ def static_shape(x: np.ndarray, how: str) -> tf.TensorShape:
 class Traced:
     """A call of a primitive whose arrays are inputs of a graph; everything else is known while tracing."""
 
-    def __init__(self, name: str, call: samples.Call):
+    def __init__(self, name: str, call: sample_makers.Call):
         self.name = name
         self.structure = [list(call.args), call.kwargs]
         self.leaves = tf.nest.flatten(self.structure)
