@@ -83,6 +83,7 @@ import tapeflow._src.ops.strings.buckets
 import tapeflow._src.ops.strings.elements
 import tapeflow._src.ops.strings.encodings
 import tapeflow._src.ops.strings.hashing
+import tapeflow._src.ops.strings.patterns
 import tapeflow._src.ops.strings.strings
 import tapeflow._src.ops.strings.unicode
 import tapeflow._src.ops.strings.unicode_scripts

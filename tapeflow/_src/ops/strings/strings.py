@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,14 +29,6 @@ def _upper_text(value: bytes) -> str:
 
 def _count_of(unit: str, value: bytes) -> int:
     return len(_characters(value, unit))
-
-
-def _replaced(pattern: Any, text: Any, count: int, value: bytes) -> bytes:
-    return bytes(pattern.sub(text, value, count))
-
-
-def _matches(pattern: Any, value: bytes) -> bool:
-    return pattern.fullmatch(value) is not None
 
 
 def _characters(value: bytes, unit: str) -> list[bytes]:
@@ -198,38 +189,7 @@ def unsorted_segment_join(
     return tensor_from([between.join(cell) for cell in cells], "string", [count, *inner])
 
 
-# ---- patterns
-
-
-def _pattern(pattern: Any) -> re.Pattern[bytes]:
-    text = bytes_of(pattern, "pattern")
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise InvalidArgumentError.of(f"Invalid pattern: {pattern}, error: {error}") from error
-
-
-@public("strings.regex_replace")
-def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
-    r"""Each match of a regular expression (or the first) replaced; `\1` stands for the first group.
-
-    >>> tf.strings.regex_replace(["a1b22"], "[0-9]+", "#")
-    [b'a#b#']
-    """
-    compiled = _pattern(pattern)
-    text = re.sub(rb"\\0", rb"\\g<0>", bytes_of(rewrite, "rewrite"))
-    return map_bytes(input, functools.partial(_replaced, compiled, text, 0 if replace_global else 1))
-
-
-@public("strings.regex_full_match")
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
-    """Whether a regular expression matches the whole string.
-
-    >>> tf.strings.regex_full_match(["a1", "b"], "[a-z][0-9]")
-    [True, False]
-    """
-    compiled = _pattern(pattern)
-    return map_bytes(input, functools.partial(_matches, compiled), "bool")
+# ---- numbers
 
 
 @public("strings.to_number")
