@@ -123,10 +123,10 @@ def _told_as_operation() -> Iterator[None]:
         kind = next((kind for own, kind in _KIND_BY_CLASS.items() if isinstance(error, own)), UnknownError)
         plain = kind(None, None, f"{type(error).__name__}: {error}")
         own: Any = type(error)
-        told = Exception.__new__(_both(kind, own))  # the arguments of its __init__ are gone
-        told.__dict__.update({**vars(error), **vars(plain)})
-        told.args = plain.args
-        raise told from error
+        converted = Exception.__new__(_both(kind, own))  # the arguments of its __init__ are gone
+        converted.__dict__.update({**vars(error), **vars(plain)})
+        converted.args = plain.args
+        raise converted from error
 
 
 @public("py_function")

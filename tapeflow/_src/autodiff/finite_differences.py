@@ -53,9 +53,9 @@ def directional_derivative(
             noise = epsilon * np.maximum(np.abs(middle), np.maximum(np.abs(high), np.abs(low)))
             row = [slope]
             factor = 1.0
-            for older in rows[-1] if rows else []:
+            for earlier in rows[-1] if rows else []:
                 factor *= _RATIO**2
-                row.append((row[-1] * factor - older) / (factor - 1))
+                row.append((row[-1] * factor - earlier) / (factor - 1))
                 before = rows[-1][min(len(row) - 2, len(rows[-1]) - 1)]
                 change = np.maximum(np.abs(row[-1] - row[-2]), np.abs(row[-1] - before)) + noise / step
                 better = change < error

@@ -13,7 +13,7 @@ from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 
 _EAGER = """tf.hessians: tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.
-An eager tensor does not remember how it was computed. Give the function in place of its result:
+An eager tensor does not record how it was computed. Give the function in place of its result:
 
     tf.hessians(f, x)            # f(x) -> the value, or f(x1, x2) for xs = [x1, x2]
 
@@ -48,7 +48,7 @@ def hessians(
 
 
 def _hessian(function: Callable[..., Any], given: list[Any], which: int) -> Any:
-    # A tensor of its own, so that two xs that are one tensor are told apart.
+    # A tensor of its own, so that two xs that are one tensor are distinguished.
     x = primitives.Identity(given[which])
     arguments = [*given[:which], x, *given[which + 1 :]]
     with GradientTape() as outer:

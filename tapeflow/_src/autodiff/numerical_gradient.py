@@ -94,7 +94,7 @@ class _BlackBox:
 
 
 class NumericalGradient:
-    """A decorated black box; `estimate` tells how well its derivative is known."""
+    """A decorated black box; `estimate` reports how well its derivative is known."""
 
     def __init__(self, function: Callable[..., Any], method: str, step: float | None, tolerance: float) -> None:
         self.function = function

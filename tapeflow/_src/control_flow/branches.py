@@ -176,10 +176,10 @@ def case(
         _require_callable(default, "default")
     if any(_is_staged(p) for p, _ in pairs):
         return _staged_case(pairs, default, exclusive)
-    truths = [bool(p) for p, _ in pairs]
-    if exclusive and sum(truths) > 1:
+    conditions = [bool(p) for p, _ in pairs]
+    if exclusive and sum(conditions) > 1:
         raise InvalidArgumentError.of("case: Input error: exclusive=True: more than 1 conditions evaluated as True.")
-    for holds, (_, function) in zip(truths, pairs):
+    for holds, (_, function) in zip(conditions, pairs):
         if holds:
             return function()
     if default is None:
@@ -188,16 +188,16 @@ def case(
 
 
 def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive: bool) -> Any:
-    truths = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
+    conditions = primitives.Pack([primitives.Reshape(_as_condition(convert_to_tensor(p)), []) for p, _ in pairs], 0)
     if exclusive:
-        count = primitives.Sum(primitives.Cast(truths, "int32"))
-        truths = _core.required(truths, primitives.LessEqual(count, 1), _EXCLUSIVE)
+        count = primitives.Sum(primitives.Cast(conditions, "int32"))
+        conditions = _core.required(conditions, primitives.LessEqual(count, 1), _EXCLUSIVE)
     functions = [function for _, function in pairs]
     if default is None:
-        truths = _core.required(truths, primitives.Any(truths), _NONE_HOLDS)
+        conditions = _core.required(conditions, primitives.Any(conditions), _NONE_HOLDS)
         default = functions[-1]
-    number = primitives.ArgMax(primitives.Cast(truths, "int32"), 0)
-    number = primitives.SelectV2(primitives.Any(truths), number, primitives.Cast(len(functions), "int64"))
+    number = primitives.ArgMax(primitives.Cast(conditions, "int32"), 0)
+    number = primitives.SelectV2(primitives.Any(conditions), number, primitives.Cast(len(functions), "int64"))
     return _staged_branches(number, [*functions, default], _check_pair)
 
 

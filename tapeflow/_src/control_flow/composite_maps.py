@@ -55,7 +55,7 @@ def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
 
 
 def map_as_found(fn: Callable[[Any], Any], elems: Any) -> Any:
-    """The same; what `fn` gives for the first slice tells which results are ragged."""
+    """The same; the result of `fn` for the first slice shows which results are ragged."""
 
     def kind(leaf: Any) -> Any:
         return leaf._type_spec if isinstance(leaf, RaggedTensor) else convert_to_tensor(leaf).dtype

@@ -1,4 +1,4 @@
-"""`tf.while_loop`: a loop over values that change in each round."""
+"""`tf.while_loop`: a loop over values that change in each iteration."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def while_loop(
             values = nest.map_structure(_without_gradient, values)
     else:
         values, result = _eager_loop(cond, body, list(loop_vars), limit)
-        loop_vars = loop_vars if result is None else result  # the structure is that of the last round
+        loop_vars = loop_vars if result is None else result  # the structure is that of the last iteration
     return type(loop_vars)(values) if isinstance(loop_vars, list) else _like_tuple(loop_vars, values)
 
 
@@ -65,19 +65,19 @@ def _eager_loop(
 ) -> tuple[list[Any], Any]:
     """Rounds with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end.
 
-    Gives the values, and what the last round returned.
+    Gives the values, and what the last iteration returned.
     """
     result = None
     limit = float("inf") if limit is None else int(limit)
     count = len(values)
     plain = _are_tensors(values)
-    rounds = 0
-    while rounds < limit:
+    iterations = 0
+    while iterations < limit:
         going = cond(*values)
         if not (convert_to_tensor(going) if isinstance(going, list | tuple) else going):
             break
         result = body(*values)
-        rounds += 1
+        iterations += 1
         if plain and type(result) in (tuple, list) and len(result) == count and _are_tensors(result):
             values = result
             continue
@@ -94,7 +94,7 @@ def _is_listed(result: Any, count: int) -> bool:
 
 
 def _are_tensors(values: Any) -> bool:
-    for value in values:  # noqa: SIM110 - this runs in every round
+    for value in values:  # noqa: SIM110 - this runs in every iteration
         if not isinstance(value, _core.Tensor):
             return False
     return True
@@ -154,7 +154,7 @@ def _staged_loop(
 def _counted_loop(
     cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], shape_invariants: Any, limit: Any
 ) -> list[Any]:
-    """A loop whose greatest number of rounds is known only when it runs."""
+    """A loop whose greatest number of iterations is dynamic."""
 
     def holds(count: Any, *state: Any) -> Any:
         return primitives.LogicalAnd(primitives.Less(count, limit), convert_to_tensor(cond(*state)))
@@ -206,7 +206,7 @@ def _trace_loop(
     condition.set_outputs([holding])
     after, (result, outputs) = trace_body(step, outer, specs)
     if len(outputs) != len(flat):
-        raise ValueError("while_loop: None must stay None; a loop variable is None before or after a round only")
+        raise ValueError("while_loop: None must stay None; a loop variable is None before or after an iteration only")
     wider = [_covering(x, shape, y) for x, shape, y in zip(flat, shapes, outputs)]
     if any(new is not old for new, old in zip(wider, shapes)):
         return wider
@@ -219,7 +219,7 @@ def _name(tensor: Any) -> str:
 
 
 def _covering(start: Any, shape: TensorShape, after: Any) -> TensorShape:
-    """The shape of a loop variable, or one that also covers what a round gives when that is not known yet."""
+    """The shape of a loop variable, or one that also covers what an iteration gives when that is unknown."""
     if after.dtype != start.dtype:
         raise TypeError(
             f"Loop var {_name(start)} enters the loop with type {start.dtype} but has type {after.dtype} after 1 "

@@ -112,7 +112,7 @@ def _staged_run(
     count = _count_of(flat[0])
     first = initializer is None
     value = _row(elems, flat, -1 if backwards else 0) if first else nest.map_structure(convert_to_tensor, initializer)
-    rounds = count - 1 if first else count
+    iterations = count - 1 if first else count
     leaves = nest.flatten(value)
     arrays = [TensorArray(x.dtype, count, element_shape=x.shape) for x in leaves] if keeps else []
     if keeps and first:
@@ -131,7 +131,7 @@ def _staged_run(
         return done + 1, result, [a.write(place, x) for a, x in zip(arrays, nest.flatten(result))]
 
     start = (convert_to_tensor(0), value, arrays)
-    _, value, arrays = while_loop(lambda done, *_: done < rounds, step, start)
+    _, value, arrays = while_loop(lambda done, *_: done < iterations, step, start)
     return nest.pack_sequence_as(value, [a.stack() for a in arrays]) if keeps else value
 
 

@@ -79,7 +79,7 @@ class FuncGraph(_core.Graph):
 
 @contextmanager
 def building(graph: Any) -> Iterator[Any]:
-    """Operations inside become nodes of `graph`; recorders that were open before do not hear of them."""
+    """Operations inside become nodes of `graph`; recorders that were open before do not receive them."""
     with _core.StopRecording(True, False), graph:  # what is computed while tracing may still be the first NaN
         yield graph
 
@@ -88,7 +88,7 @@ def building(graph: Any) -> Iterator[Any]:
 def building_inside(graph: Any) -> Iterator[Any]:
     """The same for a graph that runs inside another one.
 
-    What is done to known values that the recorders around it follow becomes nodes too, so that they hear of it.
+    What is done to known values that the recorders around it follow becomes nodes too, so that they receive it.
     """
     _core.keep_followed(graph, True)
     try:
@@ -123,7 +123,7 @@ def share_captures(outer: Any, graphs: Sequence[Any]) -> list[Any]:
     for graph in graphs:
         graph.capture_held_constants()
         for variable in graph.captured_variables:
-            convert_to_tensor(variable)  # the tapes around hear of the reading
+            convert_to_tensor(variable)  # records the read on the open tapes
         for tensor in graph.captures:
             taken.setdefault(id(tensor), tensor)
     tensors = list(taken.values())

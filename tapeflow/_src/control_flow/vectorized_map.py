@@ -45,7 +45,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     batched = sliced + [False] * len(graph.captures)
     _report(graph, batched, fallback_to_while_loop, warn)
     for variable in graph.captured_variables:
-        convert_to_tensor(variable)  # the tapes around hear of the reading
+        convert_to_tensor(variable)  # records the read on the open tapes
     if rows == 0:
         found = iter([zeros([0, *x.shape], x.dtype) for x in outputs])
     else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.files import matching_files, opened_file, texts
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -44,7 +44,7 @@ class CsvRows(Pipe):
         self._types, self._defaults = zip(*[_type_and_default(default) for default in defaults])
         super().__init__(tuple([TensorSpec([], dtype) for dtype in self._types]))
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         for name in self._files:
             for row in csv_rows(name, self._compression, self._dialect, self._header):
                 yield self._element(row)

@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`: the public face of pipes. What each stage does is in the file of its kind."""
+"""`tf.data.Dataset`, the public class over pipes. What each stage does is in the file of its kind."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.files import matching_files, saved_elements, write_elements
-from tapeflow._src.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
 from tapeflow._src.data.pipes import choosing, mapping, ordering, sources, windows
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run, count_in, counting
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, count_in, counting
 from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
@@ -34,7 +34,7 @@ public("data.UNKNOWN_CARDINALITY", "data.experimental.UNKNOWN_CARDINALITY")(UNKN
 
 
 @public("data.DatasetSpec", "compat.v1.data.DatasetSpec")
-class DatasetSpec(NumberedSpec):
+class DatasetSpec(HandleSpec):
     """The specification of a dataset: that of its elements.
 
     >>> tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)).is_compatible_with(tf.data.Dataset.range(3))
@@ -65,27 +65,27 @@ class _Named(Pipe):
 
     def __init__(self, number: Any, spec: Any) -> None:
         super().__init__(spec, symbols=[number])
-        self._number = number
+        self._handle = number
 
-    def begin(self, run: Run) -> Any:
-        dataset = by_number(run.value(self._number))
-        run.held.append(dataset)
-        return dataset._pipe.begin(run)
+    def begin(self, iteration: Iteration) -> Any:
+        dataset = from_handle(iteration.value(self._handle))
+        iteration.held.append(dataset)
+        return dataset._pipe.begin(iteration)
 
     def count(self) -> int:
-        run = counting()
-        return UNKNOWN if run is None else by_number(run.value(self._number))._pipe.count()
+        iteration = counting()
+        return UNKNOWN if iteration is None else from_handle(iteration.value(self._handle))._pipe.count()
 
 
-def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Run], list[Any]]) -> list[Any]:
-    """The tensors that `compute` gives for a run: now, or in the graph that is built."""
+def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Iteration], list[Any]]) -> list[Any]:
+    """The tensors that `compute` gives for an iteration: now, or in the graph that is built."""
     if not _core.is_tracing():
-        return compute(Run())
+        return compute(Iteration())
 
-    def run(values: list[Any]) -> list[Any]:
-        return compute(Run({id(symbol): value for symbol, value in zip(symbols, values)}))
+    def evaluate(values: list[Any]) -> list[Any]:
+        return compute(Iteration({id(symbol): value for symbol, value in zip(symbols, values)}))
 
-    return _core.call_python(run, symbols, *tensor_specs(specs), None, True)
+    return _core.call_python(evaluate, symbols, *tensor_specs(specs), None, True)
 
 
 @public("data.Dataset")
@@ -100,7 +100,7 @@ class Dataset(Transformations, CompositeTensor):
 
     def __init__(self, pipe: Pipe, options: Options | None = None) -> None:
         self._pipe, self._options = pipe, options
-        self._number: Any = None
+        self._handle: Any = None
 
     def _then(self, pipe: Pipe) -> Any:
         return type(self)(pipe, self._options)
@@ -122,7 +122,9 @@ class Dataset(Transformations, CompositeTensor):
         if not symbols:
             return convert_to_tensor(self._pipe.count(), int64)
         spec = TensorSpec([], int64)
-        return _compute(symbols, [spec], lambda run: [convert_to_tensor(count_in(self._pipe, run), int64)])[0]
+        return _compute(symbols, [spec], lambda iteration: [convert_to_tensor(count_in(self._pipe, iteration), int64)])[
+            0
+        ]
 
     def __len__(self) -> int:
         count = self._pipe.count()
@@ -152,7 +154,7 @@ class Dataset(Transformations, CompositeTensor):
     def __iter__(self) -> Iterator:
         graph = _core.current_graph()
         if graph is None:
-            return Iterator(Cursor(self._pipe, Run()), self._pipe.spec)
+            return Iterator(Cursor(self._pipe, Iteration()), self._pipe.spec)
         if graph.takes_everything:
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function."
@@ -172,8 +174,8 @@ class Dataset(Transformations, CompositeTensor):
     def get_single_element(self, name: str | None = None) -> Any:
         """The one element of a dataset that has one."""
 
-        def compute(run: Run) -> list[Any]:
-            elements = iter(self._pipe.begin(run))
+        def compute(iteration: Iteration) -> list[Any]:
+            elements = iter(self._pipe.begin(iteration))
             first = next(elements, None)
             if first is None:
                 raise InvalidArgumentError.of("Dataset was empty.")
@@ -193,10 +195,10 @@ class Dataset(Transformations, CompositeTensor):
         state = as_element(initial_state)
         function, _ = mapping.trace_with_state(reduce_func, state, self._pipe.spec, "reduce", lambda spec: spec)
 
-        def compute(run: Run) -> list[Any]:
-            leaves = tuple([run.leaf(leaf) for leaf in nest.flatten(state)])
-            for element in self._pipe.begin(run):
-                leaves = function(run, (*leaves, *element))
+        def compute(iteration: Iteration) -> list[Any]:
+            leaves = tuple([iteration.leaf(leaf) for leaf in nest.flatten(state)])
+            for element in self._pipe.begin(iteration):
+                leaves = function(iteration, (*leaves, *element))
             return tensors_of(leaves)
 
         held = [t for t in nest.flatten(state, expand_composites=True) if _core.is_symbolic(t)]
@@ -205,18 +207,18 @@ class Dataset(Transformations, CompositeTensor):
 
     # ---- in graphs
 
-    def _number_tensor(self) -> Any:
+    def _handle_tensor(self) -> Any:
         """The number of the dataset; if it holds symbolic tensors, a node that makes one with their values."""
         symbols = self._pipe.all_symbols()
         graph = _core.current_graph() if symbols else None
-        if graph is None and self._number is None:
-            self._number = number_of(self)
+        if graph is None and self._handle is None:
+            self._handle = handle_of(self)
         if graph is None:
-            return self._number
+            return self._handle
 
         def bind(values: list[Any]) -> list[Any]:
-            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-            return [_recent.hold(Dataset(Bound(self._pipe, run)))._number_tensor()]
+            iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
+            return [_recent.hold(Dataset(Bound(self._pipe, iteration)))._handle_tensor()]
 
         return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
 
@@ -427,7 +429,7 @@ class Dataset(Transformations, CompositeTensor):
         checkpoint_args: Any = None,
     ) -> None:
         """Writes all elements into a folder, from which `load` makes the dataset again."""
-        write_elements(path, self._pipe.spec, self._pipe.begin(Run()))
+        write_elements(path, self._pipe.spec, self._pipe.begin(Iteration()))
 
     @classmethod
     def load(
@@ -465,7 +467,7 @@ class NumpyIterator:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        self._cursor = Cursor(dataset._pipe, Run())
+        self._cursor = Cursor(dataset._pipe, Iteration())
         self._pack = packer(dataset.element_spec)
 
     def __iter__(self) -> NumpyIterator:

@@ -9,7 +9,7 @@ from tapeflow._src.data.dataset import Dataset, DatasetSpec
 from tapeflow._src.data.files import packed_file
 from tapeflow._src.data.handles import Recent
 from tapeflow._src.data.pipes import mapping, ordering
-from tapeflow._src.data.pipes.pipe import Run
+from tapeflow._src.data.pipes.pipe import Iteration
 from tapeflow._src.io.records import framed
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
@@ -126,7 +126,7 @@ def enable_debug_mode() -> None:
 
 
 def _as_transformation(name: str, method: str, example: str) -> None:
-    """Makes the older function of which the result is passed to `apply`."""
+    """Makes the v1 function of which the result is passed to `apply`."""
 
     def transformation(*args: Any, **kwargs: Any) -> Transformation:
         return lambda dataset: getattr(dataset, method)(*args, **kwargs)
@@ -242,7 +242,7 @@ def to_variant(dataset: Dataset) -> Any:
     >>> list(tf.data.experimental.from_variant(variant, dataset.element_spec).as_numpy_iterator())
     [0, 1, 2]
     """
-    return _recent.hold(dataset)._number_tensor()
+    return _recent.hold(dataset)._handle_tensor()
 
 
 @public("data.experimental.from_variant")
@@ -325,7 +325,7 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transfo
 
 @public("data.experimental.choose_from_datasets")
 def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False) -> Dataset:
-    """`tf.data.Dataset.choose_from_datasets` under its older name.
+    """`tf.data.Dataset.choose_from_datasets` under its v1 name.
 
     >>> choices = tf.data.Dataset.range(2)
     >>> parts = [tf.data.Dataset.from_tensors("a"), tf.data.Dataset.from_tensors("b")]
@@ -340,7 +340,7 @@ def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_datas
 def sample_from_datasets(
     datasets: Any, weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """`tf.data.Dataset.sample_from_datasets` under its older name.
+    """`tf.data.Dataset.sample_from_datasets` under its v1 name.
 
     >>> parts = [tf.data.Dataset.from_tensors("a"), tf.data.Dataset.from_tensors("b")]
     >>> sorted(tf.data.experimental.sample_from_datasets(parts, seed=1).as_numpy_iterator())
@@ -395,7 +395,7 @@ class TFRecordWriter:
         if not isinstance(spec, TensorSpec) or spec.dtype.name != "string":
             raise TypeError(f"`dataset` must produce scalar `DT_STRING` tensors whereas it produces {spec}.")
         with packed_file(self._filename, self._compression) as file:
-            for (record,) in dataset._pipe.begin(Run()):
+            for (record,) in dataset._pipe.begin(Iteration()):
                 file.write(framed(record.numpy()))
 
     def __enter__(self) -> TFRecordWriter:

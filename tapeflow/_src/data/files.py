@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.data.pipes.pipe import Pipe, Run, as_count
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_leaf
 from tapeflow._src.io.records import records_in
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -74,7 +74,7 @@ class FromFiles(Pipe):
     """Byte strings that `read` finds in files, one file after the other."""
 
     def __init__(
-        self, filenames: Any, compression: Any, read: Callable[[BinaryIO, Run], Iterator[bytes]], name: str
+        self, filenames: Any, compression: Any, read: Callable[[BinaryIO, Iteration], Iterator[bytes]], name: str
     ) -> None:
         super().__init__(TensorSpec([], string))
         self.name = name
@@ -93,21 +93,21 @@ class FromFiles(Pipe):
         if self._compression not in ("", "GZIP", "ZLIB"):
             raise InvalidArgumentError.of(f"Unsupported compression_type: {compression}")
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if isinstance(self._files, Pipe):
-            names: Iterator[str] = (name for (one,) in self._files.begin(run) for name in texts(one))
+            names: Iterator[str] = (name for (one,) in self._files.begin(iteration) for name in texts(one))
         else:
-            names = iter(texts(run.value(self._names)))
+            names = iter(texts(iteration.value(self._names)))
         for name in names:
             with opened_file(name, self._compression) as file:
-                for record in self._read(file, run):
+                for record in self._read(file, iteration):
                     yield (convert_to_tensor(record, string),)
 
 
 def text_lines(filenames: Any, compression: Any) -> Pipe:
     """The lines of text files."""
 
-    def read(file: BinaryIO, run: Run) -> Iterator[bytes]:
+    def read(file: BinaryIO, iteration: Iteration) -> Iterator[bytes]:
         for line in file:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
@@ -116,15 +116,15 @@ def text_lines(filenames: Any, compression: Any) -> Pipe:
 
 def records(filenames: Any, compression: Any) -> Pipe:
     """The records of TFRecord files."""
-    return FromFiles(filenames, compression, lambda file, run: records_in(file.read), "TFRecordDatasetV2")
+    return FromFiles(filenames, compression, lambda file, iteration: records_in(file.read), "TFRecordDatasetV2")
 
 
 def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compression: Any) -> Pipe:
     """The records of files in which all have one length."""
     sizes = [as_count(x or 0, "record_bytes") for x in (length, header, footer)]
 
-    def read(file: BinaryIO, run: Run) -> Iterator[bytes]:
-        size, before, after = (run.number(x) for x in sizes)
+    def read(file: BinaryIO, iteration: Iteration) -> Iterator[bytes]:
+        size, before, after = (iteration.number(x) for x in sizes)
         data = file.read()
         body = len(data) - before - after
         if body < 0 or body % size:

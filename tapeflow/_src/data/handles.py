@@ -1,4 +1,4 @@
-"""Python objects in graphs: a dataset or an iterator is a number there, a scalar tensor, by which nodes find it."""
+"""Resource handles: a dataset or an iterator in a graph is a scalar tensor, by which nodes find the Python object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec
 
 _numbers = itertools.count(1)
-_object_by_number: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_object_by_handle: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class Recent:
@@ -31,23 +31,23 @@ class Recent:
         return thing
 
 
-def number_of(thing: Any) -> Any:
+def handle_of(thing: Any) -> Any:
     """A tensor by which graphs find the object as long as it lives."""
     number = next(_numbers)
-    _object_by_number[number] = thing
+    _object_by_handle[number] = thing
     with running_at_once():
         return convert_to_tensor(number, int64)
 
 
-def by_number(tensor: Any) -> Any:
+def from_handle(tensor: Any) -> Any:
     """The object that a tensor names."""
-    found = _object_by_number.get(int(tensor))
+    found = _object_by_handle.get(int(tensor))
     if found is None:
         raise InvalidArgumentError.of("the dataset or iterator that a tensor names does not exist any more")
     return found
 
 
-class NumberedSpec(TypeSpec):
+class HandleSpec(TypeSpec):
     """The specification of something that is a number in graphs: that of its elements."""
 
     _component_specs = TensorSpec([], int64)
@@ -60,11 +60,11 @@ class NumberedSpec(TypeSpec):
         return (self._element_spec,)
 
     def _to_components(self, value: Any) -> Any:
-        return value._number_tensor()
+        return value._handle_tensor()
 
     def _from_components(self, components: Any) -> Any:
         if isinstance(components, _core.Tensor) and not _core.is_symbolic(components):
-            return by_number(components)
+            return from_handle(components)
         return self._named(components)
 
     def _named(self, number: Any) -> Any:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves, packer
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
@@ -36,10 +36,10 @@ _recent = Recent(512)
 
 
 class Cursor:
-    """A place in a run over a pipe. Loops in graphs ask for elements by number: their gradient runs them again."""
+    """A place in an iteration over a pipe. Graph loops ask for elements by number: their gradient runs them again."""
 
-    def __init__(self, pipe: Pipe, run: Run) -> None:
-        self._pipe, self._run = pipe, run
+    def __init__(self, pipe: Pipe, iteration: Iteration) -> None:
+        self._pipe, self._iteration = pipe, iteration
         self._elements: PythonIterator[Leaves] | None = None
         self.drawn = 0
         self._last: Leaves | None = None
@@ -49,7 +49,7 @@ class Cursor:
     def next(self) -> Leaves:
         """The next element; StopIteration at the end."""
         if self._elements is None:
-            self._elements = iter(self._pipe.begin(self._run))
+            self._elements = iter(self._pipe.begin(self._iteration))
         element = next(self._elements)
         self.drawn += 1
         return element
@@ -76,14 +76,14 @@ class Cursor:
     def _repeated(self, place: int) -> Cursor:
         again = self._again
         if again is None or again.drawn - 1 > place:
-            again = self._again = Cursor(self._pipe, Run(self._run.values, self._run.drawn))
+            again = self._again = Cursor(self._pipe, Iteration(self._iteration.values, self._iteration.drawn))
             for _ in range(place):
                 again.next()
         return again
 
     def begun_anew(self, place: int) -> Cursor:
-        """A new run, after so many elements."""
-        cursor = Cursor(self._pipe, Run(self._run.values))
+        """A new iteration, after so many elements."""
+        cursor = Cursor(self._pipe, Iteration(self._iteration.values))
         for _ in range(place):
             cursor.next()
         return cursor
@@ -94,7 +94,7 @@ class Cursor:
 
 
 @public("data.IteratorSpec")
-class IteratorSpec(NumberedSpec):
+class IteratorSpec(HandleSpec):
     """The specification of an iterator: that of its elements.
 
     >>> iterator = iter(tf.data.Dataset.range(3))
@@ -122,7 +122,7 @@ class Iterator(CompositeTensor):
     """
 
     def __init__(self, cursor: Cursor | None, element_spec: Any, number: Any = None) -> None:
-        self._cursor, self._element_spec, self._number = cursor, element_spec, number
+        self._cursor, self._element_spec, self._handle = cursor, element_spec, number
         self._pack = packer(element_spec)
         self._rounds = 0  # of loops while a function is traced
 
@@ -164,7 +164,7 @@ class Iterator(CompositeTensor):
         """The next element in an optional, which is empty at the end."""
         if self._cursor is None or _core.is_tracing():
             (number,) = self._in_graph(
-                [int64], [TensorShape([])], lambda cursor: [Optional.held(self._optional(cursor))._number_tensor()]
+                [int64], [TensorShape([])], lambda cursor: [Optional.held(self._optional(cursor))._handle_tensor()]
             )
             return Optional(None, self._element_spec, number)
         return self._optional(self._cursor)
@@ -177,18 +177,18 @@ class Iterator(CompositeTensor):
 
     # ---- in graphs
 
-    def _number_tensor(self) -> Any:
-        if self._number is None:
-            self._number = number_of(self)
-        return self._number
+    def _handle_tensor(self) -> Any:
+        if self._handle is None:
+            self._handle = handle_of(self)
+        return self._handle
 
     def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
         """A node that takes an element."""
 
-        def run(inputs: list[Any]) -> list[Any]:
-            return take(self._cursor or by_number(inputs[0])._cursor)
+        def evaluate(inputs: list[Any]) -> list[Any]:
+            return take(self._cursor or from_handle(inputs[0])._cursor)
 
-        return _core.call_python(run, [self._number_tensor()], dtypes, shapes, None, True)
+        return _core.call_python(evaluate, [self._handle_tensor()], dtypes, shapes, None, True)
 
     # ---- in checkpoints: how many elements were taken
 
@@ -218,23 +218,23 @@ def _next_tensors(cursor: Cursor) -> list[Any]:
 
 
 def begin_in_graph(pipe: Pipe) -> Any:
-    """A node that begins a run over a pipe whenever the graph runs; gives the number of the iterator."""
+    """A node that begins an iteration over a pipe whenever the graph runs; gives the number of the iterator."""
     symbols = pipe.all_symbols()
 
     def begin(values: list[Any]) -> list[Any]:
-        run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-        return [_recent.hold(Iterator(Cursor(pipe, run), pipe.spec))._number_tensor()]
+        iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
+        return [_recent.hold(Iterator(Cursor(pipe, iteration), pipe.spec))._handle_tensor()]
 
     return _core.call_python(begin, symbols, [int64], [TensorShape([])], None, True)[0]
 
 
 def rows_of_cursor(iterator: Iterator, ends: bool) -> Rows:
     """The elements of an iterator as the rows of a loop in a graph, which may be the end of the iterator, too."""
-    number, element_spec = iterator._number_tensor(), iterator.element_spec
+    number, element_spec = iterator._handle_tensor(), iterator.element_spec
     dtypes, shapes = tensor_specs([element_spec])
 
     def cursor(tensor: Any) -> Any:
-        return iterator._cursor or by_number(tensor)._cursor
+        return iterator._cursor or from_handle(tensor)._cursor
 
     def begin(inputs: list[Any]) -> list[Any]:
         return [convert_to_tensor(cursor(inputs[0]).drawn, int64)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.data.handles import NumberedSpec, Recent, by_number, number_of, tensor_specs, tensors_of
+from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.pipes.structure import as_element, map_leaves, spec_of_leaf
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -20,7 +20,7 @@ _MISSING = object()
 
 
 @public("OptionalSpec")
-class OptionalSpec(NumberedSpec):
+class OptionalSpec(HandleSpec):
     """The specification of an optional: that of its value.
 
     >>> tf.OptionalSpec(tf.TensorSpec([], tf.int32)).is_compatible_with(tf.experimental.Optional.from_value(1))
@@ -42,7 +42,7 @@ class Optional(CompositeTensor):
     """
 
     def __init__(self, element: Any, element_spec: Any, number: Any = None) -> None:
-        self._element, self._element_spec, self._number = element, element_spec, number
+        self._element, self._element_spec, self._handle = element, element_spec, number
 
     element_spec = property(lambda self: self._element_spec, doc="The specification of the value.")
     _type_spec = property(lambda self: OptionalSpec(self._element_spec))
@@ -64,7 +64,7 @@ class Optional(CompositeTensor):
 
         def make(tensors: list[Any]) -> list[Any]:
             own = nest.pack_sequence_as(spec, tensors, expand_composites=True)
-            return [Optional.held(Optional(own, spec))._number_tensor()]
+            return [Optional.held(Optional(own, spec))._handle_tensor()]
 
         parts = tensors_of([element])
         return Optional(None, spec, _core.call_python(make, parts, [int64], [TensorShape([])], None, True)[0])
@@ -72,27 +72,27 @@ class Optional(CompositeTensor):
     @staticmethod
     def empty(element_spec: Any) -> Optional:
         """An optional without a value."""
-        return Optional(_MISSING, element_spec, _nothing()._number) if _core.is_tracing() else _without(element_spec)
+        return Optional(_MISSING, element_spec, _nothing()._handle) if _core.is_tracing() else _without(element_spec)
 
     def has_value(self, name: str | None = None) -> Any:
         """Whether there is a value, as a tensor."""
-        if not _core.is_symbolic(self._number):
+        if not _core.is_symbolic(self._handle):
             return convert_to_tensor(self._element is not _MISSING)
 
         def look(inputs: list[Any]) -> list[Any]:
-            return [convert_to_tensor(by_number(inputs[0])._element is not _MISSING)]
+            return [convert_to_tensor(from_handle(inputs[0])._element is not _MISSING)]
 
-        return _core.call_python(look, [self._number], [bool_], [TensorShape([])], None, True)[0]
+        return _core.call_python(look, [self._handle], [bool_], [TensorShape([])], None, True)[0]
 
     def get_value(self, name: str | None = None) -> Any:
         """The value; InvalidArgumentError if there is none."""
-        if not _core.is_symbolic(self._number):
+        if not _core.is_symbolic(self._handle):
             return self._value()
 
         def look(inputs: list[Any]) -> list[Any]:
-            return tensors_of([by_number(inputs[0])._value()])
+            return tensors_of([from_handle(inputs[0])._value()])
 
-        found = _core.call_python(look, [self._number], *tensor_specs([self._element_spec]), None, True)
+        found = _core.call_python(look, [self._handle], *tensor_specs([self._element_spec]), None, True)
         return nest.pack_sequence_as(self._element_spec, found, expand_composites=True)
 
     def _value(self) -> Any:
@@ -100,10 +100,10 @@ class Optional(CompositeTensor):
             raise InvalidArgumentError.of("The given optional does not have a value.")
         return self._element
 
-    def _number_tensor(self) -> Any:
-        if self._number is None:
-            self._number = number_of(self)
-        return self._number
+    def _handle_tensor(self) -> Any:
+        if self._handle is None:
+            self._handle = handle_of(self)
+        return self._handle
 
     def __repr__(self) -> str:
         return f"<tf.experimental.Optional element_spec={self._element_spec}>"
@@ -120,7 +120,7 @@ def _nothing() -> Optional:
     """The optional that graphs know as the empty one."""
     if not _empty:
         _empty.append(_without(None))
-        _empty[0]._number_tensor()
+        _empty[0]._handle_tensor()
     return _empty[0]
 
 

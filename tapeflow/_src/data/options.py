@@ -171,7 +171,7 @@ class Options(_Settings):
 
     @property
     def experimental_threading(self) -> ThreadingOptions:
-        """The older name of `threading`."""
+        """The v1 name of `threading`."""
         result: ThreadingOptions = self.threading
         return result
 

@@ -1,4 +1,4 @@
-"""Datasets of files: `tf.data.TextLineDataset` and its kin."""
+"""Datasets of files: text lines, TFRecords and records of fixed length."""
 
 from __future__ import annotations
 

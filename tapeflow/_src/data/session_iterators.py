@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from tapeflow._src import _core
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Cursor, Iterator
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.sources import spec_of_types
 from tapeflow._src.data.pipes.structure import common_spec, map_leaves
 from tapeflow._src.namespace import public
@@ -82,8 +82,8 @@ class SessionIterator(Iterator):
         symbols = pipe.all_symbols()
 
         def begin(values: list[Any]) -> list[Any]:
-            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-            self._cursor_by_session[self._graph.held_by] = Cursor(pipe, run)
+            iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
+            self._cursor_by_session[self._graph.held_by] = Cursor(pipe, iteration)
             return [convert_to_tensor(True)]
 
         return group(_core.call_python(begin, symbols, [bool_], [TensorShape([])], None, True)[0])
@@ -92,8 +92,8 @@ class SessionIterator(Iterator):
         session = self._graph.held_by
         cursor = self._cursor_by_session.get(session)
         if cursor is None and self._one_shot and self._pipe is not None:
-            run = Run({id(symbol): value for symbol, value in zip(symbols, values)})
-            cursor = self._cursor_by_session[session] = Cursor(self._pipe, run)
+            iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
+            cursor = self._cursor_by_session[session] = Cursor(self._pipe, iteration)
         if cursor is None:
             raise FailedPreconditionError.of(
                 "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
@@ -125,21 +125,21 @@ class SessionIterator(Iterator):
 
 
 class _HandledIterator(SessionIterator):
-    """An iterator that gives the elements of another one, which a handle names in each run."""
+    """An iterator that gives the elements of another one, which a handle names in each iteration."""
 
     def __init__(self, handle: Any, element_spec: Any) -> None:
         super().__init__(None, element_spec, one_shot=False)
         self._given = handle
 
     def _in_graph(self, dtypes: list[Any], shapes: list[Any], take: Callable[[Cursor], list[Any]]) -> list[Any]:
-        def run(values: list[Any]) -> list[Any]:
+        def evaluate(values: list[Any]) -> list[Any]:
             name = values[0].numpy()
             iterator = _iterator_by_handle.get(name)
             if iterator is None:
                 raise NotFoundError.of(f"get_next: there is no iterator of the handle {name!r}")
             return take(iterator._place([], []))
 
-        return _core.call_python(run, [self._given], dtypes, shapes, None, True)
+        return _core.call_python(evaluate, [self._given], dtypes, shapes, None, True)
 
 
 public("compat.v1.data.Iterator")(SessionIterator)
@@ -231,9 +231,9 @@ class DatasetV1(Dataset):
         return make_initializable_iterator(self)
 
     def map_with_legacy_function(self, map_func: Any, num_parallel_calls: Any = None, deterministic: Any = None) -> Any:
-        """`map` under an older name."""
+        """`map` under its v1 name."""
         return self.map(map_func, num_parallel_calls)
 
     def filter_with_legacy_function(self, predicate: Any) -> Any:
-        """`filter` under an older name."""
+        """`filter` under its v1 name."""
         return self.filter(predicate)

@@ -12,7 +12,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Iterator
 from tapeflow._src.data.options import AutoShardPolicy
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.distribute.values import PerReplica, PerReplicaSpec
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
@@ -195,14 +195,19 @@ def _unstacked(batch: Any, count: int) -> Any:
     return _grouped([nest.pack_sequence_as(batch, [leaf[number] for leaf in leaves]) for number in range(count)])
 
 
-class _SameSeeds(Run):
+class _SameSeeds(Iteration):
     """A run whose shuffles have the same order in all processes: that of the first one."""
 
     __slots__ = ("_group",)
 
-    def __init__(self, run: Run, group: Any) -> None:
-        super().__init__(run.values)
-        self.drawn, self.held, self.states, self._repeats = run.drawn, run.held, run.states, run._repeats
+    def __init__(self, iteration: Iteration, group: Any) -> None:
+        super().__init__(iteration.values)
+        self.drawn, self.held, self.states, self._repeats = (
+            iteration.drawn,
+            iteration.held,
+            iteration.states,
+            iteration._repeats,
+        )
         self._group = group
 
     def seeds(self, pipe: Any) -> tuple[int, int]:
@@ -211,7 +216,7 @@ class _SameSeeds(Run):
         first, second = self._group.broadcast(own, "seeds of a distributed dataset").tolist()
         return first, second
 
-    def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Run:
+    def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Iteration:
         """This run, with the values of further symbolic tensors."""
         return _SameSeeds(super().within(tensors, values), self._group)
 
@@ -225,9 +230,9 @@ class _SameOrder(Pipe):
         super().__init__(source.spec, source)
         self._source, self._group = source, group
 
-    def begin(self, run: Run) -> Any:
+    def begin(self, iteration: Iteration) -> Any:
         """The elements of a run."""
-        return self._source.begin(_SameSeeds(run, self._group))
+        return self._source.begin(_SameSeeds(iteration, self._group))
 
     def count(self) -> int:
         """The number of elements."""
@@ -243,9 +248,9 @@ class _EndTogether(Pipe):
         super().__init__(nest.map_structure(_of_any_size, source.spec), source)
         self._source, self._group = source, group
 
-    def begin(self, run: Run) -> Any:
+    def begin(self, iteration: Iteration) -> Any:
         """The elements of a run."""
-        elements = iter(self._source.begin(run))
+        elements = iter(self._source.begin(iteration))
         empty = tuple(_empty(spec) for spec in self._source.specs)
         while True:
             element = next(elements, None)

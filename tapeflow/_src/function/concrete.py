@@ -225,7 +225,7 @@ class ConcreteFunction(_core.FunctionBase):
         return drawing.text(self.graph)
 
     def graph_svg(self) -> str:
-        """The graph as a picture."""
+        """The graph as a drawing."""
         return drawing.svg(self.graph)
 
     def __repr__(self) -> str:

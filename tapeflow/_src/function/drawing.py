@@ -1,4 +1,4 @@
-"""A graph as text and as a picture: its nodes in the order in which they run."""
+"""A graph as text and as a drawing: its nodes in the order in which they run."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from tapeflow._src.types import nest
 
 
 class Traces:
-    """What a function has been traced for. The faces of one method that is read again and again share it."""
+    """What a function has been traced for. The bound copies of one method share it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.concrete_by_key: dict[Any, ConcreteFunction] = {}
@@ -35,7 +35,7 @@ class Traces:
         self.count = 0
         self.created_variables = False
         self.history = retracing.history_of(function)
-        self.face: weakref.ref[Function] | None = None  # of a method
+        self.bound_copy: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
         self.ways = _core.QuickWays()  # how the last calls could have gone without Python
         self._swept_at = 16
@@ -110,10 +110,10 @@ class Function(_core.FunctionBase):
         if instance is None:
             return self
         traces = self._traces_for(instance)
-        bound = traces.face and traces.face()
+        bound = traces.bound_copy and traces.bound_copy()
         if bound is None:
             bound = self._bind(MethodType(self.python_function, instance), traces)
-            traces.face = weakref.ref(bound)
+            traces.bound_copy = weakref.ref(bound)
         return bound
 
     def _traces_for(self, instance: Any) -> Traces:
@@ -228,8 +228,8 @@ class Function(_core.FunctionBase):
                 leaves, tensors = self._outputs(result)
                 graph.set_outputs(tensors)
             except Exception as error:
-                told = refused_while_tracing(error)
-                raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+                refused = refused_while_tracing(error)
+                raise refused.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             graph.first_arguments = []
             for callback in graph.exit_callbacks:
                 callback()
@@ -309,7 +309,7 @@ class Function(_core.FunctionBase):
         return lambda stage="hlo", device_name=None, platform_name=None: concrete.text()
 
     def graph_svg(self, *args: Any, **kwargs: Any) -> str:
-        """A picture of the graph for these arguments; of the last one traced if none are given."""
+        """A drawing of the graph for these arguments; of the last one traced if none are given."""
         if not args and not kwargs and self._traces.concrete:
             return self._traces.concrete[-1].graph_svg()
         return self.get_concrete_function(*args, **kwargs).graph_svg()

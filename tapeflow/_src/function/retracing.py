@@ -53,7 +53,7 @@ class History(_core.CallCounter):
             "unnecessary retracing. For (3), please refer to "
             "https://www.tensorflow.org/guide/function#controlling_retracing and "
             "https://www.tensorflow.org/api_docs/python/tf/function for  more details. `explain_retrace()` of the "
-            "function tells which argument was new.",
+            "function shows which argument was new.",
             len(self._traced_at),
             min(self.calls, _CALLS),
             function,

@@ -111,7 +111,7 @@ class GFile:
         return stat(self._name).length
 
     def flush(self) -> None:
-        """Writes what waits to be written."""
+        """Writes buffered data."""
         if self._file is not None:
             self._file.flush()
 

@@ -97,7 +97,7 @@ class TFRecordWriter:
         self._file.write(data if self._compressor is None else self._compressor.compress(data))
 
     def flush(self) -> None:
-        """Writes what waits to be written."""
+        """Writes buffered data."""
         if self._file is None:
             raise FailedPreconditionError.of("Writer is closed.")
         if self._compressor is not None:

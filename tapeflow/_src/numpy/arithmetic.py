@@ -41,7 +41,7 @@ def around(a: Any, decimals: int = 0) -> Any:
     """
     x = tensor_of(a)
     if x.dtype == boolean:
-        raise TypeError("around: truth values cannot be rounded.")
+        raise TypeError("around: bools cannot be rounded.")
     scaled = cast(x, float64) if x.dtype.is_integer else x
     factor = cast(10.0 ** abs(decimals), scaled.dtype)
     scaled = primitives.Rint(scaled * factor) / factor if decimals >= 0 else primitives.Rint(scaled / factor) * factor
@@ -130,7 +130,7 @@ def _integers(name: str, compute: Any, sentence: str, example: str) -> None:
     def function(x1: Any, x2: Any) -> Any:
         x, y = promoted(x1, x2)
         if not x.dtype.is_integer:
-            raise ValueError(f"{name}: the arguments must be whole numbers; got {x.dtype.name}")
+            raise ValueError(f"{name}: the arguments must be integers; got {x.dtype.name}")
         return convert_to_tensor(compute(x.numpy(), y.numpy()), dtype=x.dtype)
 
     document(function, sentence, example)

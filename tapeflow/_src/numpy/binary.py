@@ -23,9 +23,9 @@ def _binary(names: str, compute: Callable[[Any, Any], Any], sentence: str, examp
     public(*(f"experimental.numpy.{name}" for name in names.split()))(function)
 
 
-def _boolean_or(numbers: Any, truth: Any) -> Callable[[Any, Any], Any]:
-    """An operation that NumPy defines on truth values too."""
-    return lambda x, y: truth(x, y) if x.dtype == boolean else numbers(x, y)
+def _boolean_or(numbers: Any, bools: Any) -> Callable[[Any, Any], Any]:
+    """An operation that NumPy defines on bools, too."""
+    return lambda x, y: bools(x, y) if x.dtype == boolean else numbers(x, y)
 
 
 def _ordered(compare: Any) -> Callable[[Any, Any], Any]:

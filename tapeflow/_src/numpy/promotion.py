@@ -40,7 +40,7 @@ def _joined(kinds: Sequence[Any]) -> Any:
 
 
 def promoted(*values: Any, floats: bool = False) -> list[Any]:
-    """The values as tensors of their common dtype; with `floats`, whole numbers become float64."""
+    """The values as tensors of their common dtype; with `floats`, integers become float64."""
     dtype = as_dtype(_joined([_kind(v) for v in values]))
     if floats and (dtype.is_integer or dtype.is_bool):
         dtype = float64

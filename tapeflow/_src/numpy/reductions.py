@@ -17,7 +17,7 @@ from tapeflow._src.types.dtypes import float64, int64
 
 
 def _reduction(name: str, compute: Callable[..., Any], sentence: str, example: str, wide: bool) -> Any:
-    """With `wide`, whole numbers are summed as int64 (or uint64), as NumPy does."""
+    """With `wide`, integers are summed as int64 (or uint64), as NumPy does."""
 
     def function(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
         x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
@@ -37,8 +37,8 @@ def as_number_or_float(x: Any) -> Any:
     return cast(x, float64) if x.dtype.is_integer or x.dtype.is_bool else x
 
 
-def _extremum(numbers: Any, truth: Any) -> Callable[..., Any]:
-    return lambda x, axis, keepdims: (truth if x.dtype == boolean else numbers)(x, axis, keepdims)
+def _extremum(numbers: Any, bools: Any) -> Callable[..., Any]:
+    return lambda x, axis, keepdims: (bools if x.dtype == boolean else numbers)(x, axis, keepdims)
 
 
 sum_of = _reduction("sum", primitives.Sum, "Sum over axes.", "sum([1, 2]) = 3", wide=True)
@@ -67,11 +67,11 @@ _reduction(
 )
 
 
-def _extreme(name: str, numbers: Any, truth: Any, sentence: str, example: str) -> None:
+def _extreme(name: str, numbers: Any, bools: Any, sentence: str, example: str) -> None:
     def function(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Any:
         if out is not None:
             raise ValueError(f"{name}: tf.experimental.numpy does not take `out`.")
-        return _extremum(numbers, truth)(tensor_of(a), axis, bool(keepdims))
+        return _extremum(numbers, bools)(tensor_of(a), axis, bool(keepdims))
 
     document(function, sentence, example)
     public(f"experimental.numpy.{name}")(function)
@@ -83,7 +83,7 @@ _extreme("amin", primitives.Min, primitives.All, "Smallest element.", "amin([1, 
 
 @public("experimental.numpy.mean")
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Any:
-    """The mean over axes; whole numbers give float64.
+    """The mean over axes; integers give float64.
 
     >>> tf.experimental.numpy.mean([1, 2])
     1.5

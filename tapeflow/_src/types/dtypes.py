@@ -70,7 +70,7 @@ class DType:
         return dtype
 
     def __getattr__(self, name: str) -> Any:
-        """Answers a slot that is still empty: computes `min`, `max` and `limits` at first use, or tells why not."""
+        """Answers a slot that is still empty: computes `min`, `max` and `limits` at first use, or raises."""
         if name in ("min", "max"):
             value = self._extreme(name)
         elif name == "limits":

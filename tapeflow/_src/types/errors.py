@@ -59,7 +59,7 @@ class OpError(Exception):
 
 
 class _StatusError(OpError):
-    """An error whose class tells its code."""
+    """An error whose class determines its code."""
 
     code: int
 

@@ -1,4 +1,4 @@
-"""`tf.nest`: lists, tuples, dictionaries and their kin as trees of values; what a tensor is does not matter here."""
+"""`tf.nest`: lists, tuples, dictionaries and other containers as trees of values; it knows no tensors."""
 
 from __future__ import annotations
 

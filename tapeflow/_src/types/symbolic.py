@@ -9,7 +9,7 @@ from tapeflow._src.types.errors import OperatorNotAllowedInGraphError
 
 
 class Refusals:
-    """How often a symbolic tensor was asked for elements; who watches it can tell that a value was needed."""
+    """How often a symbolic tensor was asked for elements; a change shows that a value was needed."""
 
     count = 0
 

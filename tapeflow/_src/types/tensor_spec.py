@@ -283,7 +283,7 @@ class TensorSpec(DenseSpec, BatchableTypeSpec):
 
 
 class BoundedTensorSpec(TensorSpec):
-    """A `TensorSpec` that also tells the smallest and the largest value of the elements."""
+    """A `TensorSpec` that also holds the smallest and the largest value of the elements."""
 
     def __init__(self, shape: Any, dtype: Any, minimum: Any, maximum: Any, name: str | None = None) -> None:
         super().__init__(shape, dtype, name)

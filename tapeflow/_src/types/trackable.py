@@ -37,7 +37,7 @@ class TensorLike:
 
 @public("__internal__.tracking.Trackable")
 class Trackable:
-    """An object that can be saved in a checkpoint; `_track_trackable` tells it of the objects that it holds.
+    """An object that can be saved in a checkpoint; `_track_trackable` registers the objects that it holds.
 
     >>> class Pair(tf.__internal__.tracking.Trackable):
     ...     pass

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count, known
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count, known
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, gathered, row, row_count, stacked, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
@@ -37,8 +37,8 @@ class Batching(Pipe):
             nest.map_structure(lambda spec: batch(spec, known_size), before.spec), before, symbols=[self._size]
         )
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        size, elements = run.number(self._size), self.inputs[0].begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        size, elements = iteration.number(self._size), self.inputs[0].begin(iteration)
         while True:
             group = list(itertools.islice(elements, size))
             if not group or (self._drops and len(group) < size):
@@ -71,12 +71,12 @@ class Batched(Batching):
     def __init__(self, before: Pipe, size: Any, drops: Any) -> None:
         super().__init__(before, size, drops, batched_spec)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        return self._rows(run) if self.inputs[0].indexed else super().begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        return self._rows(iteration) if self.inputs[0].indexed else super().begin(iteration)
 
-    def _rows(self, run: Run) -> Iterator[Leaves]:
-        table, places = self.inputs[0].order(run)
-        size = run.number(self._size)
+    def _rows(self, iteration: Iteration) -> Iterator[Leaves]:
+        table, places = self.inputs[0].order(iteration)
+        size = iteration.number(self._size)
         if isinstance(places, range) and places.step == 1 and all(isinstance(x, _core.Tensor) for x in table):
             for start in range(0, len(places), size):
                 part = places[start : start + size]
@@ -296,8 +296,8 @@ class Unbatched(Pipe):
             )
         super().__init__(nest.map_structure(unbatched_spec, before.spec), before)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        for element in self.inputs[0].begin(run):
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        for element in self.inputs[0].begin(iteration):
             counts = {row_count(leaf) for leaf in element if leaf is not None}
             if len(counts) > 1:
                 raise InvalidArgumentError.of(
@@ -331,12 +331,12 @@ class Rebatched(Batching):
         super().__init__(before, max(self._in_turn) if self._in_turn else size, bool(drops) and same, batch)
         self._drops = bool(drops)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        sizes = itertools.cycle(self._in_turn or [run.number(self._size)])
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        sizes = itertools.cycle(self._in_turn or [iteration.number(self._size)])
         size = next(sizes)
         waiting: deque[Leaves] = deque()
         rows = 0
-        for element in self.inputs[0].begin(run):
+        for element in self.inputs[0].begin(iteration):
             start, length = 0, row_count(element[0])
             while rows + length - start >= size:
                 stop = start + size - rows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tapeflow._src.data.pipes.batching import Batched, PaddedBatched, as_shape_list
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, unbatched_spec
 from tapeflow._src.data.pipes.traced import Traced
 from tapeflow._src.types import nest, nest_paths
@@ -55,10 +55,10 @@ class Bucketed(Pipe):
         spec = nest.map_structure(lambda part: batched_spec(unbatched_spec(part), None), spec)
         super().__init__(spec, before, symbols=self._length.symbols)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         groups: list[list[Leaves]] = [[] for _ in self._sizes]
-        for element in self.inputs[0].begin(run):
-            bucket = bisect.bisect_right(self._boundaries, int(self._length(run, element)[0]))
+        for element in self.inputs[0].begin(iteration):
+            bucket = bisect.bisect_right(self._boundaries, int(self._length(iteration, element)[0]))
             if self._to_boundary and bucket == len(self._boundaries):
                 raise InvalidArgumentError.of(
                     "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
@@ -73,7 +73,7 @@ class Bucketed(Pipe):
 
 
 def _bounded(before: Pipe, shapes: Any, limit: int | None) -> Any:
-    """The shapes with `limit` in place of what is not known."""
+    """The shapes with `limit` in place of unknown dimensions."""
     flat = nest_paths.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
     known = [[limit if size in (None, -1) else size for size in as_shape_list(shape)] for shape in flat]
     return nest.pack_sequence_as(before.spec, [TensorShape(sizes) for sizes in known])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_spec import TensorSpec
@@ -23,10 +23,10 @@ class Directed(Pipe):
         super().__init__(spec, selector, *pipes)
         self._stops = stops
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         selector, *pipes = self.inputs
-        open_ones: list[Iterator[Leaves] | None] = [pipe.begin(run) for pipe in pipes]
-        for (choice,) in selector.begin(run):
+        open_ones: list[Iterator[Leaves] | None] = [pipe.begin(iteration) for pipe in pipes]
+        for (choice,) in selector.begin(iteration):
             number = int(choice)
             if not 0 <= number < len(open_ones):
                 raise InvalidArgumentError.of(
@@ -62,9 +62,9 @@ class Unique(Pipe):
                     f"{getattr(spec, 'dtype', spec)!r} -- only `tf.int32`, `tf.int64`, and `tf.string` are supported."
                 )
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         seen: set[Any] = set()
-        for element in self.inputs[0].begin(run):
+        for element in self.inputs[0].begin(iteration):
             key = tuple([(tuple(leaf.shape), _content(leaf)) for leaf in element])
             if key not in seen:
                 seen.add(key)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Pipe, Run, as_count
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, spec_of_leaf
 from tapeflow._src.data.pipes.traced import Traced, check_integer, out_of_bounds
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -24,11 +24,11 @@ class Mapped(Pipe):
         self._function = Traced(function, before.spec, "map")
         super().__init__(self._function.spec, before, symbols=self._function.symbols)
         self.name = "_ParallelMapDataset" if parallel else "_MapDataset"
-        self.idle = self._function.is_identity
+        self.identity = self._function.is_identity
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         # Unlike a generator, `map` goes on with the next element after an error.
-        return map(functools.partial(self._function, run), self.inputs[0].begin(run))
+        return map(functools.partial(self._function, iteration), self.inputs[0].begin(iteration))
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -41,11 +41,11 @@ class Filtered(Pipe):
 
     def __init__(self, before: Pipe, function: Callable[..., Any]) -> None:
         self._function = Traced(function, before.spec, "filter")
-        self._function.check_truth()
+        self._function.check_bool()
         super().__init__(before.spec, before, symbols=self._function.symbols)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        return filter(functools.partial(self._function.truth, run), self.inputs[0].begin(run))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        return filter(functools.partial(self._function.as_bool, iteration), self.inputs[0].begin(iteration))
 
     def count(self) -> int:
         return UNKNOWN
@@ -56,8 +56,10 @@ class TakenWhile(Filtered):
 
     name = "_TakeWhileDataset"
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        return itertools.takewhile(functools.partial(self._function.truth, run), self.inputs[0].begin(run))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        return itertools.takewhile(
+            functools.partial(self._function.as_bool, iteration), self.inputs[0].begin(iteration)
+        )
 
 
 class FlatMapped(Pipe):
@@ -70,12 +72,12 @@ class FlatMapped(Pipe):
         self._inner = self._function.inner()
         super().__init__(self._inner.spec, before, symbols=self._function.symbols + _outside(self._function))
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        for element in self.inputs[0].begin(run):
-            yield from self._begun(run, element)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        for element in self.inputs[0].begin(iteration):
+            yield from self._begun(iteration, element)
 
-    def _begun(self, run: Run, element: Leaves) -> Iterator[Leaves]:
-        yield from self._inner.begin(self._function.inner_run(run, element))
+    def _begun(self, iteration: Iteration, element: Leaves) -> Iterator[Leaves]:
+        yield from self._inner.begin(self._function.inner_run(iteration, element))
 
     def count(self) -> int:
         before, inner = self.inputs[0].count(), self._inner.count()
@@ -105,9 +107,9 @@ class Interleaved(FlatMapped):
             if isinstance(value, int) and value <= 0:
                 raise out_of_bounds(f"`{name}` must be > 0")
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        cycle, block = run.number(self._cycle), run.number(self._block)
-        before = self.inputs[0].begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        cycle, block = iteration.number(self._cycle), iteration.number(self._block)
+        before = self.inputs[0].begin(iteration)
         open_ones: list[Iterator[Leaves] | None] = [None] * cycle
         exhausted = False
         while True:
@@ -117,7 +119,7 @@ class Interleaved(FlatMapped):
                         element = next(before, None)
                         exhausted = element is None
                         if element is not None:
-                            open_ones[place] = self._begun(run, element)
+                            open_ones[place] = self._begun(iteration, element)
                     current = open_ones[place]
                     found = None if current is None else next(current, None)
                     if found is None:
@@ -139,10 +141,10 @@ class Scanned(Pipe):
         self._states = len(nest.flatten(self._state))
         super().__init__(spec[1], before, symbols=[*self._function.symbols, *nest.flatten(self._state, True)])
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        state = tuple([run.leaf(leaf) for leaf in nest.flatten(self._state)])
-        for element in self.inputs[0].begin(run):
-            found = self._function(run, (*state, *element))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        state = tuple([iteration.leaf(leaf) for leaf in nest.flatten(self._state)])
+        for element in self.inputs[0].begin(iteration):
+            found = self._function(iteration, (*state, *element))
             state = found[: self._states]
             yield found[self._states :]
 
@@ -153,7 +155,7 @@ class Scanned(Pipe):
 def trace_with_state(
     function: Callable[..., Any], state: Any, spec: Any, who: str, state_of: Callable[[Any], Any]
 ) -> tuple[Traced, Any]:
-    """The function of a state and an element; what is not the same in each round counts as unknown in the state."""
+    """The function of a state and an element; what differs between iterations counts as unknown in the state."""
     state_spec = map_leaves(spec_of_leaf, state)
     while True:
         traced = Traced(function, (state_spec, spec), who)
@@ -210,13 +212,13 @@ class GroupedByWindow(Pipe):
         functions = (self._key, self._size, self._reduce)
         super().__init__(self._inner.spec, before, symbols=[s for f in functions for s in f.symbols])
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         group_by_key: dict[int, tuple[int, list[Leaves]]] = {}
-        for element in self.inputs[0].begin(run):
-            (tensor,) = self._key(run, element)
+        for element in self.inputs[0].begin(iteration):
+            (tensor,) = self._key(iteration, element)
             key = int(tensor)
             if key not in group_by_key:
-                size = int(self._size(run, (tensor,))[0])
+                size = int(self._size(iteration, (tensor,))[0])
                 if size <= 0:
                     raise out_of_bounds(f"Window size must be greater than zero, but got {size}.")
                 group_by_key[key] = (size, [])
@@ -224,13 +226,13 @@ class GroupedByWindow(Pipe):
             group.append(element)
             if len(group) == size:
                 del group_by_key[key]
-                yield from self._reduced(run, tensor, group)
+                yield from self._reduced(iteration, tensor, group)
         for key in sorted(group_by_key):
-            yield from self._reduced(run, convert_to_tensor(key, int64), group_by_key[key][1])
+            yield from self._reduced(iteration, convert_to_tensor(key, int64), group_by_key[key][1])
 
-    def _reduced(self, run: Run, key: Any, group: list[Leaves]) -> Iterator[Leaves]:
+    def _reduced(self, iteration: Iteration, key: Any, group: list[Leaves]) -> Iterator[Leaves]:
         part = self._dataset(self._window(self.inputs[0].spec, group))
-        yield from self._inner.begin(self._reduce.inner_run(run, (key, part)))
+        yield from self._inner.begin(self._reduce.inner_run(iteration, (key, part)))
 
 
 class GroupedByReducer(Pipe):
@@ -248,16 +250,16 @@ class GroupedByReducer(Pipe):
         functions = (self._key, self._init, self._reduce, self._finalize)
         super().__init__(self._finalize.spec, before, symbols=[s for f in functions for s in f.symbols])
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         state_by_key: dict[int, Leaves] = {}
-        for element in self.inputs[0].begin(run):
-            key = self._key(run, element)
+        for element in self.inputs[0].begin(iteration):
+            key = self._key(iteration, element)
             number = int(key[0])
             if number not in state_by_key:
-                state_by_key[number] = self._init(run, key)
-            state_by_key[number] = self._reduce(run, (*state_by_key[number], *element))
+                state_by_key[number] = self._init(iteration, key)
+            state_by_key[number] = self._reduce(iteration, (*state_by_key[number], *element))
         for number in sorted(state_by_key):
-            yield self._finalize(run, state_by_key[number])
+            yield self._finalize(iteration, state_by_key[number])
 
 
 class WithoutErrors(Pipe):
@@ -269,8 +271,8 @@ class WithoutErrors(Pipe):
         super().__init__(before.spec, before)
         self._warn = warn
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        before = self.inputs[0].begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        before = self.inputs[0].begin(iteration)
         while True:
             try:
                 yield next(before)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tapeflow._src.data.files import has_elements, saved_elements, write_elements
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count, known
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, known
 from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
 from tapeflow._src.types import nest
@@ -47,14 +47,14 @@ class Passing(Pipe):
     def __init__(self, before: Pipe, name: str | None = None) -> None:
         super().__init__(before.spec, before)
         self.name = name or self.name
-        self.idle = name is None
+        self.identity = name is None
         self.indexed, self.sequential = before.indexed, before.sequential
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        return self.inputs[0].begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        return self.inputs[0].begin(iteration)
 
-    def order(self, run: Run) -> Order:
-        return self.inputs[0].order(run)
+    def order(self, iteration: Iteration) -> Order:
+        return self.inputs[0].order(iteration)
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -70,18 +70,18 @@ class Reordered(Pipe):
         super().__init__(before.spec, before, symbols=counts)
         self.indexed = before.indexed
 
-    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
+    def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
         """The items that come, in their order."""
         raise NotImplementedError
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
-            return self.order(run).elements()
-        return iter(self.chosen(self.inputs[0].begin(run), run))
+            return self.order(iteration).elements()
+        return iter(self.chosen(self.inputs[0].begin(iteration), iteration))
 
-    def order(self, run: Run) -> Order:
-        table, places = self.inputs[0].order(run)
-        return Order(table, self.chosen(places, run))
+    def order(self, iteration: Iteration) -> Order:
+        table, places = self.inputs[0].order(iteration)
+        return Order(table, self.chosen(places, iteration))
 
 
 class Shuffled(Reordered):
@@ -97,15 +97,15 @@ class Shuffled(Reordered):
         self._source = SeedSource(seed, changes)
 
     def draw_seeds(self) -> tuple[int, int]:
-        """The seeds of the next run."""
+        """The seeds of the next iteration."""
         return self._source.draw()
 
-    def touch(self, run: Run) -> None:
-        run.seeds(self)  # what is before begins with the first element
+    def advance(self, iteration: Iteration) -> None:
+        iteration.seeds(self)  # what is before begins with the first element
 
-    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
-        size = run.number(self._size)
-        return shuffled(items, 2**62 if size == UNKNOWN else size, run.seeds(self))
+    def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
+        size = iteration.number(self._size)
+        return shuffled(items, 2**62 if size == UNKNOWN else size, iteration.seeds(self))
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -119,10 +119,10 @@ class Taken(Reordered):
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = as_count(count, "count")
         super().__init__(before, self._count)
-        self.idle = self._count == -1
+        self.identity = self._count == -1
 
-    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
-        count = run.number(self._count)
+    def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
+        count = iteration.number(self._count)
         if count < 0:
             return items
         return items[:count] if isinstance(items, range) else itertools.islice(items, count)
@@ -144,10 +144,10 @@ class Skipped(Reordered):
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = as_count(count, "count")
         super().__init__(before, self._count)
-        self.idle = self._count == 0
+        self.identity = self._count == 0
 
-    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
-        count = run.number(self._count)
+    def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
+        count = iteration.number(self._count)
         if count < 0:
             return ()
         return items[count:] if isinstance(items, range) else itertools.islice(items, count, None)
@@ -177,10 +177,10 @@ class Sharded(Reordered):
                 f"Index must be between 0 and {self._shards - 1} (currently index = {self._index}).",
             )
         super().__init__(before, self._shards, self._index)
-        self.idle = self._shards == 1
+        self.identity = self._shards == 1
 
-    def chosen(self, items: Iterable[Any], run: Run) -> Iterable[Any]:
-        shards, index = run.number(self._shards), run.number(self._index)
+    def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
+        shards, index = iteration.number(self._shards), iteration.number(self._index)
         return items[index::shards] if isinstance(items, range) else itertools.islice(items, index, None, shards)
 
     def count(self) -> int:
@@ -193,8 +193,8 @@ class Sharded(Reordered):
 class Repeated(Pipe):
     """All elements, again and again.
 
-    As in TensorFlow, whoever asks for more after the last of several rounds has begun one more: seeds are drawn for it.
-    Only a shuffle directly before is spared, with which TensorFlow makes one operation; idle pipes do not count.
+    As in TensorFlow, a read past the last of several repetitions begins one more: seeds are drawn for it.
+    Only a shuffle directly before is spared, with which TensorFlow makes one operation; identity pipes do not count.
     """
 
     name = "_RepeatDataset"
@@ -202,47 +202,47 @@ class Repeated(Pipe):
     def __init__(self, before: Pipe, count: Any) -> None:
         self._count = -1 if count is None else as_count(count, "count")
         super().__init__(before.spec, before, symbols=[self._count])
-        self.idle = self._count == 1
+        self.identity = self._count == 1
         self.indexed = before.indexed
 
-    def _rounds(self, run: Run) -> Iterable[Any]:
-        count = run.number(self._count)
+    def _rounds(self, iteration: Iteration) -> Iterable[Any]:
+        count = iteration.number(self._count)
         return itertools.repeat(None) if count < 0 else itertools.repeat(None, count)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         before = self.inputs[0]
-        for _ in self._rounds(run):
+        for _ in self._rounds(iteration):
             empty = True
-            for element in before.begin(run):
+            for element in before.begin(iteration):
                 empty = False
                 yield element
-            if empty and run.number(self._count) < 0:
+            if empty and iteration.number(self._count) < 0:
                 return
-        self._end(run)
+        self._end(iteration)
 
-    def _end(self, run: Run) -> None:
+    def _end(self, iteration: Iteration) -> None:
         before = self.inputs[0]
-        while before.idle:
+        while before.identity:
             before = before.inputs[0]
-        if run.number(self._count) > 1 and not isinstance(before, Shuffled):
-            before.touch(run)
+        if iteration.number(self._count) > 1 and not isinstance(before, Shuffled):
+            before.advance(iteration)
 
-    def order(self, run: Run) -> Order:
+    def order(self, iteration: Iteration) -> Order:
         before = self.inputs[0]
-        first = before.order(run)
+        first = before.order(iteration)
 
         def places() -> Iterator[int]:
             rows: Iterable[int] = first.places
             empty = True
-            for number, _ in enumerate(self._rounds(run)):
+            for number, _ in enumerate(self._rounds(iteration)):
                 if number:
-                    rows = before.order(run).places
+                    rows = before.order(iteration).places
                 for place in rows:
                     empty = False
                     yield place
-                if empty and run.number(self._count) < 0:
+                if empty and iteration.number(self._count) < 0:
                     return
-            self._end(run)
+            self._end(iteration)
 
         return Order(first.table, places())
 
@@ -265,12 +265,12 @@ class Joined(Pipe):
     def __init__(self, first: Pipe, second: Pipe) -> None:
         super().__init__(common_spec(first.spec, second.spec, "concatenate"), first, second)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         for pipe in self.inputs:
-            yield from pipe.begin(run)
+            yield from pipe.begin(iteration)
 
-    def touch(self, run: Run) -> None:
-        self.inputs[0].touch(run)
+    def advance(self, iteration: Iteration) -> None:
+        self.inputs[0].advance(iteration)
 
     def count(self) -> int:
         counts = [pipe.count() for pipe in self.inputs]
@@ -287,14 +287,14 @@ class Zipped(Pipe):
         super().__init__(nest.map_structure(lambda pipe: pipe.spec, pipes), *flat)
         self.indexed = self.sequential = bool(flat) and all(pipe.sequential for pipe in flat)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
-            return self.order(run).elements()
-        parts = zip(*[pipe.begin(run) for pipe in self.inputs])
+            return self.order(iteration).elements()
+        parts = zip(*[pipe.begin(iteration) for pipe in self.inputs])
         return (tuple(itertools.chain.from_iterable(part)) for part in parts)
 
-    def order(self, run: Run) -> Order:
-        orders = [pipe.order(run) for pipe in self.inputs]
+    def order(self, iteration: Iteration) -> Order:
+        orders = [pipe.order(iteration) for pipe in self.inputs]
         table = tuple([leaf for order in orders for leaf in order.table])
         return Order(table, min((order.places for order in orders), key=len))  # type: ignore[arg-type]
 
@@ -314,8 +314,8 @@ class Numbered(Pipe):
     def __init__(self, before: Pipe, numbers: Pipe) -> None:
         super().__init__((numbers.spec, before.spec), numbers, before)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        numbers, before = (pipe.begin(run) for pipe in self.inputs)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        numbers, before = (pipe.begin(iteration) for pipe in self.inputs)
         return ((next(numbers)[0], *element) for element in before)
 
     def count(self) -> int:
@@ -323,7 +323,7 @@ class Numbered(Pipe):
 
 
 class Cached(Pipe):
-    """Elements that are kept, in memory or in a folder, when the first run has seen all of them."""
+    """Elements that are kept, in memory or in a folder, when the first iteration has seen all of them."""
 
     name = "_CacheDataset"
 
@@ -343,22 +343,22 @@ class Cached(Pipe):
         if self._folder:
             write_elements(self._folder, self.spec, seen)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
-            return self.order(run).elements()
+            return self.order(iteration).elements()
         if self._kept is None and self._folder and has_elements(self._folder):
             self._kept = saved_elements(self._folder)[1]
-        return iter(self._kept) if self._kept is not None else self._keeping(self.inputs[0].begin(run))
+        return iter(self._kept) if self._kept is not None else self._keeping(self.inputs[0].begin(iteration))
 
-    def order(self, run: Run) -> Order:
+    def order(self, iteration: Iteration) -> Order:
         if self._kept is not None:
             return Order(self._table, self._kept)
-        self._table, places = self.inputs[0].order(run)
+        self._table, places = self.inputs[0].order(iteration)
         return Order(self._table, self._keeping(places))
 
-    def touch(self, run: Run) -> None:
+    def advance(self, iteration: Iteration) -> None:
         if self._kept is None:
-            super().touch(run)
+            super().advance(iteration)
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -374,9 +374,9 @@ class Counted(Passing):
         self._expected = expected
         self.indexed = self.sequential = False
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         number = 0
-        for element in self.inputs[0].begin(run):
+        for element in self.inputs[0].begin(iteration):
             number += 1
             if number > self._expected != INFINITE:
                 raise FailedPreconditionError.of(

@@ -1,6 +1,6 @@
-"""Pipes: the stages of a dataset. A pipe knows the specification of its elements and begins runs over them.
+"""Pipes: the stages of a dataset. A pipe knows the specification of its elements and begins iterations over them.
 
-A pipe that was made while a graph was traced may hold symbolic tensors. Their values are given when a run begins.
+A pipe that was made while a graph was traced may hold symbolic tensors. An iteration begins with their values.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tapeflow._src.types.errors import InvalidArgumentError
 INFINITE, UNKNOWN = -1, -2
 
 
-class Run:
+class Iteration:
     """One pass over a dataset: the values of its symbolic tensors, the seeds that it drew, and its random streams.
 
-    A run can be repeated: with the seeds that another run drew, all elements come in the same order again.
+    An iteration can be repeated: with the seeds that another iteration drew, all elements come in the same order again.
     """
 
     __slots__ = ("_repeats", "drawn", "held", "states", "values")
@@ -29,8 +29,8 @@ class Run:
     def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
         self.values: Mapping[int, Any] = values or {}
         self._repeats = drawn is not None
-        self.states: dict[int, list[Any]] = {}  # where the random streams of functions stand in this run
-        self.held: list[Any] = []  # what must live as long as the run
+        self.states: dict[int, list[Any]] = {}  # where the random streams of functions stand in this iteration
+        self.held: list[Any] = []  # what must live as long as the iteration
         self.drawn: dict[int, list[Any]] = {k: list(v) for k, v in drawn.items()} if drawn else {}
 
     def value(self, tensor: Any) -> Any:
@@ -63,9 +63,9 @@ class Run:
             self.drawn.setdefault(id(pipe), []).append(seeds)
         return seeds
 
-    def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Run:
-        """This run, with the values of further symbolic tensors."""
-        inner = Run()
+    def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Iteration:
+        """This iteration, with the values of further symbolic tensors."""
+        inner = Iteration()
         inner.values = {**self.values, **{id(t): v for t, v in zip(tensors, values)}}
         inner.drawn, inner.held, inner._repeats = self.drawn, self.held, self._repeats
         inner.states = self.states
@@ -73,7 +73,7 @@ class Run:
 
 
 class Order(NamedTuple):
-    """Elements by number: leaves that hold all of them, and the rows that a run takes, one after the other."""
+    """Elements by number: leaves that hold all of them, and the rows that an iteration takes, one after the other."""
 
     table: Leaves
     places: Iterable[int]
@@ -92,14 +92,14 @@ class Order(NamedTuple):
 class Pipe:
     """A stage of a dataset: `spec` is the structure of specifications of its elements.
 
-    `indexed` says that runs give their elements by number; `sequential`, that they take all rows of a table in turn;
-    `idle`, that its elements are those of the pipe before.
+    `indexed` says that iterations give elements by number; `sequential`, that they take all rows of a table in turn;
+    `identity`, that its elements are those of the pipe before.
     """
 
     name = "Dataset"
     indexed = False
     sequential = False
-    idle = False
+    identity = False
 
     def __init__(self, spec: Any, *inputs: Pipe, symbols: Iterable[Any] = ()) -> None:
         self.spec = spec
@@ -107,18 +107,18 @@ class Pipe:
         self.inputs = inputs
         self.symbols = [tensor for tensor in symbols if _core.is_symbolic(tensor)]
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        """The elements of a run, each a flat tuple of leaves."""
-        return self.order(run).elements()
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        """The elements of an iteration, each a flat tuple of leaves."""
+        return self.order(iteration).elements()
 
-    def order(self, run: Run) -> Order:
-        """The elements of a run by number, if the pipe is indexed; either this or `begin` is asked, once per run."""
+    def order(self, iteration: Iteration) -> Order:
+        """The elements of an iteration by number, if the pipe is indexed; this or `begin` is called, once."""
         raise NotImplementedError
 
-    def touch(self, run: Run) -> None:
-        """Draws the seeds that a run would draw at its beginning, and begins none."""
+    def advance(self, iteration: Iteration) -> None:
+        """Draws the seeds that an iteration would draw at its beginning, and begins none."""
         for pipe in self.inputs:
-            pipe.touch(run)
+            pipe.advance(iteration)
 
     def count(self) -> int:
         """The number of elements, INFINITE or UNKNOWN."""
@@ -145,31 +145,31 @@ def as_count(value: Any, name: str) -> Any:
 
 
 class _Counting(local):
-    """The run for which elements are counted, while they are."""
+    """The iteration for which elements are counted, while they are."""
 
-    run: Run | None = None
+    iteration: Iteration | None = None
 
 
 _counting = _Counting()
 
 
-def counting() -> Run | None:
-    """The run for which elements are counted, or None while no values are known."""
-    return _counting.run
+def counting() -> Iteration | None:
+    """The iteration for which elements are counted, or None while no values are known."""
+    return _counting.iteration
 
 
-def count_in(pipe: Pipe, run: Run) -> int:
-    """The number of elements of one run."""
-    before, _counting.run = _counting.run, run
+def count_in(pipe: Pipe, iteration: Iteration) -> int:
+    """The number of elements of one iteration."""
+    before, _counting.iteration = _counting.iteration, iteration
     try:
         return pipe.count()
     finally:
-        _counting.run = before
+        _counting.iteration = before
 
 
 def known(value: Any) -> int | None:
     """A count, if it is known."""
     if isinstance(value, int):
         return value
-    run = counting()
-    return None if run is None else run.number(value)
+    iteration = counting()
+    return None if iteration is None else iteration.number(value)

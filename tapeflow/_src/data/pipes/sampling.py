@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src.data.pipes.pipe import INFINITE, Pipe, Run
+from tapeflow._src.data.pipes.pipe import INFINITE, Iteration, Pipe
 from tapeflow._src.data.pipes.seeds import SeededPipe, SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves
 from tapeflow._src.data.pipes.traced import Traced
@@ -45,9 +45,9 @@ class RandomChoices(SeededPipe):
             self._logits = convert_to_tensor(np.log(array)[None].astype(np.float32))
         self._source = SeedSource(seed, bool(rerandomize))
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        words = random_words(run.seeds(self))
-        rows = None if self._weights is None else self._weights.begin(run)
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        words = random_words(iteration.seeds(self))
+        rows = None if self._weights is None else self._weights.begin(iteration)
         while True:
             logits = self._logits
             if rows is not None:
@@ -77,11 +77,11 @@ class Resampled(SeededPipe):
             raise TypeError("The `class_func` must return a single tensor.")
         super().__init__((self._class.spec, before.spec), before, symbols=self._class.symbols)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        words = random_words(run.seeds(self))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        words = random_words(iteration.seeds(self))
         seen = np.ones(len(self._target))
-        for element in self.inputs[0].begin(run):
-            (tensor,) = self._class(run, element)
+        for element in self.inputs[0].begin(iteration):
+            (tensor,) = self._class(iteration, element)
             number = int(tensor)
             seen[number] += 1
             initial = seen / seen.sum() if self._initial is None else self._initial

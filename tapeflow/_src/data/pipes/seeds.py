@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.data.pipes.pipe import Pipe, Run
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.ops.random.seeds import DEFAULT_GLOBAL_SEED, get_seed
 from tapeflow._src.ops.random.stateless import PHILOX
 
@@ -42,7 +42,7 @@ def _seeds_for(seed: int | None) -> tuple[Any, Any]:
 
 
 class SeedSource:
-    """The seeds of the runs of one dataset: the same for each run, or two numbers of a stream for each."""
+    """The seeds of the iterations of one dataset: the same for each iteration, or two numbers of a stream for each."""
 
     def __init__(self, seed: Any, changes: bool) -> None:
         first, second = _seeds_for(None if seed is None else int(seed))
@@ -52,7 +52,7 @@ class SeedSource:
         self._words = random_words(self._seeds, 64) if changes else None
 
     def draw(self) -> tuple[int, int]:
-        """The seeds of the next run."""
+        """The seeds of the next iteration."""
         if self._words is None:
             return self._seeds
         return next(self._words), next(self._words)
@@ -64,9 +64,9 @@ class SeededPipe(Pipe):
     _source: SeedSource
 
     def draw_seeds(self) -> tuple[int, int]:
-        """The seeds of the next run."""
+        """The seeds of the next iteration."""
         return self._source.draw()
 
-    def touch(self, run: Run) -> None:
-        run.seeds(self)
-        super().touch(run)
+    def advance(self, iteration: Iteration) -> None:
+        iteration.seeds(self)
+        super().advance(iteration)

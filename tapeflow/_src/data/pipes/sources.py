@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Order, Pipe, Run, as_count, counting
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, counting
 from tapeflow._src.data.pipes.seeds import SeededPipe, SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, row_count, spec_of_leaf, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -37,8 +37,8 @@ class Tensors(Pipe):
         self._leaves = nest.flatten(element)
         super().__init__(map_leaves(spec_of_leaf, element), symbols=_leaf_symbols(self._leaves))
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        yield tuple([run.leaf(leaf) for leaf in self._leaves])
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        yield tuple([iteration.leaf(leaf) for leaf in self._leaves])
 
     def count(self) -> int:
         return 1
@@ -65,16 +65,16 @@ class Slices(Pipe):
                 raise ValueError(f"Dimensions {self._rows} and {rows} are not compatible")
             self._rows = self._rows if rows is None else rows
 
-    def order(self, run: Run) -> Order:
-        table = tuple([run.leaf(leaf) for leaf in self._leaves])
+    def order(self, iteration: Iteration) -> Order:
+        table = tuple([iteration.leaf(leaf) for leaf in self._leaves])
         rows = self._rows
         if rows is None:
             rows = row_count(next(leaf for leaf in table if leaf is not None))
         return Order(table, range(rows))
 
     def count(self) -> int:
-        if self._rows is None and (run := counting()) is not None:
-            return len(self.order(run).places)  # type: ignore[arg-type]
+        if self._rows is None and (iteration := counting()) is not None:
+            return len(self.order(iteration).places)  # type: ignore[arg-type]
         return UNKNOWN if self._rows is None else self._rows
 
 
@@ -92,26 +92,28 @@ class Numbers(Pipe):
         self.indexed = self.sequential = 0 <= self.count() <= _LARGEST_TABLE
         self._table: Any = None
 
-    def _numbers(self, run: Run | None) -> Any:
-        bounds: list[Any] = [x if x is None or run is None else run.number(x) for x in self._bounds]
+    def _numbers(self, iteration: Iteration | None) -> Any:
+        bounds: list[Any] = [x if x is None or iteration is None else iteration.number(x) for x in self._bounds]
         start, stop, step = bounds
         return itertools.count(start, step) if stop is None else range(start, stop, step)
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
-            return self.order(run).elements()
-        return ((convert_to_tensor(number, self._dtype),) for number in self._numbers(run))
+            return self.order(iteration).elements()
+        return ((convert_to_tensor(number, self._dtype),) for number in self._numbers(iteration))
 
-    def order(self, run: Run) -> Order:
+    def order(self, iteration: Iteration) -> Order:
         if self._table is None:
-            self._table = convert_to_tensor(np.array(self._numbers(run), np.int64).astype(self._dtype.as_numpy_dtype))
+            self._table = convert_to_tensor(
+                np.array(self._numbers(iteration), np.int64).astype(self._dtype.as_numpy_dtype)
+            )
         return Order((self._table,), range(self.count()))
 
     def count(self) -> int:
         if self._bounds[1] is None:
             return INFINITE
-        run = counting()
-        return UNKNOWN if self.symbols and run is None else len(self._numbers(run))
+        iteration = counting()
+        return UNKNOWN if self.symbols and iteration is None else len(self._numbers(iteration))
 
 
 class RandomNumbers(SeededPipe):
@@ -123,8 +125,8 @@ class RandomNumbers(SeededPipe):
         super().__init__(TensorSpec([], int64))
         self._source = SeedSource(seed, bool(rerandomize))
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        return ((convert_to_tensor(word, int64),) for word in random_words(run.seeds(self)))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        return ((convert_to_tensor(word, int64),) for word in random_words(iteration.seeds(self)))
 
     def count(self) -> int:
         return INFINITE
@@ -148,8 +150,8 @@ class Generated(Pipe):
                     f"{type(spec)} which is not."
                 )
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        args = [run.value(arg).numpy() for arg in self._args]
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        args = [iteration.value(arg).numpy() for arg in self._args]
         iterator = iter(self._generator(*args))
         while True:
             stage = _core.swap_stage(None)

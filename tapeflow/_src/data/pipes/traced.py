@@ -10,7 +10,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.control_flow.tracing import FuncGraph, building
 from tapeflow._src.data.handles import tensors_of
-from tapeflow._src.data.pipes.pipe import Pipe, Run, count_in
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe, count_in
 from tapeflow._src.data.pipes.structure import Leaves, all_dense, as_leaf, map_leaves, spec_of_leaf
 from tapeflow._src.function.autograph.conversion import convert, user_traceback
 from tapeflow._src.function.escape import refused_while_tracing
@@ -44,8 +44,8 @@ class Traced:
             try:
                 result = converted(*element) if type(element) is tuple else converted(element)
             except Exception as error:
-                told = refused_while_tracing(error)
-                raise told.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+                refused = refused_while_tracing(error)
+                raise refused.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
             self._set_result(tuple(result) if isinstance(result, list) else result)
             self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
         self._streams, self._lock = seeded_streams(graph), Lock()
@@ -80,53 +80,53 @@ class Traced:
 
     # ---- running
 
-    def __call__(self, run: Run, leaves: Sequence[Any]) -> Leaves:
+    def __call__(self, iteration: Iteration, leaves: Sequence[Any]) -> Leaves:
         """The leaves of the result for one element."""
-        found = self._outputs(run, leaves)
+        found = self._outputs(iteration, leaves)
         if self._dense:
             return tuple(found)
         rest = iter(found)
         return tuple(
             [
-                self._rebuilt(run, leaf, [next(rest) for _ in parts], leaves)
+                self._rebuilt(iteration, leaf, [next(rest) for _ in parts], leaves)
                 for leaf, parts in zip(self.leaves, self._parts)
             ]
         )
 
-    def _outputs(self, run: Run, leaves: Sequence[Any]) -> list[Any]:
+    def _outputs(self, iteration: Iteration, leaves: Sequence[Any]) -> list[Any]:
         flat = leaves if self._dense_inputs else tensors_of(leaves)
         captures = self.captures
         if self.symbols:
-            captures = [run.value(tensor) for tensor in captures]
+            captures = [iteration.value(tensor) for tensor in captures]
         with _core.StopRecording(True):
             if self._streams:
-                return self._outputs_of_run(run, [*flat, *captures])
+                return self._outputs_of_run(iteration, [*flat, *captures])
             return self.graph.call([*flat, *captures])
 
-    def _outputs_of_run(self, run: Run, arguments: list[Any]) -> list[Any]:
-        """The outputs of a function with seeded random operations: their streams begin anew in each run."""
+    def _outputs_of_run(self, iteration: Iteration, arguments: list[Any]) -> list[Any]:
+        """The outputs of a function with seeded random operations: their streams begin anew in each iteration."""
         with self._lock:
-            states = run.states.get(id(self)) or [state for _, state in self._streams]
+            states = iteration.states.get(id(self)) or [state for _, state in self._streams]
             for (stream, _), state in zip(self._streams, states):
                 stream.assign(state)
             found = self.graph.call(arguments)
-            run.states[id(self)] = [stream.read_value() for stream, _ in self._streams]
+            iteration.states[id(self)] = [stream.read_value() for stream, _ in self._streams]
         return found
 
-    def _rebuilt(self, run: Run, leaf: Any, parts: list[Any], given: Sequence[Any]) -> Any:
+    def _rebuilt(self, iteration: Iteration, leaf: Any, parts: list[Any], given: Sequence[Any]) -> Any:
         if leaf is None or isinstance(leaf, _core.Tensor):
             return parts[0] if parts else None
         pipe = getattr(leaf, "_pipe", None)
         if isinstance(pipe, Pipe):
-            return type(leaf)(Bound(pipe, run.within(self._parts_of(leaf), parts), given))
+            return type(leaf)(Bound(pipe, iteration.within(self._parts_of(leaf), parts), given))
         return nest.pack_sequence_as(leaf, parts, expand_composites=True)
 
-    def truth(self, run: Run, leaves: Sequence[Any]) -> bool:
-        """The result, one truth value, for one element."""
-        return bool(self._outputs(run, leaves)[0])
+    def as_bool(self, iteration: Iteration, leaves: Sequence[Any]) -> bool:
+        """The result, one bool, for one element."""
+        return bool(self._outputs(iteration, leaves)[0])
 
-    def check_truth(self) -> None:
-        """Raises unless the result is one truth value."""
+    def check_bool(self) -> None:
+        """Raises unless the result is one bool."""
         spec = self.spec
         scalar = not nest.is_nested(spec) and getattr(spec, "shape", None) is not None and spec.shape.rank in (0, None)
         if not scalar or spec.dtype.name != "bool":
@@ -142,9 +142,9 @@ class Traced:
             raise TypeError(f"The `map_func` argument must return a `Dataset` object. Got {_type_name(self.spec)!r}.")
         return pipe
 
-    def inner_run(self, run: Run, leaves: Sequence[Any]) -> Run:
-        """A run over the dataset that the function returns for one element."""
-        return run.within(self._parts[0], self._outputs(run, leaves))
+    def inner_run(self, iteration: Iteration, leaves: Sequence[Any]) -> Iteration:
+        """An iteration over the dataset that the function returns for one element."""
+        return iteration.within(self._parts[0], self._outputs(iteration, leaves))
 
 
 def _type_name(spec: Any) -> str:
@@ -154,22 +154,22 @@ def _type_name(spec: Any) -> str:
 class Bound(Pipe):
     """A pipe with the values of its symbolic tensors; `holds` must live as long as it."""
 
-    def __init__(self, pipe: Pipe, run: Run, holds: Any = None) -> None:
+    def __init__(self, pipe: Pipe, iteration: Iteration, holds: Any = None) -> None:
         super().__init__(pipe.spec)
         self.name, self.indexed, self.sequential = pipe.name, pipe.indexed, pipe.sequential
-        self._inner, self._run, self._holds = pipe, run, holds
+        self._inner, self._iteration, self._holds = pipe, iteration, holds
 
-    def begin(self, run: Run) -> Any:
-        return self._inner.begin(self._run)
+    def begin(self, iteration: Iteration) -> Any:
+        return self._inner.begin(self._iteration)
 
-    def order(self, run: Run) -> Any:
-        return self._inner.order(self._run)
+    def order(self, iteration: Iteration) -> Any:
+        return self._inner.order(self._iteration)
 
-    def touch(self, run: Run) -> None:
-        self._inner.touch(self._run)
+    def advance(self, iteration: Iteration) -> None:
+        self._inner.advance(self._iteration)
 
     def count(self) -> int:
-        return count_in(self._inner, self._run)
+        return count_in(self._inner, self._iteration)
 
 
 def check_integer(traced: Traced, what: str) -> None:

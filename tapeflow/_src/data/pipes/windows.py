@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tapeflow._src.data.pipes.pipe import UNKNOWN, Pipe, Run, as_count, known
+from tapeflow._src.data.pipes.pipe import UNKNOWN, Iteration, Pipe, as_count, known
 from tapeflow._src.data.pipes.structure import Leaves, spec_of_leaf
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -21,7 +21,7 @@ class Window(Pipe):
         super().__init__(spec)
         self._elements = elements
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         return iter(self._elements)
 
     def count(self) -> int:
@@ -48,11 +48,11 @@ class Windows(Pipe):
             nest.pack_sequence_as(before.spec, leaf_spec), before, symbols=[self._size, self._shift, self._stride]
         )
 
-    def begin(self, run: Run) -> Iterator[Leaves]:
-        size, shift, stride = (run.number(n) for n in (self._size, self._shift, self._stride))
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        size, shift, stride = (iteration.number(n) for n in (self._size, self._shift, self._stride))
         span = (size - 1) * stride + 1
         waiting: list[Leaves] = []
-        before = self.inputs[0].begin(run)
+        before = self.inputs[0].begin(iteration)
         while True:
             waiting += itertools.islice(before, span - len(waiting))
             if not waiting or (self._drops and len(waiting) < span):

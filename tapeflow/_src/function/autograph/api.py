@@ -147,7 +147,7 @@ def trace(*args: Any) -> None:
 
 @public("autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much the conversion tells of itself. It tells nothing, so the level is only kept.
+    """How much the conversion logs. It logs nothing, so the level is only kept.
 
     >>> tf.autograph.set_verbosity(0)
     """

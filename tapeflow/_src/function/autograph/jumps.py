@@ -175,7 +175,7 @@ class JumpLowering:
         return [*before, lowered], orelse
 
     def _tested_in_rounds(self, loop: Any) -> ast.stmt:
-        """Makes the loop test at the end of each round, since its test binds names; gives the first test."""
+        """Makes the loop test at the end of each iteration, since its test binds names; gives the first test."""
         name = f"ag__going_{self._loops}"
         again: ast.stmt = _set(name, copy.deepcopy(loop.test), loop)
         if loop.flags:

@@ -76,7 +76,7 @@ def local_values(readers: dict[str, Run]) -> dict[str, Any]:
 
 
 def condition(value: Any, statement: str) -> Any:
-    """A staged condition, if it is one truth value."""
+    """A staged condition, if it is one bool."""
     tensor = convert_to_tensor(value)
     wrong_shape = tensor.shape.rank not in (None, 0)
     wrong_dtype = tensor.dtype.name != "bool"
@@ -221,7 +221,7 @@ def _staged_if(
     state = list(packed.with_new(travelling))
     for n, name in enumerate(names):
         if is_missing(packed.values[n]) and name != VALUE:
-            # Only one branch has run: the other one tells whether it is at fault, too.
+            # Only one branch has run: the other one shows whether it is at fault, too.
             raise ValueError(f"'{shown(name)}' must also be initialized in both branches")
         for known in (True, False):  # a flag that the jumps of both branches set, or of none
             if name in flags and all(values[n] is known for values in plain_by_branch.values()):
@@ -242,7 +242,7 @@ def _fill_return_value(names: Sequence[str], values: list[Any], known: dict[str,
 
 
 def while_(test: Run, body: Run, get_state: State, set_state: State, names: Sequence[str], options: Run | None) -> None:
-    """`while test: body`. It becomes a graph loop in the round in which the test becomes a staged value."""
+    """`while test: body`. It becomes a graph loop in the iteration in which the test becomes a staged value."""
     while True:
         value = test()
         if staged(value):
@@ -263,7 +263,7 @@ def for_(
     names: Sequence[str],
     options: Run | None,
 ) -> None:
-    """`for item in iterable: body(item)`, as long as `go_on()` holds after each round."""
+    """`for item in iterable: body(item)`, as long as `go_on()` holds after each iteration."""
     rows = rows_of(iterable)
     if rows is not None:
         _staged_for(rows, body, go_on, get_state, set_state, names, options)
@@ -308,7 +308,7 @@ def _python_for(
 class Rows:
     """What a graph loop runs over: a number of rows, and each of them by a symbolic position.
 
-    Where the number is not known before, `more(position)` tells whether there is a row. `start` is the first position.
+    Where the number is not known before, `more(position)` says whether there is a row. `start` is the first position.
     """
 
     def __init__(
@@ -436,7 +436,7 @@ def _hooked_for(
 
 
 class _WiderError(Exception):
-    """A round of a loop gives shapes that those of the start do not cover."""
+    """An iteration of a loop gives shapes that those of the start do not cover."""
 
     def __init__(self, shapes: list[Any]) -> None:
         super().__init__()
@@ -455,8 +455,8 @@ def _staged_loop(
 ) -> None:
     """A loop of the graph. One that `widens` finds for itself what may vary in shapes, as loops over datasets do.
 
-    A variable that has no value before the loop can be read after it only if there was a round, unless it
-    `may_be_skipped`, as the value that a round gives it tells; None stands for a loop that has a round for sure.
+    A variable that has no value before the loop can be read after it only if there was an iteration, unless it
+    `may_be_skipped`, by the value that an iteration gives it; None stands for a loop with at least one iteration.
     """
     start = get_state()
     chosen = {} if options is None else {k: v for k, v in options().items() if v is not None}
@@ -507,7 +507,7 @@ def _required(leaf: Any, holds: Any, text: str) -> Any:
 
 
 def _widened(first: Any, second: Any, shape: TensorShape | None) -> TensorShape | None:
-    """The shape of a loop variable that covers what it is before and after a round; None if the first one does."""
+    """The shape of a loop variable that covers what it is before and after an iteration; None if the first one does."""
     if not (isinstance(first, _core.Tensor) and isinstance(second, _core.Tensor)):
         return shape
     known = first.shape if shape is None else shape
@@ -523,7 +523,7 @@ def _defined(
     set_state: State,
     invariants: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """The first state, with zeros for variables that only the loop sets: of the kind that one round gives them.
+    """The first state, with zeros for variables that only the loop sets: of the kind that one iteration gives them.
 
     And what that is, by the number of the variable.
     """

@@ -11,7 +11,7 @@ Function = ast.FunctionDef | ast.Lambda
 
 
 def syntax_of(function: FunctionType) -> Function | None:
-    """The definition of `function`; None where its source cannot be found, or tells of several functions.
+    """The definition of `function`; None where its source cannot be found, or defines several functions.
 
     >>> syntax_of(eval("lambda: 1")) is None
     True

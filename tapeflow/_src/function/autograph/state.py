@@ -132,7 +132,7 @@ def _name(dtype: Any) -> str:
 
 
 def check_iteration(names: Sequence[str], before: Packed, after: Packed, invariants: Sequence[Any]) -> None:
-    """Raises TensorFlow's errors where one round of a loop changes what kind of value a variable holds."""
+    """Raises TensorFlow's errors where one iteration of a loop changes what kind of value a variable holds."""
     number = 0
     for name, first, second in zip(names, before.values, after.values):
         if is_missing(second) and not is_missing(first):
@@ -186,7 +186,7 @@ def _at_least_as_known(shape: Any, wanted: Any) -> bool:
 
 
 def placeholder_like(value: Any) -> Any:
-    """Zeros in place of the leaves: what a variable holds that no round of a loop has set."""
+    """Zeros in place of the leaves: what a variable holds that no iteration of a loop has set."""
 
     def blank(leaf: Any) -> Any:
         leaf = as_carried(leaf) if is_carried(leaf) else leaf

@@ -1,4 +1,4 @@
-"""`tf.io.parse_example` and its kin: serialised examples as tensors, by a description of the features."""
+"""`tf.io.parse_example` and `parse_single_example`: serialised examples as tensors, by descriptions of features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tf.io.parse_example` is to make of each feature: `tf.io.FixedLenFeature` and its kin."""
+"""What `tf.io.parse_example` is to make of each feature: `tf.io.FixedLenFeature`, `VarLenFeature` and others."""
 
 from __future__ import annotations
 

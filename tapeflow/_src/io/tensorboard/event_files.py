@@ -69,7 +69,7 @@ class Summary(Message):
     """
 
     class Image(Message):
-        """A picture, as the bytes of a file."""
+        """An image, as the bytes of a file."""
 
         FIELDS: ClassVar[dict[str, Field]] = {
             "height": Field(1, "int"),
@@ -79,7 +79,7 @@ class Summary(Message):
         }
 
     class Value(Message):
-        """A number, a picture, a histogram or a tensor with a name."""
+        """A number, an image, a histogram or a tensor with a name."""
 
         FIELDS: ClassVar[dict[str, Field]] = {}
 
@@ -212,7 +212,7 @@ class SummaryWriter:
         return True
 
     def flush(self) -> None:
-        """Writes what waits to be written."""
+        """Writes buffered data."""
         with self._lock:
             if self._closed or self._folder is None:
                 return

@@ -255,22 +255,22 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
     """Writes the first images of a batch (k, H, W, channels), of uint8 or of floats from 0 to 1; whether it did.
 
     >>> with tf.summary.create_file_writer("logs").as_default():
-    ...     tf.summary.image("picture", tf.zeros([1, 2, 2, 3]), step=1)
+    ...     tf.summary.image("image", tf.zeros([1, 2, 2, 3]), step=1)
     True
     """
-    pictures = convert_image_dtype(convert_to_tensor(data), uint8, saturate=True)
-    if pictures.shape.rank != 4:
-        raise ValueError(f"summary.image: data must have shape (k, height, width, channels); got {pictures.shape}")
+    images = convert_image_dtype(convert_to_tensor(data), uint8, saturate=True)
+    if images.shape.rank != 4:
+        raise ValueError(f"summary.image: data must have shape (k, height, width, channels); got {images.shape}")
     if defaults.writer is None:
         return convert_to_tensor(False)
 
-    def run(pictures: Any) -> list[Any]:
-        array = pictures.numpy()[:max_outputs]
+    def run(images: Any) -> list[Any]:
+        array = images.numpy()[:max_outputs]
         sizes = [str(array.shape[2]).encode(), str(array.shape[1]).encode()]
-        parts = np.asarray([*sizes, *(write_png(picture, -1) for picture in array)], dtype=object)
+        parts = np.asarray([*sizes, *(write_png(image, -1) for image in array)], dtype=object)
         return [convert_to_tensor(parts, string)]
 
-    files = host_call(run, [pictures], [(string, [None])])[0]
+    files = host_call(run, [images], [(string, [None])])[0]
     return _write_as(name, files, step, _shown_by("images", _BLOBS, description))
 
 
@@ -284,7 +284,7 @@ def audio(
     encoding: str | None = None,
     description: str | None = None,
 ) -> Any:
-    """Writes the first clips of a batch (k, samples, channels) of sound from -1 to 1, as WAV; whether it did.
+    """Writes the first clips of a batch (k, samples, channels) of audio from -1 to 1, as WAV; whether it did.
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.audio("clip", tf.zeros([1, 4, 1]), 8000, step=1)

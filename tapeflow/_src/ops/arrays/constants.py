@@ -61,7 +61,7 @@ def holds_symbolic(value: Any) -> bool:
 
 
 def is_open(x: Any) -> bool:
-    """Whether a dimension of a tensor is not known while tracing."""
+    """Whether a dimension of a tensor is unknown while tracing."""
     return _core.is_tracing() and not x.shape.is_fully_defined()
 
 
@@ -240,7 +240,7 @@ def _number(value: Any, dtype: Any) -> Any:
 
 
 def _narrowed_range(*numbers: Any) -> Any:
-    """The range, and its static length if that can be told while tracing."""
+    """The range, and its static length if that is known while tracing."""
     y = primitives.Range(*numbers)
     if not _core.is_symbolic(y):
         return y

@@ -135,7 +135,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 @public("is_symbolic_tensor")
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether `tensor` stands for a value that is not known yet.
+    """Whether `tensor` is symbolic: its value is computed when the graph runs.
 
     >>> tf.is_symbolic_tensor(tf.constant(1))
     False

@@ -128,7 +128,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
 
 
 def _slice_open(x: Any, begin: Any, size: Any) -> Any:
-    """A block whose place or size, or the tensor around it, is not known while tracing."""
+    """A block whose place or size, or the tensor around it, is dynamic."""
     begin, size = shape_argument(begin), numbers_of(size)
     shape = primitives.Shape(x, int64)
     count = []

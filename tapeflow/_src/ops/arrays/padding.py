@@ -89,7 +89,7 @@ def _reflected(length: int, before: int, after: int, edge: int) -> Any:
 
 
 def _staged_reflected(length: Any, before: int, after: int, edge: int) -> Any:
-    """The same for a length that only running tells."""
+    """The same for a dynamic length."""
     one, last = cast(1, int64), length - 1 - edge
     front = convert_to_tensor(np.arange(before - 1 + edge, edge - 1, -1).astype(np.int64))
     parts = [primitives.Range(cast(0, int64), length, one), primitives.Range(last, last - after, -one)]

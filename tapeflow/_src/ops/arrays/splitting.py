@@ -58,7 +58,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
 
 def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]:
-    """Parts of a tensor whose length along `axis`, or whose parts, are not known while tracing."""
+    """Parts of a tensor whose length along `axis`, or whose parts, are dynamic."""
     if value.shape.rank is not None and not _core.is_symbolic(axis) and value.shape[int(axis)] is not None:
         length = value.shape[int(axis)]
     else:

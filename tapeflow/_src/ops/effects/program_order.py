@@ -49,8 +49,10 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
         graph = _core.current_graph()
-        waits = graph is not None and graph.takes_everything
-        if waits or (graph is not None and any(map(_waits, nest.flatten([args, kwargs], expand_composites=True)))):
+        deferred = graph is not None and graph.takes_everything
+        if deferred or (
+            graph is not None and any(map(_is_deferred, nest.flatten([args, kwargs], expand_composites=True)))
+        ):
             return run_later(_telling(function), args, kwargs)
         return function(*args, **kwargs)
 
@@ -83,5 +85,5 @@ def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     return check
 
 
-def _waits(leaf: Any) -> bool:
+def _is_deferred(leaf: Any) -> bool:
     return _core.is_symbolic(leaf) or isinstance(leaf, _core.Variable)

@@ -1,4 +1,4 @@
-"""`tf.experimental.dispatch_for_api` and its kin: public functions that a program gives a meaning for its own types."""
+"""`tf.experimental.dispatch_for_api` and `dispatch_for_*_apis`: public functions for types of the user."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ _dispatched_by_function: dict[int, Dispatched] = {}
 
 
 def _dispatched(function: Any) -> Dispatched:
-    """The dispatching face of a public function, which takes its place under all its names."""
+    """The dispatching wrapper of a public function, which takes its place under all its names."""
     if isinstance(function, Dispatched):
         return function
     found = _dispatched_by_function.get(id(function))

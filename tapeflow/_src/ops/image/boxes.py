@@ -212,8 +212,8 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
             primitives.LogicalAnd(_either(rows, top, bottom), inside_columns),
             primitives.LogicalAnd(_either(columns, left, right), inside_rows),
         )
-        sound = primitives.LogicalAnd(bottom >= top, right >= left)
-        edge = primitives.ExpandDims(primitives.LogicalAnd(on_edge, sound), 3)
+        valid = primitives.LogicalAnd(bottom >= top, right >= left)
+        edge = primitives.ExpandDims(primitives.LogicalAnd(on_edge, valid), 3)
         color = cast(palette[number % palette.shape[0]], images.dtype)
         images = primitives.SelectV2(edge, color, images)
     return images

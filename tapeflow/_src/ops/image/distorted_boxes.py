@@ -34,7 +34,7 @@ class _Words:
         return np.uint32(next(self._words) & 0x7FFFFF | 0x3F800000).view(np.float32) - np.float32(1)
 
     def below(self, limit: int) -> int:
-        """A whole number in [0, limit), each with the same probability."""
+        """An integer in [0, limit), each with the same probability."""
         if limit & (limit - 1) == 0:
             return int(next(self._words) & (limit - 1))
         refused = 0xFFFFFFFF % limit + 1

@@ -266,7 +266,7 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
 
 @public("image.sobel_edges", "compat.v1.image.sobel_edges")
 def sobel_edges(image: Any) -> Any:
-    """Sobel's estimate of the slope down and across, along a new last dimension.
+    """Sobel's estimate of the gradient down and across, along a new last dimension.
 
     >>> tf.image.sobel_edges(tf.ones([1, 2, 2, 1]))[0, 0, 0, 0]
     [0., 0.]
@@ -325,7 +325,7 @@ def per_image_standardization(image: Any) -> Any:
     mean = primitives.Mean(x, [-3, -2, -1], True)
     variance = primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True)
     least = 1 / max(1, int(np.prod(x.shape.as_list()[-3:])))
-    # The bound stands inside the root, whose slope at 0 is infinite.
+    # The bound stands inside the root, whose derivative at 0 is infinite.
     return (x - mean) / primitives.Sqrt(primitives.Maximum(variance, cast(least, x.dtype)))
 
 

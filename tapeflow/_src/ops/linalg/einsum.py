@@ -339,7 +339,7 @@ def _multiply(
 
 
 def _dims(groups: list[list[Any]], sizes: Sizes) -> list[int]:
-    """The size of each group of labels; one size that is not known yet is -1."""
+    """The size of each group of labels; one unknown size is -1."""
     known = [[sizes[label] for label in group] for group in groups]
     dims = [-1 if None in group else prod(size for size in group if size is not None) for group in known]
     if dims.count(-1) > 1:

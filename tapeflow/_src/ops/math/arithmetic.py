@@ -29,7 +29,7 @@ def as_pair(x: Any, y: Any) -> tuple[Any, Any]:
 
 @public("math.divide", "divide")
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """`x / y`, as Python divides: whole numbers give floats.
+    """`x / y`, as Python divides: integers give floats.
 
     >>> tf.divide([1, 2], 2)
     [0.5, 1.]
@@ -39,7 +39,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 @public("math.truediv", "truediv")
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """`x / y`, as Python divides: whole numbers give floats (float64 for 32 and 64 bits, float32 for fewer).
+    """`x / y`, as Python divides: integers give floats (float64 for 32 and 64 bits, float32 for fewer).
 
     >>> tf.truediv([3, 4], 2)
     [1.5, 2.]
@@ -51,7 +51,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 @public("math.divide_no_nan")
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """`x / y`, and 0 where `y` is 0; whole numbers give floats.
+    """`x / y`, and 0 where `y` is 0; integers give floats.
 
     >>> tf.math.divide_no_nan([1., 2.], [0., 4.])
     [0., 0.5]

@@ -102,7 +102,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Any:
-    """Noise-contrastive estimation: the true classes told from a sample of others, one number per row.
+    """Noise-contrastive estimation: the true classes against a sample of others, one number per row.
 
     >>> tf.nn.nce_loss(tf.zeros([5, 2]), tf.zeros([5]), [[1]], [[1., 1.]], 2, 5).shape
     TensorShape([1])

@@ -89,9 +89,9 @@ class Geometry(NamedTuple):
 
 
 def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any, spatial: int) -> Geometry:
-    """The arguments in one form; what was asked for before is remembered."""
+    """The arguments in one form; results are cached."""
     try:
-        return _remembered_geometry(_plain(strides), padding, data_format, _plain(dilations), spatial)
+        return _cached_geometry(_plain(strides), padding, data_format, _plain(dilations), spatial)
     except TypeError:  # something that cannot be a key, such as lists of explicit paddings
         return _geometry(strides, padding, data_format, dilations, spatial)
 
@@ -107,7 +107,7 @@ def _geometry(strides: Any, padding: Any, data_format: str | None, dilations: An
     return Geometry(first, kind, pads, steps, per_dimension(dilations, spatial, first, "dilations"))
 
 
-_remembered_geometry = lru_cache(256)(_geometry)
+_cached_geometry = lru_cache(256)(_geometry)
 
 
 def to_channels_last(x: Any) -> Any:

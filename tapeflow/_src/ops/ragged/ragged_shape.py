@@ -83,12 +83,12 @@ class DynamicRaggedShape:
         return DynamicRaggedShape(self._partitions, self._inner, dtype)
 
     def is_uniform(self, axis: int) -> bool:
-        """Whether all rows of a dimension have one length, as far as the way it is kept tells."""
+        """Whether a dimension is stored as one of uniform row length."""
         count = len(self._partitions)
         return axis == 0 or axis > count or self._partitions[axis - 1].uniform_row_length() is not None
 
     def static_lengths(self, ragged_lengths: bool = True) -> list[Any]:
-        """For each dimension its size, or the lengths of its rows; None where running alone tells."""
+        """For each dimension its size, or the lengths of its rows; None where it is dynamic."""
         found: list[Any] = [_known(self[0])] if self._partitions else []
         for partition in self._partitions:
             uniform, lengths = partition.uniform_row_length(), partition.row_lengths()

@@ -152,7 +152,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
 
     def _staged_tensor(self, default_value: Any, width: Any) -> Any:
-        """`to_tensor` of rows whose lengths only running tells; a `width` that is given cuts or fills them."""
+        """`to_tensor` of rows of dynamic lengths; a `width` that is given cuts or fills them."""
         values = self._values
         lengths = self.row_lengths()
         width = primitives.Max(lengths, None, False) if width is None else cast(width, lengths.dtype)

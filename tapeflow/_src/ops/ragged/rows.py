@@ -267,7 +267,7 @@ class RaggedRows(CompositeTensor):
         return result if axis is None or isinstance(axis, list | tuple) else result[0]
 
     def _staged_bounds(self) -> Any:
-        """`bounding_shape` of rows whose lengths only running tells."""
+        """`bounding_shape` of rows of dynamic lengths."""
         inner = self._values
         rest = inner._staged_bounds() if isinstance(inner, RaggedRows) else primitives.Shape(inner, int64)
         lengths = primitives.ConcatV2([cast(self.row_lengths(), int64), cast([0], int64)], 0)

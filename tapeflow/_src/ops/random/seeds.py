@@ -214,7 +214,7 @@ def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]
 
 
 def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:
-    """What an operation with a stream of its own remembers between calls, as `begin()` makes it."""
+    """The state that an operation with a stream of its own keeps between calls, as `begin()` makes it."""
     if _seeds.seed is not None and seed is None:
         return begin()
     return _seeds.memory_by_operation.setdefault((operation, seed), begin())

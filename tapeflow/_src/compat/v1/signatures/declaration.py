@@ -73,8 +73,8 @@ def v1_signature(
     renamed, ignored, fixed = renamed or {}, tuple(ignored), fixed or {}
     today = find_public(target)
     run = today if function is None else function
-    parameters = inspect.signature(run).parameters.values()
-    without_none = {p.name for p in parameters if p.default is not None and p.default is not p.empty}
+    received = inspect.signature(run).parameters.values()
+    without_none = {p.name for p in received if p.default is not None and p.default is not p.empty}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(name, v1, args, kwargs)
