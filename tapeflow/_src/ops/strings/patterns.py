@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.strings.strings import bytes_of, map_bytes
+from tapeflow._src.ops.strings.elements import bytes_of, map_bytes
 from tapeflow._src.types.errors import InvalidArgumentError
 
 _REFERENCE = re.compile(rb"\\(.?)", re.DOTALL)
@@ -49,7 +49,8 @@ def _rewriter(pattern: Any, rewrite: bytes) -> Callable[[Any], bytes]:
 def _replaced(text: bytes, rewrite: bytes, count: int, value: bytes) -> bytes:
     pattern = _compiled(text)
     rewritten = _rewriter(pattern, rewrite)
-    parts, end = [], 0
+    parts: list[bytes] = []
+    end = 0
     for match in pattern.finditer(value):
         if parts and match.start() == match.end() == end:  # RE2 takes no empty match right after another match
             continue
