@@ -18,7 +18,14 @@ _composition_by_function: dict[FunctionType, Any] = {}
 PACKAGE_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 SOURCE_FOLDER = os.path.join(PACKAGE_FOLDER, "_src", "")
 _COMPOSITIONS = tuple(
-    os.path.join(SOURCE_FOLDER, *room, "") for room in (["ops"], ["io"], ["numpy"], ["compat", "raw_ops"])
+    os.path.join(SOURCE_FOLDER, *place)
+    for place in (
+        ["ops", ""],
+        ["io", ""],
+        ["numpy", ""],
+        ["compat", "raw_ops", ""],
+        ["compat", "v1", "signatures", "image.py"],
+    )
 )
 _module_by_path: dict[str, ModuleType] = {}
 

@@ -58,6 +58,7 @@ public_later(
     "distribute.experimental.MultiWorkerMirroredStrategy",
     "distribute.experimental.ParameterServerStrategy",
     "distribute.experimental.TPUStrategy",
+    "compat.v1.distribute.experimental.CentralStorageStrategy",
 )
 public_later(
     "tapeflow._src.distribute.cluster",
@@ -66,6 +67,11 @@ public_later(
     "distribute.cluster_resolver.SlurmClusterResolver",
     "distribute.cluster_resolver.TFConfigClusterResolver",
     "train.ClusterSpec",
+    "compat.v1.distribute.cluster_resolver.ClusterResolver",
+    "compat.v1.distribute.cluster_resolver.SimpleClusterResolver",
+    "compat.v1.distribute.cluster_resolver.SlurmClusterResolver",
+    "compat.v1.distribute.cluster_resolver.TFConfigClusterResolver",
+    "compat.v1.train.ClusterSpec",
 )
 public_later(
     "tapeflow._src.distribute.preemption",

@@ -722,6 +722,8 @@ def definitions() -> list[tuple[str, RawOperation]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
     for name, arguments, target in (*_ROWS, *(row for rows in _FAMILIES for row in rows)):
+        if name in _operation_by_name:
+            continue
         count, adapt = None, None
         if isinstance(target, tuple):
             target, adapt = target
