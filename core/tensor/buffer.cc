@@ -1,4 +1,6 @@
-// The caching allocator. Blocks come in size classes (four to each power of two) and wait in a stack per class.
+// The caching allocator. Blocks come in size classes (four to each power of two) and wait in a stack per class. Beyond
+// the limit of the cache, the blocks of the least recently used classes go back to the system first: a program whose
+// sizes change over time does not lose its cache to sizes that never come again.
 // Blocks of a page or more start at staggered offsets: equal-sized buffers whose addresses agree in the low twelve
 // bits fight for the same cache sets, which halves the speed of loops over several of them.
 #include "tensor/buffer.h"
@@ -32,6 +34,8 @@ constexpr int64_t kDefaultCacheLimit = int64_t(1) << 30;
 // Never destroyed: tensors may outlive static destructors.
 struct Pool {
   Buffer* free_blocks[kClasses] = {};
+  uint64_t last_use[kClasses] = {};  // by class: the value of `clock` at its last allocation of a page or more
+  uint64_t clock = 0;
   int64_t current = 0, peak = 0, cached = 0, limit = kDefaultCacheLimit;
   uint32_t stagger = 0;
 };
@@ -82,6 +86,28 @@ void* raw_of(Buffer* b) {
   return b->owner;
 }
 
+// The class with free blocks that was not used for the longest time; kClasses if there is none but `except`.
+uint32_t least_recently_used(uint32_t except) {
+  uint32_t oldest = kClasses;
+  for (uint32_t c = class_of(kPage); c < kClasses; ++c)
+    if (c != except && pool.free_blocks[c] && (oldest == kClasses || pool.last_use[c] < pool.last_use[oldest]))
+      oldest = c;
+  return oldest;
+}
+
+// Frees cached blocks until `bytes` more of the class `keep` fit under the limit, if that is possible.
+bool make_room(size_t bytes, uint32_t keep) {
+  if (int64_t(bytes) > pool.limit) return false;
+  while (pool.cached + int64_t(bytes) > pool.limit) {
+    uint32_t c = least_recently_used(keep);
+    if (c == kClasses || pool.last_use[c] > pool.last_use[keep]) return false;
+    Buffer* block = std::exchange(pool.free_blocks[c], pool.free_blocks[c]->next_free);
+    pool.cached -= int64_t(block->bytes);
+    std::free(raw_of(block));
+  }
+  return true;
+}
+
 }  // namespace
 
 Buffer* allocate_buffer(size_t bytes) {
@@ -94,6 +120,7 @@ Buffer* allocate_buffer(size_t bytes) {
   } else {
     b = new_block(c);
   }
+  if (b->bytes >= kPage) pool.last_use[c] = ++pool.clock;
   b->references = 1;
   b->strings = false;
   b->writable = true;
@@ -118,7 +145,7 @@ void Buffer::destroy() {
   }
   LockMemory lock;
   pool.current -= int64_t(bytes);
-  if (pool.cached + int64_t(bytes) > pool.limit) {
+  if (pool.cached + int64_t(bytes) > pool.limit && !make_room(bytes, size_class)) {
     std::free(raw_of(this));
     return;
   }

@@ -141,6 +141,22 @@ def test_the_cache_is_bounded():
         _core.set_cache_limit(1 << 30)
 
 
+def test_a_full_cache_gives_up_the_sizes_that_were_not_used_for_the_longest_time():
+    _core.trim_memory()
+    _core.set_cache_limit(1 << 20)
+    try:
+        old = [tf.ones([60_000]), tf.ones([90_000]), tf.ones([100_000])]
+        del old
+        x = tf.ones([150_000])
+        place = np.asarray(x).__array_interface__["data"][0]
+        del x
+        y = tf.ones([150_000])
+        assert np.asarray(y).__array_interface__["data"][0] == place
+        assert _core.memory_info()["cached"] <= 1 << 20
+    finally:
+        _core.set_cache_limit(1 << 30)
+
+
 def test_equal_sized_buffers_start_at_staggered_addresses():
     tensors = [tf.zeros([4096]) for _ in range(8)]
     offsets = {np.asarray(t).__array_interface__["data"][0] % 4096 for t in tensors}
