@@ -204,3 +204,27 @@ def test_sessions_of_other_graphs():
             x.eval(session=session)
     with pytest.raises(TypeError, match="Argument `graph` must be a"):
         tf.Session(graph=3)
+
+
+def test_a_prepared_run_checks_what_changes():
+    """The second run of the same fetches and feeds skips checks; it still sees other values, shapes and graphs."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        v = tf.Variable([1.0, 1.0])
+        session.run(v.initializer)
+        y = tf.reduce_sum(x * v)
+        fetches = [y]
+        for rows in (1, 3, 1):
+            assert session.run(fetches, {x: np.ones((rows, 2), np.float32)}) == [2.0 * rows]
+        assert session.run(fetches, {x: [[1, 2]]}) == [3.0]
+        assert session.run(fetches, {x: np.ones((1, 2))}) == [2.0]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="Cannot feed value of shape"):
+                session.run(fetches, {x: np.ones((1, 3), np.float32)})
+        fetches[0] = y * 2.0
+        assert session.run(fetches, {x: [[1.0, 2.0]]}) == [6.0]
+        session.run(v.assign([2.0, 2.0]))
+        assert session.run(fetches, {x: [[1.0, 2.0]]}) == [12.0]
+        x.graph.prevent_feeding(x)
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(fetches, {x: [[1.0, 2.0]]})

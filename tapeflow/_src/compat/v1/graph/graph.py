@@ -176,6 +176,11 @@ class Graph(VariablesOfGraph, _core.Graph):
         """From now on fetching the operation, or a tensor that it gives, is an error."""
         self._not_fetched.add(op.name)
 
+    @property
+    def restricts_feeds_or_fetches(self) -> bool:
+        """Whether some tensor may not be fed or some operation not be fetched."""
+        return bool(self._not_fed or self._not_fetched)
+
     def is_feedable(self, tensor: Any) -> bool:
         """Whether a value may be fed for the tensor."""
         return not self._not_fed or tensor.name not in self._not_fed

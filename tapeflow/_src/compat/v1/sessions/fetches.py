@@ -153,6 +153,51 @@ class Fetches:
         return lambda values: values[index]
 
 
+class PreparedRun:
+    """What is the same in every run of one combination of fetches and fed tensors, checked once.
+
+    It holds the objects of its key, so that their identities stay theirs.
+    """
+
+    def __init__(self, wanted: Fetches, plan: Any, fetches: Any, fed: list[Any], node_count: int) -> None:
+        self.wanted, self.plan, self.node_count = wanted, plan, node_count
+        self._held = (fetches, fed)
+        self._feeds: list[tuple[Any, Any, Any, set[Any]]] = [
+            (tensor, tensor.dtype, np.dtype(tensor.dtype.as_numpy_dtype), set()) for tensor in fed
+        ]
+
+    @staticmethod
+    def key(fetches: Any, feed_dict: Any) -> Any:
+        """Identifies fetches and fed tensors by identity, and what a fetched variable means."""
+        kind = type(fetches)
+        wanted = (kind, *map(id, fetches)) if kind is list or kind is tuple else id(fetches)
+        return wanted, tuple(map(id, feed_dict)) if feed_dict else (), _reads_variables_last
+
+    @staticmethod
+    def is_possible(fetches: Any, feed_dict: Any) -> bool:
+        """Whether all fetches and feeds are plain tensors, operations, variables and names, in a list at most."""
+        plain = (Tensor, Operation, _core.Variable, str)
+        items = fetches if type(fetches) in (list, tuple) else [fetches]
+        return all(isinstance(item, plain) for item in items) and all(
+            isinstance(key, Tensor) for key in feed_dict or ()
+        )
+
+    def tensors_for(self, values: Any) -> list[Any]:
+        """The values as tensors, in the order of the fed tensors; a shape is checked once."""
+        result = []
+        for (tensor, dtype, numpy_dtype, shapes), value in zip(self._feeds, values):
+            if type(value) is np.ndarray and value.dtype is numpy_dtype:
+                if value.shape in shapes:
+                    result.append(_core.convert_to_tensor(value, dtype, None, "feed_dict"))
+                    continue
+                if len(shapes) < 64:
+                    result.append(_tensor_for(tensor, value))
+                    shapes.add(value.shape)
+                    continue
+            result.append(_tensor_for(tensor, value))
+        return result
+
+
 def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
     """The tensors that are fed, with the values for them; sparse ones have several parts."""
     result: list[tuple[Any, Any]] = []

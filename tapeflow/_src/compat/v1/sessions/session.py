@@ -12,7 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.graph import Graph, defaults, get_default_graph
 from tapeflow._src.compat.v1.queues.queue_contents import deadline
-from tapeflow._src.compat.v1.sessions.fetches import Fetches, feeds_of
+from tapeflow._src.compat.v1.sessions.fetches import Fetches, PreparedRun, feeds_of
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import public
 from tapeflow._src.types.errors import OpError
@@ -44,6 +44,7 @@ class Session:
         self._target, self._config = target, config
         self._closed = False
         self._plan_by_key: dict[Any, Any] = {}
+        self._prepared_by_key: dict[Any, PreparedRun] = {}
         self._value_by_variable: dict[int, Any] = {}  # while another session's values are in the variables
         self._entered: list[Any] = []
 
@@ -64,16 +65,47 @@ class Session:
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
         self._check_usable()
-        wanted = Fetches(self._graph, fetches)
-        feeds = feeds_of(self._graph, feed_dict)
+        prepared = self._prepared_by_key.get(PreparedRun.key(fetches, feed_dict))
         before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
         try:
-            return wanted.rebuilt(self._compute(wanted, [t for t, _ in feeds], [value for _, value in feeds]))
+            graph = self._graph
+            if (
+                prepared is not None
+                and prepared.node_count == graph.node_count
+                and not graph.restricts_feeds_or_fetches
+            ):
+                return self._run_prepared(prepared, feed_dict)
+            return self._run_anew(fetches, feed_dict)
         except OpError as error:
             self._name_operation(error)
             raise
         finally:
             deadline.moment = before
+
+    def _run_prepared(self, prepared: PreparedRun, feed_dict: Any) -> Any:
+        if self._graph.held_by is not self:
+            self.take_over()
+        stage = _core.swap_stage(None)
+        try:
+            with _core.StopRecording(True):
+                feeds = prepared.tensors_for(feed_dict.values()) if feed_dict else []
+                return prepared.wanted.rebuilt([tensor.numpy() for tensor in prepared.plan.call(feeds)])
+        finally:
+            _core.swap_stage(stage)
+
+    def _run_anew(self, fetches: Any, feed_dict: Any) -> Any:
+        graph = self._graph
+        wanted = Fetches(graph, fetches)
+        feeds = feeds_of(graph, feed_dict)
+        fed = [tensor for tensor, _ in feeds]
+        result = wanted.rebuilt(self._compute(wanted, fed, [value for _, value in feeds]))
+        plan = self._plan_by_key.get(self._plan_key(wanted, fed))
+        lasting = plan is not None and not wanted.variable_by_index
+        if lasting and PreparedRun.is_possible(fetches, feed_dict):
+            held = list(fetches) if type(fetches) is list else fetches
+            prepared = PreparedRun(wanted, plan, held, fed, graph.node_count)
+            self._prepared_by_key[PreparedRun.key(fetches, feed_dict)] = prepared
+        return result
 
     def _name_operation(self, error: OpError) -> None:
         """Sets the operation of an error to the one that its message names."""
@@ -84,6 +116,8 @@ class Session:
                 error._node_def = error._op.node_def
 
     def _moment_to_give_up(self, options: Any) -> float | None:
+        if options is None and self._config is None:
+            return None
         for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
             if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
                 result: float | None = time.monotonic() + getattr(settings, name) / 1000.0
@@ -92,7 +126,7 @@ class Session:
 
     def _compute(self, wanted: Fetches, fed: list[Any], values: list[Any]) -> list[Any]:
         self.take_over()
-        key = (_numbers(wanted.tensors), tuple(wanted.operations), _numbers(fed))
+        key = self._plan_key(wanted, fed)
         with running_at_once():
             plan = self._plan_by_key.get(key)
             if plan is None:
@@ -104,6 +138,10 @@ class Session:
                 if not any(tensor is wanted.tensors[index] for tensor in fed):
                     results[index] = variable.numpy()
             return results
+
+    @staticmethod
+    def _plan_key(wanted: Fetches, fed: list[Any]) -> tuple[Any, ...]:
+        return _numbers(wanted.tensors), tuple(wanted.operations), _numbers(fed)
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
         """A function of the values for `feed_list` that gives the values of `fetches`."""
@@ -184,7 +222,7 @@ class Session:
         for thing in self._graph.per_session:
             thing.leave(self)
         self._closed = True
-        self._plan_by_key = {}
+        self._plan_by_key, self._prepared_by_key = {}, {}
         self._value_by_variable = {}
 
     def __enter__(self) -> Session:
