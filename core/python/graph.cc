@@ -403,35 +403,35 @@ PyObject* graph_excerpt(PyObject* self, PyObject* args) {
   });
 }
 
-// gradients(targets, cotangents or None each, sources (tensors or variables), stops, {node: rule}) -> list
+// gradients(targets, cotangents or None each, sources (tensors or variables), stops, [{node: rule} per graph,
+// outwards]) -> list
 PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
   PyObject *targets, *cotangents, *sources, *stops, *rules;
   if (!PyArg_ParseTuple(args, "OO!O!OO!:gradients", &targets, &PyList_Type, &cotangents, &PyList_Type, &sources, &stops,
-                        &PyDict_Type, &rules))
+                        &PyList_Type, &rules))
     return nullptr;
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
     EnterStage stage(&graph);
     PauseRecording unheard;
-    std::vector<ValueId> target_ids = ids_of(graph, targets, "gradients"), stop_ids = ids_of(graph, stops, "gradients");
+    SmallVector<Tensor, 8> ys = tensors_of(targets, "gradients"), stopped = tensors_of(stops, "gradients");
     Tensors dy;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(cotangents); ++i) {
       PyObject* item = PyList_GET_ITEM(cotangents, i);
-      dy.push_back(item == Py_None ? Tensor()
-                                   : to_tensor(item, graph.values[target_ids[size_t(i)]].tensor.dtype(), DType::invalid,
-                                               "gradients"));
+      dy.push_back(item == Py_None ? Tensor() : to_tensor(item, ys[size_t(i)].dtype(), DType::invalid, "gradients"));
     }
     std::vector<Source> by;
     std::vector<Shape> shapes;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(sources); ++i) {
       PyObject* item = PyList_GET_ITEM(sources, i);
       bool variable = is_variable(item);
-      by.push_back({variable ? 0 : graph.id_of(tensor_of(item)), variable ? &variable_of(item) : nullptr});
+      by.push_back({variable ? Tensor() : tensor_of(item), variable ? &variable_of(item) : nullptr});
       shapes.push_back(variable ? variable_of(item).shape : tensor_of(item).shape());
     }
-    auto by_python = [&](size_t node, std::span<const Tensor> dy_given, std::span<Cotangent> dx) {
+    auto by_python = [&](int level, size_t node, std::span<const Tensor> dy_given, std::span<Cotangent> dx) {
+      if (level >= PyList_GET_SIZE(rules)) return false;
       Ref number = checked(PyLong_FromSize_t(node));
-      PyObject* rule = PyDict_GetItem(rules, number.get());
+      PyObject* rule = PyDict_GetItem(PyList_GET_ITEM(rules, level), number.get());
       if (!rule) return false;
       Ref given = checked(PyList_New(0));
       for (const Tensor& t : dy_given) {
@@ -446,7 +446,7 @@ PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
       }
       return true;
     };
-    std::vector<Cotangent> flow = graph_gradients(graph, target_ids, dy, by, stop_ids, by_python);
+    std::vector<Cotangent> flow = graph_gradients(graph, ys, dy, by, stopped, by_python);
     Ref list = checked(PyList_New(0));
     for (size_t i = 0; i < flow.size(); ++i) {
       Ref item = checked(wrap_cotangent(flow[i], shapes[i]));

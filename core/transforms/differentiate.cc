@@ -317,13 +317,35 @@ std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::spa
   return special;
 }
 
+// The nodes of a graph become nodes of another one. In a graph of TensorFlow 1 only what somebody asks for runs: there
+// each output waits for all effects of the function.
+static Tensors call_into(Graph& stage, const Graph& graph, std::span<const Tensor> inputs) {
+  size_t first = stage.nodes.size();
+  Tensors out = interpret(graph, inputs);
+  if (!stage.takes_everything()) return out;
+  std::vector<int> effects;
+  for (size_t i = first; i < stage.nodes.size(); ++i)
+    if (stage.nodes[i].op && stage.nodes[i].op->effect) effects.push_back(int(i));
+  auto waits_anyway = [&](const Tensor& t) {  // it is made by the only node with an effect
+    return effects.size() == 1 && stage.owns(t) && stage.values[t.body()->symbol().value].node == effects[0];
+  };
+  std::vector<int> outside = stage.control_scope;
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (effects.empty() || waits_anyway(out[k])) continue;
+    stage.control_scope.insert(stage.control_scope.end(), effects.begin(), effects.end());
+    out[k] = identity(out[k]);
+    stage.control_scope = outside;
+  }
+  return out;
+}
+
 Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
   ThreadState& state = thread_state();
   if (state.stage) {
     std::vector<VariableBody*>& changing = static_cast<Graph*>(state.stage)->changing;
     for (VariableBody* v : graph->changing)
       if (std::ranges::find(changing, v) == changing.end()) changing.push_back(v);
-    return interpret(*graph, inputs);
+    return call_into(*static_cast<Graph*>(state.stage), *graph, inputs);
   }
   SmallVector<const Recorder*, 4> listening;
   for (const Recorder* r : state.recorders)

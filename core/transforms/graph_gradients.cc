@@ -1,5 +1,5 @@
-// The walk back over the nodes of a graph. Nodes are in program order, so no sorting is needed; the rules' own
-// operations become nodes behind those that are walked over.
+// The backward pass over the nodes of a graph and of those around it. Nodes are in program order, so no sorting is
+// needed; the rules' own operations become nodes of the innermost graph, behind those that are passed.
 #include "transforms/graph_gradients.h"
 
 #include "autodiff/deferred.h"
@@ -8,16 +8,22 @@
 namespace tapeflow {
 namespace {
 
+// The backward pass over the nodes of one graph: the one that gets the new nodes, or one around it.
 class Walk {
  public:
-  Walk(Graph& graph, RuleOverride override_rule)
+  Walk(Graph& graph, int level, RuleOverride override_rule)
       : graph_(graph),
+        level_(level),
         override_(override_rule),
         count_(graph.nodes.size()),
         flow_(graph.values.size()),
         useful_(graph.values.size(), 0),
         stopped_(graph.values.size(), 0) {}
 
+  Graph& graph() const { return graph_; }
+  bool knows(ValueId v) const { return v < flow_.size(); }
+  bool useful(ValueId v) const { return useful_[v]; }
+  void set_useful(ValueId v) { useful_[v] |= kUseful; }
   void stop_at(ValueId v) { stopped_[v] = 1; }
   void add_source(ValueId v) { useful_[v] = kUseful | kSource; }
   void find_useful() {
@@ -31,13 +37,15 @@ class Walk {
   }
   void start(ValueId target, const Tensor& dy) {
     if (!useful_[target] || !differentiable.has(value(target).dtype())) return;
-    accumulate(flow_[target], {dy ? dy : ones_like(value(target)), Tensor()}, value(target).shape());
+    receive(target, {dy ? dy : ones_like(value(target)), Tensor()});
   }
+  void receive(ValueId v, Cotangent c) { accumulate(flow_[v], std::move(c), value(v).shape()); }
   void go_back() {
     for (size_t i = count_; i-- > 0;)
       if (graph_.nodes[i].op) visit(i);
   }
   const Cotangent& at(ValueId v) const { return flow_[v]; }
+  bool stopped(ValueId v) const { return stopped_[v]; }
 
  private:
   static constexpr uint8_t kUseful = 1, kSource = 2;
@@ -74,7 +82,7 @@ class Walk {
     }
     SmallVector<Cotangent, 4> dx;
     dx.resize(inputs.size());
-    if (!override_(i, dy, std::span(dx.begin(), dx.size()))) {
+    if (!override_(level_, i, dy, std::span(dx.begin(), dx.size()))) {
       if (op.gradient == Gradient::none) return;
       if (op.gradient == Gradient::missing)
         fail(ErrorKind::lookup, "No gradient defined for operation '", graph_.nodes[i].name, "' (op type: ", op.name,
@@ -93,41 +101,111 @@ class Walk {
   }
 
   Graph& graph_;
+  int level_;
   RuleOverride override_;
   size_t count_;
   std::vector<Cotangent> flow_;
   std::vector<uint8_t> useful_, stopped_;
 };
 
-std::vector<ValueId> readings(const Graph& graph, const VariableBody& v) {
+// What reads a variable: nodes, and captures of a graph that has no other one around it.
+std::vector<ValueId> readings(const Graph& graph, const VariableBody& v, bool outermost) {
   std::vector<ValueId> result;
   for (const Node& node : graph.nodes)
     if (node.op == &read_variable_op() && &variable_in(node.params[0]) == &v) result.push_back(node.first_output);
   const ValueId* captured = graph.find_read(v);
-  if (captured && graph.values[*captured].node < 0) result.push_back(*captured);
+  if (outermost && captured && graph.values[*captured].node < 0) result.push_back(*captured);
   return result;
 }
 
+// Backward passes over a graph and those around it. What the graph takes from around it is an input of its own, a
+// capture: usefulness goes inwards through captures, cotangents go outwards.
+class Levels {
+ public:
+  using Places = std::vector<std::pair<Walk*, ValueId>>;
+  Levels(Graph& graph, RuleOverride override_rule) {
+    for (Graph* g = &graph; g; g = g->outer()) walks_.emplace_back(*g, int(walks_.size()), override_rule);
+  }
+
+  // The value that a tensor is: in the graph that made it, or in every graph if it is a constant.
+  Places find(const Tensor& t) {
+    Places result;
+    for (Walk& walk : walks_)
+      if (!t.symbolic() || walk.graph().owns(t)) result.emplace_back(&walk, walk.graph().id_of(t));
+    if (result.empty()) result.emplace_back(&walks_[0], walks_[0].graph().id_of(t));
+    return result;
+  }
+  Places readings_of(const VariableBody& v) {
+    Places result;
+    for (Walk& walk : walks_)
+      for (ValueId id : readings(walk.graph(), v, &walk == &walks_.back())) result.emplace_back(&walk, id);
+    return result;
+  }
+  void find_useful() {
+    for (size_t i = walks_.size(); i-- > 0;) {
+      for_each_capture(walks_[i], [&](ValueId own, Walk& outer, ValueId captured) {
+        if (outer.useful(captured)) walks_[i].set_useful(own);
+      });
+      walks_[i].find_useful();
+    }
+  }
+  void go_back() {
+    for (Walk& walk : walks_) {
+      walk.go_back();
+      for_each_capture(walk, [&](ValueId own, Walk& outer, ValueId captured) {
+        if (walk.at(own) && !walk.stopped(own) && outer.useful(captured)) outer.receive(captured, walk.at(own));
+      });
+    }
+  }
+
+ private:
+  template <class Use> void for_each_capture(Walk& walk, Use use) {
+    const Graph& graph = walk.graph();
+    size_t first = graph.inputs.size() - graph.captures.size();
+    for (size_t k = 0; k < graph.captures.size(); ++k) {
+      const Tensor captured = graph.captures[k];
+      ValueId own = graph.inputs[first + k];
+      if (!walk.knows(own)) continue;  // captured by a rule
+      for (Walk& outer : walks_)
+        if (outer.graph().owns(captured)) use(own, outer, captured.body()->symbol().value);
+    }
+  }
+  std::vector<Walk> walks_;
+};
+
 }  // namespace
 
-std::vector<Cotangent> graph_gradients(Graph& graph, std::span<const ValueId> targets,
+std::vector<Cotangent> graph_gradients(Graph& graph, std::span<const Tensor> targets,
                                        std::span<const Tensor> cotangents, std::span<const Source> sources,
-                                       std::span<const ValueId> stops, RuleOverride override_rule) {
-  Walk walk(graph, override_rule);
-  std::vector<std::vector<ValueId>> values;
+                                       std::span<const Tensor> stops, RuleOverride override_rule) {
+  // The walks count the values, so all that are asked for come first.
+  auto introduce = [&](const Tensor& t) {
+    graph.id_of(t);
+    for (Graph* g = graph.outer(); g && !t.symbolic(); g = g->outer()) g->id_of(t);
+  };
+  for (const Tensor& t : targets) introduce(t);
+  for (const Tensor& t : stops) introduce(t);
+  for (const Source& s : sources)
+    if (!s.variable) introduce(s.value);
+  Levels levels(graph, override_rule);
+  std::vector<Levels::Places> values;
   for (const Source& s : sources) {
-    values.push_back(s.variable ? readings(graph, *s.variable) : std::vector<ValueId>{s.value});
-    for (ValueId v : values.back()) walk.add_source(v);
+    values.push_back(s.variable ? levels.readings_of(*s.variable) : levels.find(s.value));
+    for (auto [walk, v] : values.back()) walk->add_source(v);
   }
-  for (ValueId v : stops) walk.stop_at(v);
-  walk.find_useful();
-  for (size_t i = 0; i < targets.size(); ++i) walk.start(targets[i], cotangents[i]);
-  walk.go_back();
+  for (const Tensor& t : stops)
+    for (auto [walk, v] : levels.find(t)) walk->stop_at(v);
+  levels.find_useful();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    auto [walk, v] = levels.find(targets[i]).front();
+    walk->start(v, cotangents[i]);
+  }
+  levels.go_back();
   std::vector<Cotangent> result;
-  for (size_t i = 0; i < sources.size(); ++i) {
+  for (const auto& found : values) {
     Cotangent total;
-    for (ValueId v : values[i])
-      if (walk.at(v)) accumulate(total, walk.at(v), graph.values[v].tensor.shape());
+    for (auto [walk, v] : found)
+      if (walk->at(v)) accumulate(total, walk->at(v), walk->graph().values[v].tensor.shape());
     result.push_back(total);
   }
   return result;

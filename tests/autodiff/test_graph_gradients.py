@@ -91,3 +91,85 @@ def test_what_the_program_catches():
 def test_eager():
     with pytest.raises(RuntimeError, match=r"tf\.gradients is not supported when eager execution is enabled"):
         tf.gradients(tf.constant(1.0), tf.constant(1.0))
+
+
+# ---- in a graph inside another one
+
+
+def test_gradients_in_a_branch_of_values_around_it():
+    @tf.function
+    def f(x, flag):
+        y = x * x
+        return tf.cond(flag, lambda: tf.gradients(y, x)[0], lambda: x)
+
+    x = tf.constant([2.0, 1.0])
+    assert f(x, tf.constant(True)).numpy().tolist() == [4.0, 2.0]
+    assert f(x, tf.constant(False)).numpy().tolist() == [2.0, 1.0]
+
+
+def test_gradients_in_a_function_inside_another_one():
+    @tf.function
+    def outer(x):
+        y = x * x
+
+        @tf.function
+        def inner():
+            z = y * x
+            return tf.gradients(y, x)[0], tf.gradients(z, x)[0], tf.gradients(z, y)[0], tf.gradients(x, y)[0]
+
+        return inner()
+
+    first, second, third, none = outer(tf.constant([2.0, 1.0]))
+    assert first.numpy().tolist() == [4.0, 2.0]
+    assert second.numpy().tolist() == [12.0, 3.0]
+    assert third.numpy().tolist() == [2.0, 1.0]
+    assert none is None
+
+
+def test_gradients_in_a_body_two_levels_inside():
+    @tf.function
+    def outer(x):
+        y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x])[1]  # x ** 3
+
+        def body(i, total):
+            return i + 1, tf.cond(i > 0, lambda: total + tf.gradients(y, x)[0], lambda: total)
+
+        return tf.while_loop(lambda i, total: i < 3, body, [0, tf.zeros([2])])[1]
+
+    np.testing.assert_allclose(outer(tf.constant([2.0, 1.0])), [24.0, 6.0])
+
+
+def test_gradients_in_a_function_by_a_variable_and_a_constant_of_the_function_around_it():
+    v = tf.Variable([3.0])
+    constant = tf.constant([5.0])
+
+    @tf.function
+    def outer():
+        y = v * v * constant
+
+        @tf.function
+        def inner():
+            return tf.gradients(y * v, [v, constant])
+
+        return inner()
+
+    by_variable, by_constant = outer()
+    np.testing.assert_allclose(by_variable, [3 * 9 * 5.0])
+    np.testing.assert_allclose(by_constant, [27.0])
+
+
+def test_stops_and_weights_reach_values_around_the_function():
+    @tf.function
+    def outer(x):
+        y = x * x
+        z = y * y
+
+        @tf.function
+        def inner():
+            return tf.gradients(z, x, stop_gradients=[y])[0], tf.gradients(z, x, grad_ys=[[1.0, 10.0]])[0]
+
+        return inner()
+
+    stopped, weighted = outer(tf.constant([2.0, 1.0]))
+    assert stopped is None
+    np.testing.assert_allclose(weighted, [32.0, 40.0])

@@ -87,13 +87,21 @@ def gradients(
         graph.enter_name_scope(name)
     try:
         cotangents = [_cotangent(y, weight) for y, weight in zip(targets, weights)]
-        rules = graph.overriding_rules() if hasattr(graph, "overriding_rules") else {}
-        found: list[Any] = graph.gradients(targets, cotangents, sources, stops, rules)
+        found: list[Any] = graph.gradients(targets, cotangents, sources, stops, _overriding_rules(graph))
         if unconnected is UnconnectedGradients.ZERO:
             found = [find_public("zeros_like")(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
     finally:
         graph.scope = scope
     return found
+
+
+def _overriding_rules(graph: Any) -> list[dict[int, Any]]:
+    """The rules that stand in place of the nodes' own: of this graph, then of those around it."""
+    rules = []
+    while graph is not None:
+        rules.append(graph.overriding_rules() if hasattr(graph, "overriding_rules") else {})
+        graph = graph.outer
+    return rules
 
 
 def _listed(structure: Any) -> Any:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, share_captures
+from tapeflow._src.control_flow.tracing import FuncGraph, await_outer, awaiting, building_inside, share_captures
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -49,7 +49,8 @@ def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: 
             )
         check(first, result)
     captures = share_captures(outer, graphs)
-    found = iter(_core.add_case(index, graphs, captures))
+    with awaiting(outer, graphs):
+        found = iter(_core.add_case(index, graphs, captures))
     return nest.pack_sequence_as(first, [next(found) if leaf else None for leaf in leaves], expand_composites=True)
 
 
@@ -261,4 +262,6 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
         return
     if callable(control_inputs):
         control_inputs()
+    elif graph is not None and control_inputs is not None:
+        await_outer(graph, control_inputs)
     yield

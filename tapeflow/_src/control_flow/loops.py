@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.control_flow.tensor_array import TensorArray
-from tapeflow._src.control_flow.tracing import share_captures, trace_body
+from tapeflow._src.control_flow.tracing import awaiting, share_captures, trace_body
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -146,7 +146,9 @@ def _staged_loop(
         for variable in changing.values():
             graph.read_itself(variable)
     captures = share_captures(outer, [holds, after])
-    found = _core.add_while(holds, after, [*flat, *captures], len(flat), -1 if limit is None else max(int(limit), 0))
+    most = -1 if limit is None else max(int(limit), 0)
+    with awaiting(outer, [holds, after]):
+        found = _core.add_while(holds, after, [*flat, *captures], len(flat), most)
     packed: list[Any] = _packed(result, found)
     return packed
 

@@ -10,6 +10,7 @@ from tapeflow._src import _core
 from tapeflow._src.autodiff.gradient_registry import NodeOverrides
 from tapeflow._src.namespace import lazy_members
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
@@ -36,6 +37,7 @@ class FuncGraph(_core.Graph):
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
         self.exit_callbacks: list[Callable[[], Any]] = []  # called when the function has been traced
+        self.awaited: list[int] = []  # nodes of the program's graph around, which run before this graph
         self._overrides: NodeOverrides | None = None
 
     building_function = True
@@ -115,6 +117,33 @@ def trace_body(function: Callable[..., Any], outer: Any, specs: Sequence[tuple[A
     with building_inside(graph):
         result = function(*[graph.add_input(dtype, shape) for dtype, shape in specs])
     return graph, result
+
+
+def await_outer(graph: Any, control_inputs: Any) -> None:
+    """Makes the graph of a branch or body wait for those of `control_inputs` that belong to the graph of a session."""
+    program: Any = graph.outer
+    while program is not None and not program.takes_everything:
+        program = program.outer
+    for item in nest.flatten(control_inputs):
+        if program is not None and getattr(item, "graph", None) is program:
+            graph.awaited += program.nodes_behind(item)
+
+
+@contextmanager
+def awaiting(outer: Any, graphs: Sequence[Any]) -> Iterator[None]:
+    """The node that is made inside runs after all that its graphs wait for."""
+    nodes = [node for graph in graphs for node in graph.awaited]
+    if not nodes or not outer.takes_everything:
+        if nodes:
+            outer.awaited += nodes
+        yield
+        return
+    before = outer.control_scope
+    outer.control_scope = [*before, *nodes]
+    try:
+        yield
+    finally:
+        outer.control_scope = before
 
 
 def share_captures(outer: Any, graphs: Sequence[Any]) -> list[Any]:

@@ -109,3 +109,59 @@ def test_ragged_gather():
     )
     assert [splits.numpy().tolist() for splits in found.output_nested_splits] == [[0, 1, 3]]
     assert found.output_dense_values.numpy().tolist() == [3.0, 1.0, 2.0]
+
+
+PAIRS = ["InvGrad", "ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "SqrtGrad", "TanhGrad"]
+PAIRS += ["EluGrad", "LeakyReluGrad", "Relu6Grad", "ReluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gradients_of_elementwise_functions_do_not_broadcast(name):
+    operation = getattr(tf.raw_ops, name)
+    first, second = [p for p in operation.__signature__.parameters if p not in ("alpha", "name")]
+    assert operation(**{first: [0.5, 2.0], second: [0.5, 2.0]}).shape == [2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name}.*must have the same size and shape"):
+        operation(**{first: [0.5, 2.0], second: 1.0})
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_gradient_of_mirrored_padding(mode, traced):
+    x = np.arange(12.0).reshape(3, 4)
+    paddings = [[1, 2], [2, 1]]
+    dy = np.random.default_rng(3).normal(size=(6, 7))
+
+    def run(dy):
+        return tf.raw_ops.MirrorPadGrad(input=dy, paddings=paddings, mode=mode)
+
+    with tf.GradientTape() as tape:
+        source = tf.constant(x)
+        tape.watch(source)
+        y = tf.pad(source, paddings, mode)
+    found = (tf.function(run) if traced else run)(tf.constant(dy))
+    np.testing.assert_allclose(found, tape.gradient(y, source, tf.constant(dy)))
+    assert np.abs(found.numpy()).min() > 0
+
+
+def test_singular_values_of_complex_matrices_are_complex():
+    x = tf.complex([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]])
+    s, u, v = tf.raw_ops.Svd(input=x)
+    assert s.dtype == u.dtype == v.dtype == tf.complex64
+    np.testing.assert_allclose(u @ tf.linalg.diag(s) @ tf.linalg.adjoint(v), x, rtol=1e-5)
+    s, u, v = tf.raw_ops.Svd(input=tf.cast(x, tf.complex128), compute_uv=False)
+    assert s.dtype == u.dtype == v.dtype == tf.complex128 and u.shape == []
+
+
+def test_cross_entropy_gives_the_losses_and_their_gradients():
+    x = tf.constant([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+    labels = tf.constant([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss, backprop = tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=labels)
+    np.testing.assert_allclose(loss, [0.407606, 1.551445], rtol=1e-5)
+    np.testing.assert_allclose(backprop, tf.nn.softmax(x) - labels, rtol=1e-5)
+    np.testing.assert_allclose(tape.gradient(loss, x), backprop, rtol=1e-5)
+    one_row = tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=labels[:1])
+    np.testing.assert_allclose(one_row.loss, [0.407606, 1.551445], rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be broadcastable"):
+        tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=[[1.0, 0.0]])

@@ -28,8 +28,13 @@ StringSplit = namedtuple("StringSplit", ["indices", "values", "shape"])
 
 
 def _svd(x: Any, compute_uv: bool, full_matrices: bool) -> Svd:
-    found = factorizations.svd(x, full_matrices, compute_uv)
-    return Svd(*found) if compute_uv else Svd(found, *[convert_to_tensor(np.zeros([], found.dtype.as_numpy_dtype))] * 2)
+    x = convert_to_tensor(x)
+    if compute_uv:
+        s, u, v = factorizations.svd(x, full_matrices)
+    else:
+        s = factorizations.svd(x, False, False)
+        u = v = convert_to_tensor(np.zeros([], x.dtype.as_numpy_dtype))
+    return Svd(cast(s, x.dtype), u, v)  # the singular values have the dtype of the matrix, as in TensorFlow
 
 
 def _eigh(x: Any, compute_v: bool) -> SelfAdjointEigV2:

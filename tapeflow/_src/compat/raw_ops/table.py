@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, namespace, primitives
-from tapeflow._src.compat.raw_ops import array_ops, image_ops, nn_ops, random_ops, sparse_ops
+from tapeflow._src.compat.raw_ops import array_ops, elementwise_ops, image_ops, nn_ops, random_ops, sparse_ops
 from tapeflow._src.ops.arrays import indexing, sorting, spacing, splitting
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.math import arithmetic, quantization
+from tapeflow._src.ops.math import quantization
 from tapeflow._src.ops.math.segments import count_bins
 from tapeflow._src.ops.sparse import binary as sparse_binary
 from tapeflow._src.ops.sparse import conversion as sparse_conversion
@@ -23,7 +23,6 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
-SoftmaxCrossEntropyWithLogits = namedtuple("SoftmaxCrossEntropyWithLogits", ["loss", "backprop"])
 
 
 def _division(x: Any, y: Any) -> Any:
@@ -65,20 +64,10 @@ def _matmul(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
     return primitives.MatMul(x, y, False, False, adj_x, adj_y)
 
 
-def _of_conjugate(operation: Any) -> Callable[..., Any]:
-    """TensorFlow's rule for complex numbers; those of the core are given the conjugate."""
-    return lambda y, dy: operation(arithmetic.conj(y), dy)
-
-
 def _bias_gradient(out_backprop: Any, data_format: str) -> Any:
     dy = convert_to_tensor(out_backprop)
     channels = 1 if data_format.startswith("NC") else dy.shape.rank - 1
     return primitives.Sum(dy, [i for i in range(dy.shape.rank) if i != channels], False)
-
-
-def _leaky_relu_gradient(gradients: Any, features: Any, alpha: float) -> Any:
-    dy = convert_to_tensor(gradients)
-    return primitives.SelectV2(primitives.Greater(features, 0), dy, dy * alpha)
 
 
 def _bin_count(arr: Any, size: Any, weights: Any) -> Any:
@@ -162,10 +151,6 @@ def _sparse_to_dense(
     if values.shape.rank == 0:
         values = primitives.BroadcastTo(values, [indices.shape[0]])
     return sparse_conversion.to_dense(_sparse(indices, values, shape), default_value, validate_indices)
-
-
-def _softmax_entropy(features: Any, labels: Any) -> Any:
-    return SoftmaxCrossEntropyWithLogits(*primitives.SoftmaxCrossEntropyWithLogits(features, labels))
 
 
 def _block_lstm(
@@ -320,7 +305,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ),
     ("Einsum", "inputs, equation", ("einsum", lambda einsum: lambda inputs, equation: einsum(equation, *inputs))),
     ("Elu", "features", "nn.elu"),
-    ("EluGrad", "gradients, outputs", primitives.EluGrad),
     ("EncodeBase64", "input, pad=False", "io.encode_base64"),
     ("EnsureShape", "input, shape", "ensure_shape"),
     ("Equal", "x, y, incompatible_shape_error=True", "math.equal/2"),
@@ -398,7 +382,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("InTopK", "predictions, targets, k", lambda predictions, targets, k: sorting.in_top_k(targets, predictions, k)),
     ("InTopKV2", "predictions, targets, k", lambda predictions, targets, k: sorting.in_top_k(targets, predictions, k)),
     ("Inv", "x", "math.reciprocal"),
-    ("InvGrad", "y, dy", _of_conjugate(primitives.ReciprocalGrad)),
     ("Invert", "x", "bitwise.invert"),
     ("InvertPermutation", "x", "math.invert_permutation"),
     ("IsFinite", "x", "math.is_finite"),
@@ -406,7 +389,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("IsNan", "x", "math.is_nan"),
     ("L2Loss", "t", "nn.l2_loss"),
     ("LeakyRelu", "features, alpha=0.2", "nn.leaky_relu"),
-    ("LeakyReluGrad", "gradients, features, alpha=0.2", _leaky_relu_gradient),
     ("LeftShift", "x, y", "bitwise.left_shift"),
     ("Less", "x, y", "math.less"),
     ("LessEqual", "x, y", "math.less_equal"),
@@ -501,13 +483,10 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Real", "input, Tout='float32'", "math.real/1"),
     ("RealDiv", "x, y", "realdiv"),
     ("Reciprocal", "x", "math.reciprocal"),
-    ("ReciprocalGrad", "y, dy", _of_conjugate(primitives.ReciprocalGrad)),
     ("RegexFullMatch", "input, pattern", "strings.regex_full_match"),
     ("RegexReplace", "input, pattern, rewrite, replace_global=True", "strings.regex_replace"),
     ("Relu", "features", "nn.relu"),
     ("Relu6", "features", "nn.relu6"),
-    ("Relu6Grad", "gradients, features", primitives.Relu6Grad),
-    ("ReluGrad", "gradients, features", primitives.ReluGrad),
     ("Reshape", "tensor, shape", "reshape"),
     ("Reverse", "tensor, dims", _reverse),
     ("ReverseSequence", "input, seq_lengths, seq_dim, batch_dim=0", "reverse_sequence"),
@@ -517,7 +496,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Roll", "input, shift, axis", "roll"),
     ("Round", "x", "math.round"),
     ("Rsqrt", "x", "math.rsqrt"),
-    ("RsqrtGrad", "y, dy", _of_conjugate(primitives.RsqrtGrad)),
     ("ScatterNd", "indices, updates, shape, bad_indices_policy=''", "scatter_nd/3"),
     ("ScatterNdNonAliasingAdd", "input, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_add/3"),
     ("SegmentMax", "data, segment_ids", "math.segment_max"),
@@ -528,11 +506,9 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Select", "condition, x, y", _select),
     ("SelectV2", "condition, t, e", "where"),
     ("Selu", "features", "nn.selu"),
-    ("SeluGrad", "gradients, outputs", primitives.SeluGrad),
     ("Shape", "input, out_type='int32'", "shape"),
     ("ShapeN", "input, out_type='int32'", "shape_n"),
     ("Sigmoid", "x", "math.sigmoid"),
-    ("SigmoidGrad", "y, dy", primitives.SigmoidGrad),
     ("Sign", "x", "math.sign"),
     ("Sin", "x", "math.sin"),
     ("Sinh", "x", "math.sinh"),
@@ -540,11 +516,8 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Slice", "input, begin, size", "slice"),
     ("Snapshot", "input", "identity"),
     ("Softmax", "logits", "nn.softmax"),
-    ("SoftmaxCrossEntropyWithLogits", "features, labels", _softmax_entropy),
     ("Softplus", "features", "math.softplus"),
-    ("SoftplusGrad", "gradients, features", primitives.SoftplusGrad),
     ("Softsign", "features", "nn.softsign"),
-    ("SoftsignGrad", "gradients, features", primitives.SoftsignGrad),
     (
         "SpaceToBatch",
         "input, paddings, block_size",
@@ -591,7 +564,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Split", "axis, value, num_split", lambda axis, value, count: splitting.split(value, count, axis)),
     ("SplitV", "value, size_splits, axis, num_split", "split/3"),
     ("Sqrt", "x", "math.sqrt"),
-    ("SqrtGrad", "y, dy", _of_conjugate(primitives.SqrtGrad)),
     ("Square", "x", "math.square"),
     ("SquaredDifference", "x, y", "math.squared_difference"),
     ("Squeeze", "input, axis=[]", "squeeze"),
@@ -617,7 +589,6 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Sum", "input, axis, keep_dims=False", "math.reduce_sum"),
     ("Tan", "x", "math.tan"),
     ("Tanh", "x", "math.tanh"),
-    ("TanhGrad", "y, dy", primitives.TanhGrad),
     ("TensorScatterAdd", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_add/3"),
     ("TensorScatterMax", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_max/3"),
     ("TensorScatterMin", "tensor, indices, updates, bad_indices_policy=''", "tensor_scatter_nd_min/3"),
@@ -660,7 +631,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Zeta", "x, q", "math.zeta"),
 ]
 
-_FAMILIES = (array_ops.ROWS, nn_ops.ROWS, image_ops.ROWS, random_ops.ROWS, sparse_ops.ROWS)
+_FAMILIES = (array_ops.ROWS, elementwise_ops.ROWS, nn_ops.ROWS, image_ops.ROWS, random_ops.ROWS, sparse_ops.ROWS)
 _REQUIRED = inspect.Parameter.empty
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph
-from tapeflow._src.control_flow.tracing import FuncGraph, building
+from tapeflow._src.control_flow.tracing import FuncGraph, await_outer, building
 from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import public
 
@@ -56,7 +56,13 @@ class FunctionGraphContexts:
         """A block without effect: operations of a function run in program order, on the one device."""
         yield
 
-    colocate_with = container = control_dependencies = device = _unchanged
+    @contextmanager
+    def control_dependencies(self: Any, control_inputs: Any) -> Iterator[None]:
+        """A block whose operations run after the given ones: those of a function run in program order anyway."""
+        await_outer(self, control_inputs if control_inputs is not None else [])
+        yield
+
+    colocate_with = container = device = _unchanged
     add_to_collection = _of_the_program("add_to_collection")
     add_to_collections = _of_the_program("add_to_collections")
     clear_collection = _of_the_program("clear_collection")
