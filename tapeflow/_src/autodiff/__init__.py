@@ -4,6 +4,7 @@ import tapeflow._src.autodiff.black_box
 import tapeflow._src.autodiff.composite_gradients
 import tapeflow._src.autodiff.custom_gradient
 import tapeflow._src.autodiff.forward_accumulator
+import tapeflow._src.autodiff.functional
 import tapeflow._src.autodiff.gradient_accumulation
 import tapeflow._src.autodiff.gradient_check
 import tapeflow._src.autodiff.gradient_registry

@@ -177,7 +177,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._not_fetched.add(op.name)
 
     @property
-    def restricts_feeds_or_fetches(self) -> bool:
+    def _restricts_runs(self) -> bool:
         """Whether some tensor may not be fed or some operation not be fetched."""
         return bool(self._not_fed or self._not_fetched)
 

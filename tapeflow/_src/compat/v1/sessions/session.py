@@ -69,11 +69,7 @@ class Session:
         before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
         try:
             graph = self._graph
-            if (
-                prepared is not None
-                and prepared.node_count == graph.node_count
-                and not graph.restricts_feeds_or_fetches
-            ):
+            if prepared is not None and prepared.node_count == graph.node_count and not graph._restricts_runs:
                 return self._run_prepared(prepared, feed_dict)
             return self._run_anew(fetches, feed_dict)
         except OpError as error:
