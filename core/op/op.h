@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/elementwise.h"
 #include "kernels/epilogue.h"
+#include "kernels/simd/fused_loops.h"
 #include "op/params.h"
 #include "tensor/variable.h"
 
@@ -55,8 +56,37 @@ enum class Gradient : uint8_t {
   missing,  // could have one but has not: asking for it is an error
 };
 
+// The work of one run, in units of the model, and how many pieces of it the kernel can give to different threads.
+struct Work {
+  double amount;
+  int64_t pieces;
+};
+// What a run costs in float32 on one core. Null: once over all elements. The models are in op/cost.h.
+struct CostModel {
+  Work (*work)(const Call&) = nullptr;
+  double nanoseconds = 0.15;  // for one unit of the work
+};
+
+// Whether results are views: result k of input k, always; or of the first input, for some parameters.
+enum class ViewKind : uint8_t { none, always, sometimes };
+enum class ReductionKind : uint8_t { none, sum, mean, max, min };
+constexpr uint8_t kLeftOperand = 1, kRightOperand = 2;
+
+// What a planner may know of an operation besides its kernel and rules. Every property is optional.
+struct PlanProperties {
+  CostModel cost = {};
+  bool cannot_fail = false;  // if shapes and dtypes are right
+  ViewKind view = ViewKind::none;
+  bool is_broadcast = false;                      // repeats its input, as broadcasting does
+  Arithmetic arithmetic = Arithmetic::none;       // may be part of a fused loop
+  ReductionKind reduction = ReductionKind::none;  // may be part of a fusion
+  uint8_t unit_operands = 0;                      // where ones make the result equal to the other operand
+  bool graph_break = false;                       // calls Python: no plan can have it
+};
+
 struct Op {
   const char* name;  // TensorFlow's operation name, "MatMul"; also its name under raw_ops
+  PlanProperties planning = {};
   std::vector<Argument> arguments = {};
   InferFunction infer = nullptr;
   InferFunction infer_staged =

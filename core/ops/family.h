@@ -194,6 +194,7 @@ struct Named {
   std::vector<const char*> names;
   const char* doc;
   std::vector<const char*> arguments = {};  // names of the tensor arguments, if not x (and y)
+  PlanProperties planning = {};
 };
 
 // y = f(x), element by element.
@@ -211,6 +212,7 @@ template <DTypes Set, class F, class Fast, class Rule> const Op& unary(const cha
     op.jvp = family::unary_jvp<Rule>;
     op.keep = family::Signature<Rule>::keep;
   }
+  op.planning = named.planning;
   op.names = std::move(named.names);
   op.doc = named.doc;
   op.family = "unary";
@@ -240,6 +242,7 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
     op.keep = op.keep_for[0] | op.keep_for[1];
     op.keep_by_input = true;
   }
+  op.planning = named.planning;
   op.names = std::move(named.names);
   op.doc = named.doc;
   op.family = "binary";

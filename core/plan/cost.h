@@ -1,4 +1,4 @@
-// What can be told of the steps of a plan before they run: what they cost, roughly, and whether they can fail.
+// Estimates for the steps of a plan before they run: what they cost, and whether they can fail.
 #pragma once
 #include "graph/graph.h"
 
@@ -16,8 +16,8 @@ struct Cost {
 };
 
 Cost cost_of(const Graph&, const Node&, int threads);
-// Of a group of elementwise operations on so many elements.
-Cost cost_of_group(int64_t elements, size_t operations, int threads);
+// Of a fusion of so many elementwise operations on so many elements.
+Cost cost_of_fusion(int64_t elements, size_t operations, int threads);
 
 // Whether a kernel can fail though the shapes are right.
 bool may_fail(const Graph&, const Node&);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "control_flow/control_ops.h"
 
@@ -22,18 +21,6 @@ bool same_param(const Param& a, const Param& b) {
     case Param::Kind::text: return a.text == b.text;
     default: return a.object == b.object;
   }
-}
-
-bool only_shows(std::string_view name) {
-  for (const char* shown : {"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze"})
-    if (name == shown) return true;
-  return false;
-}
-// These give a view of their input for some parameters, whatever the elements are.
-bool may_show(std::string_view name) {
-  for (const char* shown : {"StridedSlice", "SplitV", "Unpack", "GetItem"})
-    if (name == shown) return true;
-  return false;
 }
 
 }  // namespace
@@ -99,7 +86,7 @@ bool Planner::has_only_pure_graphs(const Node& n) {
 
 // Whether no plan can have the node, whatever shapes are known: it calls Python, has effects of its own, or text.
 bool Planner::stands_in_the_way(const Node& n) {
-  if (std::string_view(n.op->name) == "Composition") return true;
+  if (n.op->planning.graph_break) return true;
   if (n.op->effect && n.op != &assign_op() && !has_only_pure_graphs(n)) return true;
   if (n.op->stateful && n.params.has_tensor()) return true;
   bool text = false;
@@ -132,9 +119,8 @@ bool Planner::uniform(ValueId v) {
 
 // The operand that a node is equal to, if it is.
 int Planner::simplified(const Node& n) {
-  std::string_view name = n.op->name;
-  if (name != "Mul" && name != "RealDiv") return kNone;
-  for (size_t one = name == "Mul" ? 0 : 1; one < 2; ++one) {
+  for (size_t one = 0; one < 2; ++one) {
+    if (!(n.op->planning.unit_operands >> one & 1)) continue;
     const ValueId factor = n.inputs[one], other = n.inputs[1 - one];
     if (spec(factor).dtype != DType::float32 || !uniform(factor)) continue;
     if (*graph().values[factor].tensor.data<float>() == 1.0f && spec(other).shape == spec(n.first_output).shape)
@@ -197,7 +183,7 @@ void Planner::read_before_broadcast(Node& n) {
   if (n.op->float_binary == nullptr) return;
   for (size_t k = 0; k < 2; ++k) {
     const int from = info_[n.inputs[k]].node;
-    if (from == kNone || std::string_view(graph().nodes[size_t(from)].op->name) != "BroadcastTo") continue;
+    if (from == kNone || !graph().nodes[size_t(from)].op->planning.is_broadcast) continue;
     if (spec(n.inputs[1 - k]).shape == spec(n.first_output).shape) n.inputs[k] = graph().nodes[size_t(from)].inputs[0];
   }
 }
@@ -225,12 +211,11 @@ void Planner::lie(ValueId v, ValueId in, size_t offset) {
 }
 
 bool Planner::show(const Node& n) {
-  std::string_view name = n.op->name;
-  if (only_shows(name) || (name == "CustomGradient")) {
+  if (n.op->planning.view == ViewKind::always) {
     for (uint32_t k = 0; k < n.outputs; ++k) lie(n.first_output + k, n.inputs[k], 0);
     return true;
   }
-  if (!may_show(name) || n.inputs.size() != 1) return false;
+  if (n.op->planning.view == ViewKind::none || n.inputs.size() != 1) return false;
   Spec s = spec(n.inputs[0]);
   Tensor sample = Tensor::allocate(s.dtype, s.shape);
   if (!sample.body()->buffer) return false;

@@ -100,6 +100,7 @@ const Op& composition_op() {
   static const Op& op = []() -> const Op& {
     Op composition = python_op("Composition", false);
     composition.expand = trace_composition;
+    composition.planning.graph_break = true;
     return define_inner(std::move(composition));
   }();
   return op;

@@ -58,11 +58,13 @@ void call_python_forward_rule(RuleContext& c) {
 
 const Op& custom_op(bool with_forward_rule) {
   static const Op& op = define_inner(Op{.name = "CustomGradient",
+                                        .planning = {.view = ViewKind::always},
                                         .arguments = {},
                                         .vjp = call_python_rule,
                                         .rule_of_its_own = true,
                                         .names = {"custom_gradient"}});
   static const Op& both = define_inner(Op{.name = "CustomGradient",
+                                          .planning = {.view = ViewKind::always},
                                           .arguments = {},
                                           .vjp = call_python_rule,
                                           .jvp = call_python_forward_rule,
@@ -77,6 +79,7 @@ int staged_outputs(const Params& params) { return int(params.integer(2)); }
 const Op& staged_custom_op() {
   static const Op& op = define_inner(Op{
       .name = "CustomGradient",
+      .planning = {.view = ViewKind::always},
       .arguments = {tensors("outputs_and_inputs", any_dtype)},
       .infer_staged =
           [](Call& call) {
@@ -112,6 +115,7 @@ const TracedRule& traced_rule(const Params& params) { return *static_cast<const 
 const Op& traced_custom_op() {
   static const Op& op = define_inner(Op{
       .name = "CustomGradient",
+      .planning = {.view = ViewKind::always},
       .arguments = {tensors("outputs_inputs_and_captures", any_dtype)},
       .infer_staged =
           [](Call& call) {

@@ -10,6 +10,7 @@ namespace {
 
 const Op& broadcast_to_op = define(Op{
     .name = "BroadcastTo",
+    .planning = {.is_broadcast = true},
     .arguments = {tensor("input", any_dtype), ints("shape")},
     .infer =
         [](Call& call) {
@@ -84,6 +85,7 @@ const Op& broadcast_to_op = define(Op{
 
 const Op& tile_op = define(Op{
     .name = "Tile",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("input", any_dtype), ints("multiples")},
     .infer =
         [](Call& call) {

@@ -56,6 +56,7 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
 
 const Op& cast_op = define(Op{
     .name = "Cast",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("x", fixed_size), required_dtype("dtype")},
     .infer =
         [](Call& call) {

@@ -82,6 +82,7 @@ void infer_concat_staged(Call& call) {
 
 const Op& concat_op = define(Op{
     .name = "ConcatV2",
+    .planning = {.cannot_fail = true},
     .arguments = {tensors("values", any_dtype), integer("axis")},
     .infer = infer_concat,
     .infer_staged = infer_concat_staged,
@@ -142,6 +143,7 @@ void infer_split(Call& call) {
 
 const Op& split_op = define(Op{
     .name = "SplitV",
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
     .arguments = {tensor("value", any_dtype), ints("size_splits"), integer("axis", 0)},
     .infer_staged = infer_split,
     .kernel =
@@ -184,6 +186,7 @@ const Op& split_op = define(Op{
 
 const Op& pack_op = define(Op{
     .name = "Pack",
+    .planning = {.cannot_fail = true},
     .arguments = {tensors("values", any_dtype), integer("axis", 0)},
     .infer =
         [](Call& call) {
@@ -246,6 +249,7 @@ const Op& pack_op = define(Op{
 
 const Op& unpack_op = define(Op{
     .name = "Unpack",
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
     .arguments = {tensor("value", any_dtype), integer("num", -1), integer("axis", 0)},
     .infer_staged =
         [](Call& call) {

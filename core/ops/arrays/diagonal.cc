@@ -105,6 +105,7 @@ Shape diagonals_shape(const Shape& matrix, const Band& band) {
 
 const Op& diag_part_op = define(Op{
     .name = "MatrixDiagPartV3",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("input", fixed_size), ints("k"), tensor("padding_value", fixed_size),
                   text("align", "RIGHT_LEFT")},
     .infer =
@@ -138,6 +139,7 @@ const Op& diag_part_op = define(Op{
 
 const Op& diag_op = define(Op{
     .name = "MatrixDiagV3",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("diagonal", fixed_size), ints("k"), integer("num_rows", -1), integer("num_cols", -1),
                   tensor("padding_value", fixed_size), text("align", "RIGHT_LEFT")},
     .infer =
@@ -173,6 +175,7 @@ const Op& diag_op = define(Op{
 
 const Op& set_diag_op = define(Op{
     .name = "MatrixSetDiagV3",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("input", fixed_size), tensor("diagonal", fixed_size), ints("k"), text("align", "RIGHT_LEFT")},
     .infer =
         [](Call& call) {
@@ -217,6 +220,7 @@ const Op& set_diag_op = define(Op{
 
 const Op& band_part_op = define(Op{
     .name = "MatrixBandPart",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("input", fixed_size), integer("num_lower"), integer("num_upper")},
     .infer =
         [](Call& call) {

@@ -12,6 +12,7 @@ namespace {
 
 const Op& identity_op = define(Op{
     .name = "Identity",
+    .planning = {.view = ViewKind::always},
     .arguments = {tensor("input", any_dtype)},
     .infer_staged = same_as_input,
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
@@ -26,6 +27,7 @@ const Op& identity_op = define(Op{
 
 const Op& stop_gradient_op = define(Op{
     .name = "StopGradient",
+    .planning = {.view = ViewKind::always},
     .arguments = {tensor("input", any_dtype)},
     .infer_staged = same_as_input,
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },

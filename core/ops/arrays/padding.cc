@@ -11,6 +11,7 @@ namespace {
 // Paddings are flat: before and after the first dimension, before and after the second, ...
 const Op& pad_op = define(Op{
     .name = "PadV2",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("input", any_dtype), ints("paddings"), tensor("constant_values", any_dtype)},
     .infer =
         [](Call& call) {

@@ -1,6 +1,7 @@
 // Slices put at positions: scatter_nd, copies of a tensor with some positions changed, rows of a variable.
 #include <cstring>
 
+#include "op/cost.h"
 #include "ops/arrays/elements.h"
 #include "ops/arrays/rows.h"
 #include "ops/arrays/slicing.h"
@@ -12,6 +13,7 @@ namespace {
 
 const Op& scatter_nd_op = define(Op{
     .name = "ScatterNd",
+    .planning = {.cost = {cost::elements_in_one_piece, 2}},
     .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints("shape")},
     .infer =
         [](Call& call) {

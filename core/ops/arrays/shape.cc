@@ -66,6 +66,7 @@ void infer_reshape(Call& call) {
 
 const Op& reshape_op = define(Op{
     .name = "Reshape",
+    .planning = {.view = ViewKind::always},
     .arguments = {tensor("tensor", any_dtype), ints("shape")},
     .infer_staged = infer_reshape,
     .kernel =
@@ -84,6 +85,7 @@ const Op& reshape_op = define(Op{
 
 const Op& expand_dims_op = define(Op{
     .name = "ExpandDims",
+    .planning = {.view = ViewKind::always},
     .arguments = {tensor("input", any_dtype), integer("axis")},
     .infer_staged =
         [](Call& call) {
@@ -119,6 +121,7 @@ const Op& expand_dims_op = define(Op{
 
 const Op& squeeze_op = define(Op{
     .name = "Squeeze",
+    .planning = {.view = ViewKind::always},
     .arguments = {tensor("input", any_dtype), axes("axis")},
     .infer_staged =
         [](Call& call) {

@@ -137,6 +137,7 @@ void set_strided_spread(RuleContext& c, const Tensor& dy, const Ints& begin, con
 // x[key] where shapes or bounds are not known while tracing.
 const Op& get_item_op = define(Op{
     .name = "GetItem",
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
     .arguments = {tensor("input", any_dtype), ints("key")},
     .infer_staged =
         [](Call& call) {
@@ -216,6 +217,7 @@ void require_inside(const Shape& shape, const Ints& begin, const Ints& step, con
 
 const Op& strided_slice_op = define(Op{
     .name = "StridedSlice",
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
     .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
     .infer_staged =
         [](Call& call) {
@@ -270,6 +272,7 @@ template <class Put> void for_spread_elements(const Call& call, const Shape& x, 
 
 const Op& strided_spread_op = define(Op{
     .name = "StridedSliceGrad",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },

@@ -4,6 +4,7 @@
 #include "base/blocks.h"
 #include "base/parallel.h"
 #include "kernels/sort.h"
+#include "op/cost.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -54,6 +55,7 @@ void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& value
 // The first k elements of the order along the last dimension and their positions. Equal elements keep their order.
 const Op& top_k_op = define(Op{
     .name = "TopKV2",
+    .planning = {.cost = {cost::sorted_rows, 0.7}, .cannot_fail = true},
     .arguments = {tensor("input", real_numbers), integer("k", 1), flag("sorted", true), flag("ascending"),
                   dtype_argument("index_type")},
     .infer =

@@ -41,6 +41,7 @@ Ints inverse_permutation(const Ints& p) {
 
 const Op& transpose_op = define(Op{
     .name = "Transpose",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("a", any_dtype), optional_ints("perm"), flag("conjugate")},
     .infer =
         [](Call& call) {
@@ -102,6 +103,7 @@ const Op& transpose_op = define(Op{
 
 const Op& reverse_op = define(Op{
     .name = "ReverseV2",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("tensor", any_dtype), ints("axis")},
     .infer =
         [](Call& call) {

@@ -1,6 +1,7 @@
 // Matrix products, with batches and broadcasting of batches.
 #include "base/subnormals.h"
 #include "kernels/linalg/gemm.h"
+#include "op/cost.h"
 #include "ops/family.h"
 #include "tensor/addition.h"
 
@@ -169,6 +170,7 @@ void matmul_jvp(RuleContext& c) {
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
+      .planning = {.cost = {cost::products, 0.012}},
       .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes),
                     flag("transpose_a"), flag("transpose_b"), flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"),
                     flag("b_is_sparse"), dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};

@@ -1,4 +1,5 @@
 // Eigenvalues and eigenvectors.
+#include "op/cost.h"
 #include "ops/linalg/matrices.h"
 
 namespace tapeflow {
@@ -19,6 +20,7 @@ template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor
 }
 const Op& eigh_op = define(Op{
     .name = "SelfAdjointEigV2",
+    .planning = {.cost = {cost::matrices, 0.5}},
     .arguments = {tensor("input", accepted), flag("compute_v", true)},
     .infer =
         [](Call& call) {
@@ -67,6 +69,7 @@ DType complex_dtype(DType d) {
 }
 const Op& eig_op = define(Op{
     .name = "Eig",
+    .planning = {.cost = {cost::matrices, 3.5}},
     .arguments = {tensor("input", computed), flag("compute_v", true)},
     .infer =
         [](Call& call) {

@@ -1,4 +1,5 @@
 // Inverses, determinants and the solutions of linear equations.
+#include "op/cost.h"
 #include "ops/linalg/matrices.h"
 
 namespace tapeflow {
@@ -21,6 +22,7 @@ template <class T> void invert_batches(const char* who, bool adjoint, const Tens
 }
 const Op& inverse_op = define(Op{
     .name = "MatrixInverse",
+    .planning = {.cost = {cost::matrices, 0.1}},
     .arguments = {tensor("input", accepted), flag("adjoint")},
     .infer =
         [](Call& call) {
@@ -72,6 +74,7 @@ Tensor inverse_adjoint(const Tensor& x) { return run(inverse_op, {x}, {Param(tru
 
 const Op& determinant_op = define(Op{
     .name = "MatrixDeterminant",
+    .planning = {.cost = {cost::matrices, 0.045}},
     .arguments = {tensor("input", accepted)},
     .infer =
         [](Call& call) { call.returns(call.in[0].dtype(), square_matrices(call.name(), call.in[0].shape()).prefix); },
@@ -91,6 +94,7 @@ const Op& determinant_op = define(Op{
 
 const Op& log_determinant_op = define(Op{
     .name = "LogMatrixDeterminant",
+    .planning = {.cost = {cost::matrices, 0.045}},
     .arguments = {tensor("input", accepted)},
     .infer =
         [](Call& call) {
@@ -133,6 +137,7 @@ void solve_batches(const char* who, bool adjoint, const Tensor& a, const Tensor&
 }
 const Op& solve_op = define(Op{
     .name = "MatrixSolve",
+    .planning = {.cost = {cost::matrices, 0.1}},
     .arguments = {tensor("matrix", accepted), tensor("rhs", accepted), flag("adjoint")},
     .infer =
         [](Call& call) {
@@ -186,6 +191,7 @@ void triangular_batches(bool lower, bool adjoint, const Tensor& a, const Tensor&
 }
 const Op& triangular_solve_op = define(Op{
     .name = "MatrixTriangularSolve",
+    .planning = {.cost = {cost::matrices, 0.035}},
     .arguments = {tensor("matrix", accepted | DType::bfloat16), tensor("rhs", accepted | DType::bfloat16),
                   flag("lower", true), flag("adjoint")},
     .infer =

@@ -1,4 +1,5 @@
 // Factorizations of matrices: Cholesky, LU, QR, singular values; and the pseudo-inverse.
+#include "op/cost.h"
 #include "ops/linalg/matrices.h"
 
 namespace tapeflow {
@@ -20,6 +21,7 @@ template <class T> void cholesky_batches(const Tensor& x, const Tensor& y) {
 }
 const Op& cholesky_op = define(Op{
     .name = "Cholesky",
+    .planning = {.cost = {cost::matrices, 0.03}, .cannot_fail = true},
     .arguments = {tensor("input", accepted)},
     .infer =
         [](Call& call) {
@@ -62,6 +64,7 @@ template <class T> void lu_batches(const char* who, const Tensor& x, const Tenso
 }
 const Op& lu_op = define(Op{
     .name = "Lu",
+    .planning = {.cost = {cost::matrices, 0.06}},
     .arguments = {tensor("input", accepted), dtype_argument("output_idx_type")},
     .infer =
         [](Call& call) {
@@ -99,6 +102,7 @@ Tensor qr_cotangent(const Tensor& q, const Tensor& r, const Tensor& dq, const Te
 }
 const Op& qr_op = define(Op{
     .name = "Qr",
+    .planning = {.cost = {cost::matrices, 0.17}},
     .arguments = {tensor("input", accepted), flag("full_matrices")},
     .infer =
         [](Call& call) {
@@ -198,6 +202,7 @@ void svd_vjp(RuleContext& c) {
 }
 const Op& svd_op = define(Op{
     .name = "Svd",
+    .planning = {.cost = {cost::matrices, 0.7}},
     .arguments = {tensor("input", accepted), flag("compute_uv", true), flag("full_matrices")},
     .infer =
         [](Call& call) {
@@ -253,6 +258,7 @@ template <class T> void pinv_batches(const Tensor& x, const Tensor& rcond, const
 }
 const Op& pinv_op = define(Op{
     .name = "MatrixPseudoInverse",
+    .planning = {.cost = {cost::matrices, 0.7}},
     .arguments = {tensor("a", computed), tensor("rcond", floating, -1)},
     .infer =
         [](Call& call) {

@@ -1,4 +1,5 @@
 // Functions of matrices: square root, logarithm, exponential.
+#include "op/cost.h"
 #include "ops/linalg/matrices.h"
 
 namespace tapeflow {
@@ -42,6 +43,7 @@ template <class T, class F> void complex_function(F function, const Tensor& x, c
 }
 const Op& square_root_op = define(Op{
     .name = "MatrixSquareRoot",
+    .planning = {.cost = {cost::matrices, 8}},
     .arguments = {tensor("input", accepted)},
     .infer = infer_function,
     .kernel = widened<[](Call& call) {
@@ -58,6 +60,7 @@ const Op& square_root_op = define(Op{
 });
 const Op& logarithm_op = define(Op{
     .name = "MatrixLogarithm",
+    .planning = {.cost = {cost::matrices, 13}},
     .arguments = {tensor("input", complexes)},
     .infer = infer_function,
     .kernel =
@@ -75,6 +78,7 @@ const Op& logarithm_op = define(Op{
 });
 const Op& exponential_op = define(Op{
     .name = "MatrixExponential",
+    .planning = {.cost = {cost::matrices, 0.28}},
     .arguments = {tensor("input", accepted)},
     .infer = infer_function,
     .kernel = widened<[](Call& call) {

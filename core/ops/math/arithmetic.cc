@@ -89,23 +89,34 @@ const Op& add_op = binary<numbers | strings>(
     "AddV2", plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) -> Tensor { return dy; },
     {{"math.add", "add"},
-     "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]"});
+     "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]",
+     {},
+     {.arithmetic = Arithmetic::add}});
 
 const Op& subtract_op = binary<numbers>(
     "Sub", minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return negative(dy); },
-    {{"math.subtract", "subtract"}, "Difference of `x` and `y`.\n\n>>> tf.subtract([5., 7.], 2.)\n[3., 5.]"});
+    {{"math.subtract", "subtract"},
+     "Difference of `x` and `y`.\n\n>>> tf.subtract([5., 7.], 2.)\n[3., 5.]",
+     {},
+     {.arithmetic = Arithmetic::subtract}});
 
 const Op& multiply_op = binary<numbers>(
     "Mul", times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
     [](A a, Dy dy) { return multiply(dy, a); },
-    {{"math.multiply", "multiply"}, "Product of `x` and `y`.\n\n>>> tf.multiply([1., 2.], [3., 4.])\n[3., 8.]"});
+    {{"math.multiply", "multiply"},
+     "Product of `x` and `y`.\n\n>>> tf.multiply([1., 2.], [3., 4.])\n[3., 8.]",
+     {},
+     {.arithmetic = Arithmetic::multiply, .unit_operands = kLeftOperand | kRightOperand}});
 
 const Op& divide_op = binary<floating | complexes>(
     "RealDiv", [](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
     [](B b, Dy dy) { return divide(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
-    {{"realdiv"}, "Quotient of floats `x / y`.\n\n>>> tf.realdiv([1., 4.], 2.)\n[0.5, 2.]"});
+    {{"realdiv"},
+     "Quotient of floats `x / y`.\n\n>>> tf.realdiv([1., 4.], 2.)\n[0.5, 2.]",
+     {},
+     {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand}});
 
 const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
@@ -273,7 +284,10 @@ const Op& negative_op = unary<numbers>(
 const Op& square_op = unary<numbers>(
     "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
     [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
-    {{"math.square", "square"}, "`x * x`.\n\n>>> tf.square([1., -3.])\n[1., 9.]"});
+    {{"math.square", "square"},
+     "`x * x`.\n\n>>> tf.square([1., -3.])\n[1., 9.]",
+     {},
+     {.arithmetic = Arithmetic::multiply}});
 
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy);
 const Op& reciprocal_op = unary<floating | complexes>(
@@ -294,7 +308,10 @@ Tensor sqrt_grad(const Tensor& y, const Tensor& dy);
 const Op& sqrt_op = unary<floating | complexes>(
     "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
-    {{"math.sqrt", "sqrt"}, "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]"});
+    {{"math.sqrt", "sqrt"},
+     "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]",
+     {},
+     {.arithmetic = Arithmetic::square_root}});
 const Op& sqrt_grad_op = binary<floating | complexes>(
     "SqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, dy * decltype(y)(0.5) / y); },
     [](auto& v) -> auto& { return v.sqrt_grad; },
@@ -461,6 +478,7 @@ const Op& complex_op = define(Op{
 // Sum of a list of equally shaped tensors, in one pass per pair.
 const Op& add_n_op = define(Op{
     .name = "AddN",
+    .planning = {.cannot_fail = true},
     .arguments = {tensors("inputs", numbers)},
     .infer =
         [](Call& call) {

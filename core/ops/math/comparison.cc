@@ -156,6 +156,7 @@ template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y
 
 const Op& select_op = define(Op{
     .name = "SelectV2",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("condition", booleans, 1), tensor("t", any_dtype), tensor("e", any_dtype)},
     .infer =
         [](Call& call) {

@@ -6,6 +6,7 @@
 #include "base/blocks.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "op/cost.h"
 #include "ops/family.h"
 #include "ops/math/lines.h"
 
@@ -104,6 +105,7 @@ void infer_cumulative(Call& call) {
 
 const Op& cumsum_op = define(Op{
     .name = "Cumsum",
+    .planning = {.cost = {cost::scans, 0.5}, .cannot_fail = true},
     .arguments = cumulative_arguments(),
     .infer = infer_cumulative,
     .kernel =
@@ -143,6 +145,7 @@ Tensor moved_by_one(const Tensor& x, int axis, bool up, Edge edge) {
 Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse);
 const Op& recurrence_op = define(Op{
     .name = "LinearRecurrence",
+    .planning = {.cost = {cost::scans, 1.4}},
     .arguments = {tensor("a", differentiable), tensor("b", differentiable), integer("axis", 0), flag("reverse")},
     .infer =
         [](Call& call) {
@@ -206,6 +209,7 @@ Tensor cumprod_vjp(const RuleContext& c) {
 
 const Op& cumprod_op = define(Op{
     .name = "Cumprod",
+    .planning = {.cost = {cost::scans, 1.4}, .cannot_fail = true},
     .arguments = cumulative_arguments(),
     .infer = infer_cumulative,
     .kernel =
@@ -249,6 +253,7 @@ Tensor cumulative_logsumexp_vjp(const RuleContext& c) {
 
 const Op& cumulative_logsumexp_op = define(Op{
     .name = "CumulativeLogsumexp",
+    .planning = {.cost = {cost::scans, 39}},
     .arguments = {tensor("x", floating), integer("axis", 0), flag("exclusive"), flag("reverse")},
     .infer = infer_cumulative,
     .kernel =

@@ -110,6 +110,7 @@ const Op& sum_op = reduction<numbers>(
     sum_of,
     Op{
         .name = "Sum",
+        .planning = {.reduction = ReductionKind::sum},
         .vjp = [](RuleContext& c) { c.set(0, broadcast_to(with_kept_dims(c, c.dy()), c.shape(0))); },
         .jvp = linear_jvp,
         .names = {"math.reduce_sum", "reduce_sum"},
@@ -141,6 +142,7 @@ const Op& mean_op = reduction<numbers>(
     sum_of,
     Op{
         .name = "Mean",
+        .planning = {.reduction = ReductionKind::mean},
         .kernel = mean_kernel,
         .vjp =
             [](RuleContext& c) {
@@ -226,6 +228,7 @@ void extremum_vjp(RuleContext& c) {
 const Op& max_op = reduction<real_numbers>([](auto c) { return max_steps<decltype(c)>(); },
                                            Op{
                                                .name = "Max",
+                                               .planning = {.reduction = ReductionKind::max},
                                                .vjp = extremum_vjp,
                                                .keep = keep_input(0) | keep_output(0),
                                                .names = {"math.reduce_max", "reduce_max"},
@@ -235,6 +238,7 @@ const Op& max_op = reduction<real_numbers>([](auto c) { return max_steps<decltyp
 const Op& min_op = reduction<real_numbers>([](auto c) { return min_steps<decltype(c)>(); },
                                            Op{
                                                .name = "Min",
+                                               .planning = {.reduction = ReductionKind::min},
                                                .vjp = extremum_vjp,
                                                .keep = keep_input(0) | keep_output(0),
                                                .names = {"math.reduce_min", "reduce_min"},

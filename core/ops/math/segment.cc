@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/blocks.h"
+#include "op/cost.h"
 #include "ops/arrays/positions.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -225,6 +226,7 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
     op.kernel = unsorted_kernel<Set, Fold>;
   }
   if constexpr (std::is_same_v<Fold, SumFold>) {
+    op.planning.cost = {cost::elements_in_one_piece, 2.5};
     op.vjp = sorted ? sum_vjp<true> : sum_vjp<false>;
     op.jvp = [](RuleContext& c) {
       if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params));

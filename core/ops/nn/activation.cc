@@ -320,6 +320,7 @@ Tensor last_sum(const Tensor& x) { return reduce_sum(x, {-1}, true); }
 
 const Op& softmax_op = define(Op{
     .name = "Softmax",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("logits", floating)},
     .infer = infer_rows,
     .kernel =
@@ -342,6 +343,7 @@ Tensor softmax(const Tensor& x) { return run(softmax_op, {x}); }
 // y (dy - sum(y dy)): the Jacobian of softmax, which is symmetric, times dy.
 const Op& softmax_grad_op = define(Op{
     .name = "SoftmaxGrad",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("softmax", floating), tensor("dy", floating)},
     .infer = infer_rows,
     .kernel =
@@ -373,6 +375,7 @@ Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad
 
 const Op& log_softmax_op = define(Op{
     .name = "LogSoftmax",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("logits", floating)},
     .infer = infer_rows,
     .kernel =
@@ -447,6 +450,7 @@ const Op& sparse_cross_entropy_op = define(Op{
 
 const Op& cross_entropy_op = define(Op{
     .name = "SoftmaxCrossEntropyWithLogits",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("features", floating), tensor("labels", floating)},
     .infer =
         [](Call& call) {

@@ -5,6 +5,7 @@
 
 #include "base/subnormals.h"
 #include "kernels/nn/pool.h"
+#include "op/cost.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -152,6 +153,7 @@ template <bool Depthwise> struct ConvOps {
   static const Op& define_forward(const char* name) {
     return define(Op{
         .name = name,
+        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = conv_arguments("input", "filter"),
         .infer =
             [](Call& call) {
@@ -185,6 +187,7 @@ template <bool Depthwise> struct ConvOps {
     arguments.push_back(ints("input_sizes"));
     return define(Op{
         .name = name,
+        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = std::move(arguments),
         .infer =
             [](Call& call) {
@@ -222,6 +225,7 @@ template <bool Depthwise> struct ConvOps {
     arguments.push_back(ints("filter_sizes"));
     return define(Op{
         .name = name,
+        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = std::move(arguments),
         .infer =
             [](Call& call) {

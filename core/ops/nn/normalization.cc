@@ -157,6 +157,7 @@ bool moments_backwards(RuleContext& c, double count) {
 // tells it apart.
 const Op& moments_op = define(Op{
     .name = "Moments",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("x", wide_floating), ints("axes"), flag("mean_moves", true)},
     .infer =
         [](Call& call) {
@@ -346,6 +347,7 @@ Table normalize_grad_table(std::span<const Tensor> in) {
 // The gradients of Normalize's inputs, for tables; those of scale and offset are per column.
 const Op& normalize_grad_op = define(Op{
     .name = "NormalizeGrad",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
                   tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
     .infer =
@@ -370,6 +372,7 @@ const Op& normalize_grad_op = define(Op{
 
 const Op& normalize_op = define(Op{
     .name = "Normalize",
+    .planning = {.cannot_fail = true},
     .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
                   tensor("scale", wide_floating), tensor("offset", wide_floating), real("epsilon", 0)},
     .infer =

@@ -51,7 +51,7 @@ const Op& spread_sum_op = define_inner(Op{
 
 // A sum of two tensors of one shape.
 bool Planner::adds_alike(const Node& n) {
-  if (std::string_view(n.op->name) != "AddV2" || !wide_floating.has(spec(n.first_output).dtype)) return false;
+  if (n.op->planning.arithmetic != Arithmetic::add || !wide_floating.has(spec(n.first_output).dtype)) return false;
   const Shape shape = spec(n.first_output).shape;
   return spec(n.inputs[0]).shape == shape && spec(n.inputs[1]).shape == shape;
 }

@@ -1,7 +1,6 @@
 // The steps of a plan: calls of kernels and programs of groups, with the bodies of the tensors they read and write.
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <tuple>
 
 #include "kernels/simd/short_rows.h"
@@ -76,7 +75,7 @@ ElementwiseProgram::Step Planner::make_combined(const ElementwiseProgram::Step& 
   auto side = [&](int taken, const ElementwiseProgram::Operand& own) -> Side {
     if (taken == kNone) return {own, {}};
     const ElementwiseProgram::Step inner = make_member(taken, s, program);
-    const bool square = inner.unary && std::string_view(graph().nodes[size_t(taken)].op->name) == "Square";
+    const bool square = inner.unary && graph().nodes[size_t(taken)].op->planning.arithmetic == Arithmetic::multiply;
     return {inner.a, square ? inner.a : inner.b};
   };
   Side left = side(combined.left, outer.a), right = side(combined.right, outer.b);
@@ -91,19 +90,19 @@ ElementwiseProgram::Step Planner::make_combined(const ElementwiseProgram::Step& 
 
 template <class T> void Planner::add_reduction(int i, const Scheduled& s, ElementwiseProgram& program) {
   const Node& n = graph().nodes[size_t(i)];
-  const std::string_view name = n.op->name;
+  const ReductionKind kind = n.op->planning.reduction;
   const Table table = reduced_table(n);
   const auto& kernels = vector_kernels<T>();
   const auto& rows = short_row_kernels<T>();
   constexpr T infinity = std::numeric_limits<T>::infinity();
   using Loops = ElementwiseProgram::ReductionLoops<T>;
-  Loops loops = name == "Max"   ? Loops{kernels.max, kernels.accumulate_max, -infinity, rows.max}
-                : name == "Min" ? Loops{kernels.min, kernels.accumulate_min, infinity, rows.min}
-                                : Loops{kernels.sum, kernels.accumulate, T(0), rows.sum};
+  Loops loops = kind == ReductionKind::max   ? Loops{kernels.max, kernels.accumulate_max, -infinity, rows.max}
+                : kind == ReductionKind::min ? Loops{kernels.min, kernels.accumulate_min, infinity, rows.min}
+                                             : Loops{kernels.sum, kernels.accumulate, T(0), rows.sum};
   if (table.length > kLongestShortRow) loops.short_rows = nullptr;
   const Info& x = info_[meant(n.inputs[0])];
   const bool inside = x.grouped && &scheduled_[size_t(x.step)] == &s;
-  const double divisor = name == "Mean" ? double(table.length / table.columns) : 1;
+  const double divisor = kind == ReductionKind::mean ? double(table.length / table.columns) : 1;
   program.add({inside ? x.member : kNone, inside ? nullptr : body_of(n.inputs[0]), table.length, table.columns, divisor,
                body_of(n.first_output)},
               loops);

@@ -1,7 +1,6 @@
 // Members of a group that run as one loop: an arithmetic operation together with those that make its operands, where
 // nobody else reads these.
 #include <algorithm>
-#include <string_view>
 
 #include "plan/planner.h"
 
@@ -10,14 +9,7 @@ namespace tapeflow {
 // Fewest elements for which setting up a combined loop pays.
 constexpr int64_t kWorthCombining = 2048;
 
-static Arithmetic arithmetic_of(const Node& n) {
-  const std::string_view name = n.op->name;
-  if (name == "AddV2") return Arithmetic::add;
-  if (name == "Sub") return Arithmetic::subtract;
-  if (name == "Mul" || name == "Square") return Arithmetic::multiply;
-  if (name == "RealDiv") return Arithmetic::divide;
-  return name == "Sqrt" ? Arithmetic::square_root : Arithmetic::none;
-}
+static Arithmetic arithmetic_of(const Node& n) { return n.op->planning.arithmetic; }
 
 // How often each value is read, by a node, as a result or for a variable.
 std::vector<int> Planner::count_uses() {

@@ -2,7 +2,6 @@
 // time.
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 
 #include "base/parallel.h"
 #include "plan/planner.h"
@@ -163,8 +162,7 @@ void Planner::number(const Scheduled& s, int step) {
 
 // Whether a node is a sum, mean, maximum or minimum that a step can make beside those it makes already.
 bool Planner::may_join(const Node& n, const Scheduled& s) {
-  const std::string_view name = n.op->name;
-  if (name != "Sum" && name != "Mean" && name != "Max" && name != "Min") return false;
+  if (n.op->planning.reduction == ReductionKind::none) return false;
   const auto [dtype, shape] = spec(n.inputs[0]);
   if (!wide_floating.has(dtype) || info_[n.inputs[0]].offset != 0 ||
       spec(meant(n.inputs[0])).shape.elements() != shape.elements())
@@ -268,7 +266,7 @@ void Planner::find_sections() {
     }
     if (!step.group.empty()) {
       const int64_t elements = spec(graph().nodes[size_t(step.group[0])].first_output).shape.elements();
-      steps[s].cost += cost_of_group(elements, step.group.size() + step.reductions.size(), thread_count());
+      steps[s].cost += cost_of_fusion(elements, step.group.size() + step.reductions.size(), thread_count());
     }
   }
   const int threads = branch_limit();

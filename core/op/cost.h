@@ -1,0 +1,15 @@
+// Cost models for entries: the work of one call from its shapes. call.in may be symbolic; call.specs has the results.
+#pragma once
+#include "op/op.h"
+
+namespace tapeflow::cost {
+
+Work elements(const Call&);               // the elements of inputs and results
+Work elements_in_one_piece(const Call&);  // the same, for a kernel that uses one thread
+Work products(const Call&);               // multiply-adds of a matrix product, and the memory it touches
+Work convolutions(const Call&);           // of a convolution or one of its gradients, from the sizes of its tensors
+Work matrices(const Call&);               // matrices of the first input: their sizes to the third power
+Work sorted_rows(const Call&);            // n log n for each row of the last dimension
+Work scans(const Call&);                  // along the axis that is the first parameter
+
+}  // namespace tapeflow::cost
