@@ -17,6 +17,18 @@ public_later(
     "io.QueueBase", "io.PaddingFIFOQueue", "io.PriorityQueue", "io.RandomShuffleQueue",
 )  # fmt: skip
 
+public_later(
+    "tapeflow._src.compat.saved_model.saved_model",
+    *(f"saved_model.{name}" for name in (
+        "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",
+        "CLASSIFY_OUTPUT_SCORES", "DEBUG_DIRECTORY", "DEBUG_INFO_FILENAME_PB", "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+        "GPU", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS", "REGRESS_METHOD_NAME",
+        "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION",
+        "SERVING", "TPU", "TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Asset", "LoadOptions",
+        "SaveOptions", "contains_saved_model", "load", "save", "experimental.TrackableResource",
+    )),
+)  # fmt: skip
+
 for _path in ("keras", "losses", "metrics", "optimizers", "initializers"):
     package_later(_path, "tapeflow._src.compat.tensorflow.keras")
 

@@ -1,8 +1,7 @@
-"""`tf.train`: checkpoints, in TensorFlow's files; `tf.saved_model`."""
+"""`tf.train`: checkpoints, in TensorFlow's files."""
 
 import tapeflow._src.train.checkpoint.checkpoint
 import tapeflow._src.train.checkpoint.manager
 import tapeflow._src.train.checkpoint.reader
 import tapeflow._src.train.checkpoint.state
 import tapeflow._src.train.checkpoint.trackable_view
-import tapeflow._src.train.saved_model.saved_model

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays import constants, sets
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import segments
@@ -143,6 +143,25 @@ def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> Ragged
     return RaggedRange(found.row_splits, found.values)
 
 
+def _ragged_to_tensor(
+    shape: Any, values: Any, default_value: Any, row_partition_tensors: Any, row_partition_types: Any
+) -> Any:
+    """A dense tensor of ragged rows, whose partitions are given by their splits or by the row of each value."""
+    kinds, parts = list(row_partition_types), list(row_partition_tensors)
+    if kinds[:1] == ["FIRST_DIM_SIZE"] and all(kind == "VALUE_ROWIDS" for kind in kinds[1:]):
+        counts = [parts[0], *(primitives.Shape(rows, rows.dtype)[0] for rows in parts[1:-1])]
+        ragged = RaggedTensor.from_nested_value_rowids(values, parts[1:], counts, validate=False)
+    elif all(kind == "ROW_SPLITS" for kind in kinds):
+        ragged = _ragged(parts, values)
+    else:
+        raise NotImplementedError(f"RaggedTensorToTensor: row_partition_types={kinds}")
+    shape = convert_to_tensor(shape)
+    wanted = None
+    if shape.shape.rank:
+        wanted = shape if _core.is_symbolic(shape) else [None if n < 0 else int(n) for n in shape.numpy()]
+    return ragged.to_tensor(default_value, shape=wanted)
+
+
 def _ragged_to_sparse(nested_splits: Any, values: Any) -> RaggedTensorToSparse:
     return RaggedTensorToSparse(*_parts(_ragged(nested_splits, values).to_sparse()))
 
@@ -174,6 +193,11 @@ ROWS: list[tuple[str, str, Any]] = [
     ("RaggedFillEmptyRowsGrad", "reverse_index_map, grad_values", "ragged_fill_empty_rows_grad"),
     ("RaggedGather", "params_nested_splits, params_dense_values, indices, OUTPUT_RAGGED_RANK", _ragged_gather),
     ("RaggedRange", "starts, limits, deltas, Tsplits='int64'", _ragged_range),
+    (
+        "RaggedTensorToTensor",
+        "shape, values, default_value, row_partition_tensors, row_partition_types",
+        _ragged_to_tensor,
+    ),
     ("RaggedTensorToSparse", "rt_nested_splits, rt_dense_values", _ragged_to_sparse),
     (
         "SetSize",

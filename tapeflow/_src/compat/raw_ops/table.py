@@ -684,6 +684,11 @@ def find_raw_operation(name: str) -> RawOperation:
     return _operation_by_name[name]
 
 
+def has_raw_operation(name: str) -> bool:
+    """Whether there is a raw operation with this name."""
+    return name in _operation_by_name
+
+
 def add_rows(rows: list[tuple[str, str, Any]]) -> None:
     """More operations, from a layer that may use what this one may not."""
     _ROWS.extend(rows)

@@ -251,6 +251,21 @@ class _ChangingTable(LookupInterface):
 
         return host_effect(run, [keys, values])
 
+    def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Takes keys with their values; for initializers."""
+        with self._lock:
+            self._value_by_key.update((key, np.array(value)) for key, value in pairs)
+
+    def replace(self, keys: Any, values: Any) -> Any:
+        """Forgets all keys and sets the values of others."""
+
+        def run() -> None:
+            with self._lock:
+                self._value_by_key.clear()
+
+        host_effect(run, [])
+        return self.insert(keys, values)
+
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys."""
         return self.insert(keys, values, name)

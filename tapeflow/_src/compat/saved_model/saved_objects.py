@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core
+from tapeflow._src.compat.saved_model.saved_graphs import restored_function, saved_function
 from tapeflow._src.function.function import Function
 from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, variable_of
-from tapeflow._src.train.saved_model.saved_graphs import restored_function, saved_function
 from tapeflow._src.types.trackable import AutoTrackable
 
 _OF_TRAINING = frozenset({"train_function", "test_function", "predict_function"})  # Keras makes them anew

@@ -13,14 +13,16 @@ import pickle
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.compat.saved_model.loading import Loader
+from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
+from tapeflow._src.compat.saved_model.saved_graphs import SavedFunction, restored_function, saved_function
+from tapeflow._src.compat.saved_model.saved_objects import ObjectTable, SavedObjects, functions_of, objects_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.checkpoint import Checkpoint
 from tapeflow._src.train.checkpoint.object_graph import ObjectGraph, is_trackable, variable_of
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
-from tapeflow._src.train.saved_model.saved_graphs import SavedFunction, restored_function, saved_function
-from tapeflow._src.train.saved_model.saved_objects import ObjectTable, SavedObjects, functions_of, objects_of
 from tapeflow._src.types.tensor_spec import TensorSpec
 from tapeflow._src.types.trackable import Trackable
 from tapeflow._src.variables import Variable
@@ -251,9 +253,7 @@ def _pickled(thing: Any, key_by_id: dict[int, str]) -> bytes:
 
 @public("saved_model.load")
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
-    """The object that `save` wrote, with its values; `signatures` holds its concrete functions by name.
-
-    Loading runs code that the folder names: load only what you trust.
+    """The objects of a SavedModel with their variables and functions; `signatures` holds concrete functions by name.
 
     >>> module = tf.Module()
     >>> module.v = tf.Variable([1., 2.])
@@ -263,15 +263,12 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     """
     folder = os.fspath(export_dir)
     path = os.path.join(folder, _OBJECT)
-    if not os.path.exists(path):
-        problem = (
-            "holds a model of TensorFlow, whose graphs Tapeflow does not read; tf.train.Checkpoint reads its variables"
-            if os.path.exists(os.path.join(folder, "saved_model.pb"))
-            else "does not exist, or holds no model"
-        )
-        raise OSError(
-            f"SavedModel file does not exist at: {folder}{os.sep}{{saved_model.pbtxt|saved_model.pb}}; it {problem}."
-        )
+    if os.path.exists(path) and not contains_model(folder):
+        return _load_pickled(folder, path)
+    return Loader(read_meta_graph(folder, tags), folder).load()
+
+
+def _load_pickled(folder: str, path: str) -> Any:
     with open(path, "rb") as file:
         obj, named = _Unpickler(file, Bundle(os.path.join(folder, _VALUES))).load()
     if isinstance(obj, SavedObjects):
@@ -294,9 +291,10 @@ def _traced(obj: Any, signature: Any) -> ConcreteFunction:
 
 @public("saved_model.contains_saved_model")
 def contains_saved_model(export_dir: Any) -> bool:
-    """Whether a folder holds what `save` wrote.
+    """Whether a folder holds a SavedModel.
 
     >>> tf.saved_model.contains_saved_model("/no/such/folder")
     False
     """
-    return os.path.exists(os.path.join(os.fspath(export_dir), _OBJECT))
+    folder = os.fspath(export_dir)
+    return contains_model(folder) or os.path.exists(os.path.join(folder, _OBJECT))

@@ -1,0 +1,1 @@
+"""TensorFlow's graphs: reading `GraphDef` and `FunctionDef` messages into operations, and writing them."""

@@ -1,0 +1,180 @@
+"""Nodes that use variables and tables. In a program a resource is the object itself, not a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src import primitives
+from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.ops.arrays.constants import zeros
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.lookup.initializers import TextFileInitializer
+from tapeflow._src.ops.lookup.tables import MutableHashTable
+from tapeflow._src.types.errors import FailedPreconditionError
+from tapeflow._src.types.indexed_slices import IndexedSlices
+
+_SCATTERS = {
+    "ResourceScatterAdd": "scatter_add",
+    "ResourceScatterSub": "scatter_sub",
+    "ResourceScatterMul": "scatter_mul",
+    "ResourceScatterDiv": "scatter_div",
+    "ResourceScatterMax": "scatter_max",
+    "ResourceScatterMin": "scatter_min",
+    "ResourceScatterUpdate": "scatter_update",
+}
+
+
+@handles("VarHandleOp", "VariableV2", "Variable")
+def _handle(step: Step, values: list[Any], context: Context) -> Any:
+    name = step.attributes.get("shared_name") or step.name
+    for key in (step.name, name):
+        if key in context.resources:
+            return [context.resources[key]]
+    raise FailedPreconditionError.of(f"the variable '{name}' has no value")
+
+
+@handles("ReadVariableOp")
+def _read(step: Step, values: list[Any], context: Context) -> Any:
+    return [values[0].read_value()]
+
+
+@handles("AssignVariableOp")
+def _assign(step: Step, values: list[Any], context: Context) -> Any:
+    values[0].assign(values[1], read_value=False)
+    return []
+
+
+@handles("AssignAddVariableOp")
+def _assign_add(step: Step, values: list[Any], context: Context) -> Any:
+    values[0].assign_add(values[1], read_value=False)
+    return []
+
+
+@handles("AssignSubVariableOp")
+def _assign_sub(step: Step, values: list[Any], context: Context) -> Any:
+    values[0].assign_sub(values[1], read_value=False)
+    return []
+
+
+@handles("DisableCopyOnRead", "DestroyResourceOp", "ResourceCountUpTo")
+def _no_effect(step: Step, values: list[Any], context: Context) -> Any:
+    return []
+
+
+@handles("VarIsInitializedOp")
+def _is_initialized(step: Step, values: list[Any], context: Context) -> Any:
+    return [convert_to_tensor(True)]
+
+
+@handles("VariableShape")
+def _shape(step: Step, values: list[Any], context: Context) -> Any:
+    return [primitives.Shape(values[0].read_value(), step.attributes.get("out_type", "int32"))]
+
+
+@handles("ResourceGather")
+def _gather(step: Step, values: list[Any], context: Context) -> Any:
+    return [primitives.GatherV2(values[0], values[1], 0, step.attributes.get("batch_dims", 0))]
+
+
+@handles("ResourceGatherNd")
+def _gather_nd(step: Step, values: list[Any], context: Context) -> Any:
+    return [primitives.GatherNd(values[0].read_value(), values[1], 0)]
+
+
+@handles(*_SCATTERS)
+def _scatter(step: Step, values: list[Any], context: Context) -> Any:
+    variable, indices, updates = values
+    getattr(variable, _SCATTERS[step.op])(IndexedSlices(updates, indices))
+    return []
+
+
+@handles("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdUpdate")
+def _scatter_nd(step: Step, values: list[Any], context: Context) -> Any:
+    variable, indices, updates = values
+    getattr(variable, f"scatter_nd_{step.op.removeprefix('ResourceScatterNd').lower()}")(indices, updates)
+    return []
+
+
+# ---- tables
+
+
+@handles("HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable", "AnonymousHashTable",
+         "AnonymousMutableHashTable")  # fmt: skip
+def _table(step: Step, values: list[Any], context: Context) -> Any:
+    return [_make_table(step, context, [])]
+
+
+@handles("MutableHashTableOfTensorsV2", "AnonymousMutableHashTableOfTensors")
+def _table_of_tensors(step: Step, values: list[Any], context: Context) -> Any:
+    return [_make_table(step, context, step.attributes["value_shape"].as_list())]
+
+
+@handles("MutableDenseHashTableV2", "AnonymousMutableDenseHashTable")
+def _dense_table(step: Step, values: list[Any], context: Context) -> Any:
+    return [_make_table(step, context, step.attributes["value_shape"].as_list())]
+
+
+def _make_table(step: Step, context: Context, shape: list[int]) -> Any:
+    """The table of a node; nodes with one shared name have one table."""
+    name = step.attributes.get("shared_name") or step.attributes.get("_shared_name_index")
+    key = f"table {name}" if name else f"table node {step.where} {step.name}"
+    if key not in context.resources:
+        value_dtype = step.attributes["value_dtype"]
+        empty = convert_to_tensor("") if value_dtype.name == "string" else zeros(shape, value_dtype)
+        context.resources[key] = MutableHashTable(step.attributes["key_dtype"], value_dtype, empty)
+    return context.resources[key]
+
+
+@handles("LookupTableFindV2", "LookupTableFind")
+def _find(step: Step, values: list[Any], context: Context) -> Any:
+    table, keys, default = values
+    return [table.lookup(keys, default)]
+
+
+@handles("LookupTableInsertV2", "LookupTableInsert", "InitializeTableV2", "InitializeTable")
+def _insert(step: Step, values: list[Any], context: Context) -> Any:
+    table, keys, rows = values
+    table.insert(keys, rows)
+    return []
+
+
+@handles("LookupTableImportV2", "LookupTableImport")
+def _import(step: Step, values: list[Any], context: Context) -> Any:
+    table, keys, rows = values
+    table.replace(keys, rows)
+    return []
+
+
+@handles("LookupTableRemoveV2")
+def _remove(step: Step, values: list[Any], context: Context) -> Any:
+    table, keys = values
+    table.remove(keys)
+    return []
+
+
+@handles("LookupTableExportV2", "LookupTableExport")
+def _export(step: Step, values: list[Any], context: Context) -> Any:
+    return list(values[0].export())
+
+
+@handles("LookupTableSizeV2", "LookupTableSize")
+def _size(step: Step, values: list[Any], context: Context) -> Any:
+    return [values[0].size()]
+
+
+@handles("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
+def _from_file(step: Step, values: list[Any], context: Context) -> Any:
+    table, filename = values
+    size = step.attributes.get("vocab_size", -1)
+    lines = TextFileInitializer(
+        filename,
+        table.key_dtype,
+        step.attributes["key_index"],
+        table.value_dtype,
+        step.attributes["value_index"],
+        None if size is None or size < 0 else size,
+        step.attributes.get("delimiter", "\t"),
+        value_index_offset=step.attributes.get("offset", 0),
+    )
+    table.begin_with(lines.pairs())
+    return []

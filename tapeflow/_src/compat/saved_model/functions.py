@@ -1,0 +1,207 @@
+"""Functions of a SavedModel: each has the graphs that were saved, and no Python."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.compat.saved_model.structures import decode
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.function import Function
+from tapeflow._src.function.signature import CallSignature
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
+
+
+class RestoredTrace:
+    """One saved graph: what it takes, what it gives, and what it captured. It is traced when it is first needed."""
+
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        name: str,
+        saved: Any,
+        captures: Callable[[], list[Any]],
+        resources: dict[str, Any],
+    ) -> None:
+        self.library, self.name = library, name
+        self._captures, self._resources = captures, resources
+        self.args: tuple[Any, ...]
+        self.kwargs: dict[str, Any]
+        self.args, self.kwargs = decode(saved.canonicalized_input_signature) or ((), {})
+        self.output = decode(saved.output_signature)
+        self.input_names: list[str] = []
+
+    @functools.cached_property
+    def concrete(self) -> ConcreteFunction:
+        """The graph."""
+        function = Function(self.run, self.name.removeprefix("__inference_"), autograph=False)
+        with running_at_once():
+            found = function._trace_once(CallSignature(tuple(self.args), self.kwargs), None, False)
+        names = [arg.name for arg in self.library.find(self.name).signature.input_arg]
+        count = len(found.signature.tensor_specs)
+        found.graph.input_names = (self.input_names or names)[:count]
+        found.name = self.name.encode()
+        return found
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """What the graph gives: at once, or in the graph that is being traced."""
+        leaves = nest.flatten([list(args), kwargs], expand_composites=True)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, _core.Tensor)]
+        return self.packed(self.library.call(self.name, [*tensors, *self._captures()], self._resources))
+
+    def packed(self, tensors: list[Any]) -> Any:
+        """The flat list of outputs in the structure of the result."""
+        rest = iter(tensors)
+
+        def value(leaf: Any) -> Any:
+            if isinstance(leaf, TensorSpec):
+                return next(rest)
+            if isinstance(leaf, TypeSpec):
+                parts = nest.flatten(leaf, expand_composites=True)
+                return nest.pack_sequence_as(leaf, [next(rest) for _ in parts], expand_composites=True)
+            return leaf
+
+        return nest.map_structure(value, self.output)
+
+    def tensors_of(self, args: tuple[Any, ...], kwargs: dict[str, Any], converts: bool) -> list[Any] | None:
+        """The tensors of a call, if it is like the one that was saved; with `converts`, also of what can become one."""
+        known, given = [list(self.args), self.kwargs], [list(args), kwargs]
+        try:
+            nest.assert_same_structure(known, given, check_types=False)
+        except (TypeError, ValueError):
+            return None
+        tensors: list[Any] = []
+        for spec, value in zip(nest.flatten(known), nest.flatten(given)):
+            found = _fitting(spec, value, converts)
+            if found is None:
+                return None
+            tensors += found
+        return tensors
+
+
+def _fitting(spec: Any, value: Any, converts: bool) -> list[Any] | None:
+    """The tensors of a value that fits a specification or equals a Python value; None if it does not."""
+    if isinstance(value, TypeSpec):
+        fits = isinstance(spec, TypeSpec) and spec.is_compatible_with(value)
+        return nest.flatten(value, expand_composites=True) if fits else None
+    if isinstance(spec, TensorSpec):
+        if not isinstance(value, _core.Tensor):
+            plain = isinstance(value, np.ndarray | np.generic | _core.Variable) or _core.is_tensor(value)
+            if isinstance(value, CompositeTensor) or value is None or not (converts or plain):
+                return None
+            try:
+                value = convert_to_tensor(value, dtype_hint=spec.dtype)
+            except (TypeError, ValueError):
+                return None
+        fits = value.dtype == spec.dtype and spec.shape.is_compatible_with(value.shape)
+        return [value] if fits else None
+    if isinstance(spec, TypeSpec):
+        try:
+            fits = spec.is_compatible_with(type_spec_from_value(value))
+        except TypeError:
+            return None
+        return nest.flatten(value, expand_composites=True) if fits else None
+    if spec is value:
+        return []
+    try:
+        return [] if type(spec) is type(value) and bool(spec == value) else None
+    except (TypeError, ValueError):
+        return None
+
+
+class RestoredFunction(Function):
+    """A function of a SavedModel: calls run the saved graph that takes such arguments; others are refused."""
+
+    def __init__(self, name: str, traces: list[RestoredTrace], parameters: inspect.Signature | None) -> None:
+        self._saved = traces
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            trace, _, _ = self._match(self._signature.bind(args, kwargs))
+            return trace.run(*args, **kwargs)
+
+        run.__name__ = run.__qualname__ = name
+        if parameters is not None:
+            run.__signature__ = parameters  # type: ignore[attr-defined]
+        super().__init__(run, name, None, False)
+        self._trace_by_key: dict[Any, RestoredTrace] = {}
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The graphs that were saved."""
+        return [trace.concrete for trace in self._saved]
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if _core.get_run_eagerly():
+            return self.python_function(*args, **kwargs)
+        call = self._signature.bind(args, kwargs)
+        trace = self._trace_by_key.get(call.key)
+        if trace is not None:
+            return trace.concrete.call_flat(call.tensors)
+        trace, tensors, exact = self._match(call)
+        if exact:
+            self._trace_by_key[call.key] = trace
+        return trace.concrete.call_flat(tensors)
+
+    def _match(self, call: CallSignature) -> tuple[RestoredTrace, list[Any], bool]:
+        """The graph for a call, its tensors, and whether they are those of the call as they are."""
+        for converts in (False, True):
+            for trace in self._saved:
+                tensors = trace.tensors_of(call.args, call.kwargs, converts)
+                if tensors is not None:
+                    return trace, tensors, len(tensors) == len(call.tensors) and not converts
+        if not self._saved:
+            raise ValueError("Found zero restored functions for caller function.")
+        options = [f"Option {i}:\n  {_arguments_text(t.args, t.kwargs)}" for i, t in enumerate(self._saved, 1)]
+        raise ValueError(
+            "Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
+            f"  {_arguments_text(call.args, call.kwargs)}\n\n Expected these arguments to match one of the following "
+            f"{len(self._saved)} option(s):\n\n" + "\n\n".join(options)
+        )
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The graph for arguments of this kind; without arguments, the only one."""
+        if not args and not kwargs and len(self._saved) == 1:
+            return self._saved[0].concrete
+        return self._match(self._signature.bind(args, kwargs))[0].concrete
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python function has been traced: never."""
+        return 0
+
+
+def _arguments_text(args: Any, kwargs: Any) -> str:
+    shown = "\n    * ".join(["", *map(repr, args)]) if args else ""
+    return f"Positional arguments ({len(args)} total):{shown}\n  Keyword arguments: {kwargs}"
+
+
+def parameters_of(spec: Any) -> inspect.Signature | None:
+    """The parameters of a Python function, as a SavedModel describes them."""
+    described = decode(spec.fullargspec)
+    if described is None:
+        return None
+    kinds = inspect.Parameter
+    names = list(described.args)
+    if names[:1] == ["self"]:
+        names = names[1:]
+    defaults = list(described.defaults or ())[-len(names) :] if names else []
+    filled = [kinds.empty] * (len(names) - len(defaults)) + defaults
+    parameters = [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in zip(names, filled)]
+    if described.varargs:
+        parameters.append(kinds(described.varargs, kinds.VAR_POSITIONAL))
+    named = described.kwonlydefaults or {}
+    parameters += [kinds(n, kinds.KEYWORD_ONLY, default=named.get(n, kinds.empty)) for n in described.kwonlyargs or ()]
+    if described.varkw:
+        parameters.append(kinds(described.varkw, kinds.VAR_KEYWORD))
+    try:
+        return inspect.Signature(parameters)
+    except ValueError:
+        return None

@@ -1,0 +1,348 @@
+"""`tf.saved_model.load`: the objects of a SavedModel, with their variables, tables and functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.compat.graph_def import control_flow, resources, tensor_lists  # noqa: F401  register handlers
+from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.compat.graph_def.program import Context
+from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.io.protos.tensor_messages import shape_of, tensor_of
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, decode_graph
+from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import DataLossError
+from tapeflow._src.types.trackable import AutoTrackable, Trackable
+from tapeflow._src.variables import Variable
+
+
+@public("saved_model.Asset")
+class Asset(Trackable):
+    """A file that belongs to a model: `tf.saved_model.save` copies it, and the loaded model finds the copy.
+
+    >>> tf.io.write_file("words.txt", "a")
+    >>> tf.saved_model.Asset("words.txt").asset_path
+    b'words.txt'
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = convert_to_tensor(os.fspath(path) if isinstance(path, os.PathLike) else path, "string")
+
+    @property
+    def asset_path(self) -> Any:
+        """Where the file is, a string tensor."""
+        return self._path
+
+
+class LoadedObject(AutoTrackable):
+    """An object of a SavedModel: it has the attributes that were saved, and no class of its own.
+
+    Where no attribute of these names was saved, `variables` and `trainable_variables` are those below the object.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "variables":
+            return tuple(_variables_below(self))
+        if name == "trainable_variables":
+            return tuple(v for v in _variables_below(self) if v.trainable)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+class CallableObject(LoadedObject):
+    """One that was saved with a method `__call__`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__dict__["__call__"](*args, **kwargs)
+
+
+def _variables_below(root: Any) -> Iterator[Any]:
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        thing = waiting.pop(0)
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, _core.Variable):
+            yield thing
+        elif isinstance(thing, list | tuple):
+            waiting += thing
+        elif isinstance(thing, Mapping):
+            waiting += thing.values()
+        elif isinstance(thing, LoadedObject):
+            waiting += [v for k, v in vars(thing).items() if not k.startswith("_self_")]
+
+
+class SignatureMap(Mapping[str, Any], Trackable):
+    """The signatures of a model by name: functions of tensors by name that give tensors by name."""
+
+    def __init__(self, signatures: dict[str, Any]) -> None:
+        self._signatures = signatures
+
+    def __getitem__(self, key: str) -> ConcreteFunction:
+        found = self._signatures[key]
+        return found.concrete if isinstance(found, _LazyConcrete) else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signatures)
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def __repr__(self) -> str:
+        return f"_SignatureMap({dict(self)})"
+
+
+class Loader:
+    """Makes the objects of one SavedModel."""
+
+    def __init__(self, meta_graph: Any, folder: str) -> None:
+        self._folder, self._graph_def = folder, meta_graph.graph_def
+        self._objects = meta_graph.object_graph_def
+        self._nodes = list(self._objects.nodes)
+        self._assets = [asset.filename for asset in meta_graph.asset_file_def]
+        self._resources: dict[str, Any] = {}
+        self._library = FunctionLibrary(self._graph_def.library, f"SavedModel {folder}")
+        self._made: dict[int, Any] = {}
+        self._trace_by_name: dict[str, RestoredTrace] = {}
+        self._bundle, self._checkpoint = self._open_checkpoint()
+
+    def load(self) -> Any:
+        """The root, with everything below it."""
+        self._check_operations()
+        with running_at_once():
+            for number, node in enumerate(self._nodes):
+                if node.WhichOneof("kind") in ("variable", "constant", "asset"):
+                    self._make(number)
+            for number in range(len(self._nodes)):
+                self._make(number)
+            for number in range(len(self._nodes)):
+                self._fill(number)
+            self._register_gradients()
+            self._initialize_resources()
+        return self._made[0]
+
+    def _check_operations(self) -> None:
+        aside = {n for node in self._nodes for s in node.saveable_objects.values() for n in (s.save_function,)}
+        names = []
+        for number, node in enumerate(self._nodes):
+            kind = node.WhichOneof("kind")
+            if kind == "function":
+                names += list(node.function.concrete_functions)
+            elif kind == "bare_concrete_function" and number not in aside:
+                names.append(node.bare_concrete_function.concrete_function_name)
+        self._library.check(names)
+
+    # ---- values
+
+    def _open_checkpoint(self) -> tuple[Any, dict[int, Node]]:
+        """The bundle of the variables, and the node of its graph for each object."""
+        prefix = os.path.join(self._folder, "variables", "variables")
+        if not os.path.exists(f"{prefix}.index"):
+            return None, {}
+        bundle = Bundle(prefix)
+        if GRAPH_KEY not in bundle:
+            return bundle, {}
+        graph = decode_graph(bundle.value(GRAPH_KEY))
+        found: dict[int, Node] = {}
+        waiting = [(0, 0)]
+        while waiting:
+            number, other = waiting.pop()
+            if number in found or not 0 <= other < len(graph) or not 0 <= number < len(self._nodes):
+                continue
+            found[number] = graph[other]
+            children = {child.local_name: child.node_id for child in self._nodes[number].children}
+            waiting += [(children[n], c) for n, c in graph[other].children.items() if n in children]
+            slots = {(s.original_variable_node_id, s.slot_name): s for s in self._nodes[number].slot_variables}
+            other_number = {id(node): i for i, node in enumerate(graph)} if slots else {}
+            for original, name, slot in graph[other].slots:
+                for (own, own_name), reference in slots.items():
+                    if own_name == name and other_number.get(id(found.get(own))) == original:
+                        waiting.append((reference.slot_variable_node_id, slot))
+        return bundle, found
+
+    def _make(self, number: int) -> Any:
+        if number in self._made:
+            return self._made[number]
+        if not 0 <= number < len(self._nodes):
+            raise DataLossError.of(f"{self._library.where}: there is no object {number}")
+        node = self._nodes[number]
+        kind = node.WhichOneof("kind") or "user_object"
+        self._made[number] = made = getattr(self, f"_make_{kind}")(number, node)
+        return made
+
+    def _make_variable(self, number: int, node: Any) -> Any:
+        saved = node.variable
+        dtype, shape = as_dtype(saved.dtype).base_dtype, shape_of(saved.shape)
+        key = self._checkpoint[number].keys.get("VARIABLE_VALUE") if number in self._checkpoint else None
+        if key is None or self._bundle is None:
+            raise DataLossError.of(f"{self._library.where}: the variable '{saved.name}' has no value in the checkpoint")
+        value = self._bundle.value(key)
+        if not shape.is_compatible_with(list(getattr(value, "shape", []))):
+            raise DataLossError.of(
+                f"{self._library.where}: the variable '{saved.name}' has shape {shape}, and its value {value.shape}"
+            )
+        return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+
+    def _make_constant(self, number: int, node: Any) -> Any:
+        name = node.constant.operation
+        for other in self._graph_def.node:
+            if other.name == name and other.op == "Const":
+                return tensor_of(other.attr["value"].tensor)
+        raise DataLossError.of(f"{self._library.where}: there is no constant '{name}'")
+
+    def _make_asset(self, number: int, node: Any) -> Asset:
+        index = node.asset.asset_file_def_index
+        if not 0 <= index < len(self._assets):
+            raise DataLossError.of(f"{self._library.where}: there is no asset {index}")
+        return Asset(asset_path(self._folder, self._assets[index]))
+
+    def _make_resource(self, number: int, node: Any) -> Any:
+        children = {child.local_name: child.node_id for child in node.children}
+        if "_create_resource" not in children:
+            return LoadedObject()
+        create = self._make(children["_create_resource"])
+        (trace,) = create._saved
+        (made,) = trace.library.call(trace.name, trace._captures(), self._resources)
+        return made
+
+    def _make_captured_tensor(self, number: int, node: Any) -> Any:
+        return node.captured_tensor
+
+    def _make_user_object(self, number: int, node: Any) -> Any:
+        identifier = node.user_object.identifier
+        names = [child.local_name for child in node.children]
+        if identifier == "trackable_list_wrapper":
+            return []
+        if identifier == "trackable_dict_wrapper":
+            return {}
+        if identifier == "trackable_tuple_wrapper":
+            by_name = {child.local_name: child.node_id for child in node.children}
+            places = [by_name[str(i)] for i in range(len(by_name)) if str(i) in by_name]
+            return tuple(self._make(child) for child in places)
+        if identifier == "signature_map":
+            return SignatureMap({})
+        return CallableObject() if "__call__" in names else LoadedObject()
+
+    # ---- functions
+
+    def _trace(self, name: str) -> RestoredTrace:
+        if name not in self._trace_by_name:
+            if name not in self._objects.concrete_functions:
+                raise DataLossError.of(f"{self._library.where}: there is no concrete function '{name}'")
+            saved = self._objects.concrete_functions[name]
+            bound = list(saved.bound_inputs)
+
+            def captures() -> list[Any]:
+                found = [self._make(number) for number in bound]
+                return [x.asset_path if isinstance(x, Asset) else x for x in found]
+
+            self._trace_by_name[name] = RestoredTrace(self._library, name, saved, captures, self._resources)
+        return self._trace_by_name[name]
+
+    def _make_function(self, number: int, node: Any) -> RestoredFunction:
+        traces = [self._trace(name) for name in node.function.concrete_functions]
+        parents = (c.local_name for other in self._nodes for c in other.children if c.node_id == number)
+        return RestoredFunction(next(parents, "function"), traces, parameters_of(node.function.function_spec))
+
+    def _make_bare_concrete_function(self, number: int, node: Any) -> Any:
+        trace = self._trace(node.bare_concrete_function.concrete_function_name)
+        trace.input_names = list(node.bare_concrete_function.argument_keywords)
+        return _LazyConcrete(trace)
+
+    # ---- what objects hold
+
+    def _fill(self, number: int) -> None:
+        made, node = self._made[number], self._nodes[number]
+        if node.WhichOneof("kind") not in ("user_object", None):
+            return
+        if isinstance(made, SignatureMap):
+            made._signatures.update((child.local_name, self._made[child.node_id]) for child in node.children)
+            return
+        children = {child.local_name: self._public(child.node_id) for child in node.children}
+        if isinstance(made, list):
+            made += [children[str(i)] for i in range(len(children)) if str(i) in children]
+        elif isinstance(made, dict):
+            made.update(children)
+        elif isinstance(made, LoadedObject):
+            for name, child in children.items():
+                setattr(made, name, child)
+
+    def _public(self, number: int) -> Any:
+        made = self._made[number]
+        return made.concrete if isinstance(made, _LazyConcrete) else made
+
+    def _register_gradients(self) -> None:
+        """Custom gradients may use tensors of the function whose gradient they compute."""
+        for gradient in self._graph_def.library.registered_gradients:
+            name = gradient.gradient_func
+            if name in self._objects.concrete_functions:
+                self._library.rule_by_type[gradient.registered_op_type] = self._gradient_rule(name)
+
+    def _gradient_rule(self, name: str) -> Any:
+        saved, trace = self._objects.concrete_functions[name], self._trace(name)
+
+        def rule(dys: list[Any], context: Context) -> list[Any]:
+            given = []
+            for number in saved.bound_inputs:
+                made = self._make(number)
+                if self._nodes[number].WhichOneof("kind") == "captured_tensor":
+                    node, _, place = made.name.rpartition(":")
+                    made = context.values[node][int(place)]
+                given.append(made.asset_path if isinstance(made, Asset) else made)
+            count = len(self._library.program(name).inputs) - len(given)
+            found = trace.packed(self._library.call(name, [*dys[:count], *given], self._resources))
+            return list(found) if isinstance(found, list | tuple) else [found]
+
+        return rule
+
+    def _initialize_resources(self) -> None:
+        for number, node in enumerate(self._nodes):
+            for saveable in node.saveable_objects.values():
+                self._restore_saveable(number, saveable.restore_function)
+        for node in self._nodes:
+            children = {child.local_name: child.node_id for child in node.children}
+            if node.WhichOneof("kind") == "resource" and "_initialize" in children:
+                for trace in self._make(children["_initialize"])._saved:
+                    trace.library.call(trace.name, trace._captures(), self._resources)
+
+    def _restore_saveable(self, number: int, function: int) -> None:
+        """Runs the function that puts the values of a checkpoint into a table."""
+        if number not in self._checkpoint or self._bundle is None:
+            return
+        prefixes = tuple(self._checkpoint[number].keys.values())
+        keys = [key for key in self._bundle.names if prefixes and key.startswith(prefixes)]
+        trace = self._make(function)._trace
+        values = [convert_to_tensor(self._bundle.value(key), self._bundle.dtype(key)) for key in keys]
+        wanted = len(self._library.program(trace.name).inputs) - len(trace._captures())
+        if values and len(values) == wanted:
+            self._library.call(trace.name, [*values, *trace._captures()], self._resources)
+
+
+class _LazyConcrete:
+    """A concrete function that is traced when it is first used."""
+
+    def __init__(self, trace: RestoredTrace) -> None:
+        self._trace = trace
+
+    @property
+    def concrete(self) -> ConcreteFunction:
+        """The function."""
+        return self._trace.concrete
+
+
+def asset_path(folder: str, name: str) -> str:
+    """Where an asset is; DataLossError if its name leads out of the folder."""
+    path = os.path.normpath(os.path.join(folder, "assets", name))
+    inside = os.path.join(os.path.normpath(os.path.join(folder, "assets")), "")
+    if not path.startswith(inside) or os.path.isabs(name):
+        raise DataLossError.of(f"SavedModel {folder}: the asset '{name}' is outside of the model's folder")
+    return path
