@@ -539,13 +539,16 @@ void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
     size_t kept = 0;
     for (const Tensor& t : std::span(r->kept(), r->inputs + r->outputs))
       if (t) kept += t.bytes();
+    const int64_t* output_dims = r->dims();
+    for (const Form& f : std::span(r->form(), r->inputs)) output_dims += std::max<int8_t>(f.rank, 0);
     see({*r->op,
          r->location,
          kept,
          {r->input(), r->inputs},
          r->first_output,
          r->outputs,
-         {r->form() + r->inputs, r->outputs}});
+         {r->form() + r->inputs, r->outputs},
+         output_dims});
   }
 }
 

@@ -80,6 +80,7 @@ class Tape final : public Recorder, public Watcher {
     ValueIndex first_output;
     int outputs;
     std::span<const Form> output_forms;
+    const int64_t* output_dims;  // of those outputs that have a rank, one after the other
   };
   void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
 

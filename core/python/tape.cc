@@ -293,6 +293,7 @@ PyMethodDef tape_methods[] = {
     {"watched_variables", tape_watched_variables, METH_NOARGS,
      "The variables that the tape follows, in the order in which they were made."},
     {"_records", tape_records, METH_NOARGS, nullptr},
+    {"_shapes", tape_shapes, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
     {"_notes", tape_notes, METH_NOARGS, nullptr},
     {"_leaves", tape_leaves, METH_NOARGS, nullptr},

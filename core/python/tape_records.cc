@@ -43,6 +43,28 @@ PyObject* tape_records(PyObject* self, PyObject*) {
   });
 }
 
+// _shapes(): for each record, the shapes of its outputs.
+PyObject* tape_shapes(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    tape_of(self).visit_records([&](const Tape::RecordView& r) {
+      Ref shapes = checked(PyList_New(0));
+      const int64_t* dims = r.output_dims;
+      Shape like;
+      for (int i = 0; i < r.outputs; ++i) {
+        int rank = r.output_forms[size_t(i)].rank;
+        Shape of_output = rank == kLikeOutput ? like : Shape(dims, rank);
+        if (rank != kLikeOutput) dims += rank;
+        if (i == 0) like = of_output;
+        Ref shape = checked(wrap_shape(of_output));
+        if (PyList_Append(shapes.get(), shape.get()) < 0) throw_python_error();
+      }
+      if (PyList_Append(list.get(), shapes.get()) < 0) throw_python_error();
+    });
+    return list.release();
+  });
+}
+
 // _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
 // the indices of its inputs and outputs, and what the tape was doing.
 PyObject* tape_notes(PyObject* self, PyObject*) {

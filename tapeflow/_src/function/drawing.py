@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from typing import Any
 
+from tapeflow._src.diagnostics.diagram import Box, draw
 from tapeflow._src.diagnostics.source_line import source_line
 
-_LIMIT = 200  # boxes; of a longer graph the first and last half are drawn
 _NAMES = 12  # operations of a branch that are named
-_WIDTH, _HEIGHT, _GAP, _LEFT = 320, 34, 18, 140
-_STYLE = (
-    "<style>text{font:12px sans-serif}.line{fill:#777;font-size:10px}rect{fill:#eef3fb;stroke:#5b7db1}"
-    "rect.input{fill:#fff;stroke:#777}rect.output{fill:#eaf7ea;stroke:#3a8a3a}path{fill:none;stroke:#8aa4cc}</style>"
-)
 
 
 def _rows(graph: Any) -> list[tuple[str, list[Any], list[Any], str]]:
@@ -82,38 +76,18 @@ def text(graph: Any) -> str:
 
 
 def svg(graph: Any) -> str:
-    """The graph from top to bottom, with arcs from values to their users; below, what runs at the same time."""
-    rows = _rows(graph)
-    skipped = max(0, len(rows) - _LIMIT)
-    if skipped:
-        rows = rows[: _LIMIT // 2] + rows[len(rows) - _LIMIT // 2 :]
+    """The graph in layers, with arrows from values to their users; below, what runs at the same time."""
     outputs = {id(t) for t in graph.outputs}
-    y_by_id: dict[int, int] = {}
-    parts: list[str] = []
-    for place, (title, inputs, results, line) in enumerate(rows):
-        y = 20 + place * (_HEIGHT + _GAP)
-        kind = "output" if any(id(t) in outputs for t in results) else "input" if not inputs and not line else "node"
-        for tensor in inputs:
-            start = y_by_id.get(id(tensor))
-            if start is not None:
-                bend = min(_LEFT - 10, 12 + (y - start) // 6)
-                parts.append(
-                    f'<path d="M{_LEFT} {start + _HEIGHT // 2} C{_LEFT - bend} {start + _HEIGHT // 2} '
-                    f'{_LEFT - bend} {y + _HEIGHT // 2} {_LEFT} {y + _HEIGHT // 2}"/>'
-                )
-        for tensor in results:
-            y_by_id[id(tensor)] = y
-        label = escape(f"{title}  {', '.join(_kind(t) for t in results)}")
-        parts.append(
-            f'<rect class="{kind}" x="{_LEFT}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="4"/>'
-            f'<text x="{_LEFT + 8}" y="{y + 15}">{label}</text>'
-            f'<text class="line" x="{_LEFT + 8}" y="{y + 28}">{escape(line)}</text>'
-        )
-    if skipped:
-        parts.append(f'<text x="{_LEFT}" y="14">{skipped} nodes in the middle are left out</text>')
-    height = 40 + len(rows) * (_HEIGHT + _GAP)
-    for line in _branch_lines(graph):
-        parts.append(f'<text x="{_LEFT}" y="{height}" xml:space="preserve">{escape(line)}</text>')
-        height += _GAP
-    size = f'width="{_LEFT + _WIDTH + 20}" height="{height}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{_STYLE}{"".join(parts)}</svg>'
+    box_by_id: dict[int, int] = {}
+    kept: list[Any] = []
+    boxes: list[Box] = []
+    for title, inputs, results, line in _rows(graph):
+        is_input = not inputs and not line
+        kind = "output" if any(id(t) in outputs for t in results) else "input" if is_input else "node"
+        kinds = ", ".join(_kind(t) for t in results)
+        details = tuple(detail for detail in (kinds, line) if detail)
+        read = tuple(dict.fromkeys(box_by_id[id(t)] for t in inputs if id(t) in box_by_id))
+        kept.append((inputs, results))  # so that identities stay theirs
+        box_by_id.update({id(t): len(boxes) for t in results})
+        boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, (title, line)))
+    return draw(boxes, notes=_branch_lines(graph))
