@@ -23,7 +23,8 @@ CPP_LAYERS = [
 ]
 PYTHON_LAYERS = [
     {"_core"},
-    {"namespace", "advice", "primitives"},
+    {"namespace", "advice", "primitive_docs"},
+    {"primitives"},
     {"types"},
     {"module", "config"},
     {"ops"},

@@ -102,6 +102,9 @@ PyObject* pack_like(PyObject* structure, std::span<Ref> leaves);
 // Objects that the Python side hands over at import, by name: "IndexedSlices", "TensorShape", "warn_integer_target",
 // ...
 PyObject* registered(const char* name);
+// The `__get__` of functions of ours: as an attribute of a class, one stays as it is. It makes them routines for
+// `help`.
+inline PyObject* function_get(PyObject* self, PyObject*, PyObject*) { return Py_NewRef(self); }
 
 [[noreturn]] void throw_python_error();  // a Python exception is set
 void set_python_error(const Error&);

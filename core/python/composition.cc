@@ -61,14 +61,19 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) return nullptr;
   if (std::strcmp(text, "__wrapped__") == 0) return Py_NewRef(function_of(self));
-  bool of_function = std::strcmp(text, "__doc__") == 0 || std::strcmp(text, "__module__") == 0;
-  if (!of_function) {
-    PyObject* found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-    PyErr_Clear();
-  }
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
   return PyObject_GetAttr(function_of(self), name);
 }
+// A type has these two itself, so they are properties; `help` reads them past `get_attribute`.
+PyObject* get_doc(PyObject* self, void*) { return PyObject_GetAttrString(function_of(self), "__doc__"); }
+PyObject* get_module(PyObject* self, void*) { return PyObject_GetAttrString(function_of(self), "__module__"); }
+PyGetSetDef properties[] = {
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {"__module__", get_module, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
 PyObject* composition_repr(PyObject* self) { return PyObject_Repr(function_of(self)); }
 
 // Pickles as the public name.
@@ -92,7 +97,9 @@ PyType_Slot slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
     {Py_tp_repr, reinterpret_cast<void*>(composition_repr)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},
     {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
     {Py_tp_members, members},
     {0, nullptr},
 };

@@ -324,7 +324,9 @@ PyObject* get_name(PyObject* self, void*) {
 }
 PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tapeflow"); }
 PyObject* get_doc(PyObject* self, void*) {
-  return PyUnicode_FromString(reinterpret_cast<OpFunctionObject*>(self)->op->doc);
+  const Op& op = *reinterpret_cast<OpFunctionObject*>(self)->op;
+  PyObject* describe = registered("doc_of_primitive");
+  return describe ? PyObject_CallFunction(describe, "ss", op.name, op.doc) : PyUnicode_FromString(op.doc);
 }
 
 std::string default_text(const Argument& a) {
@@ -380,6 +382,7 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(op_function_dealloc)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(op_function_repr)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},
     {Py_tp_getset, properties},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
@@ -406,6 +409,10 @@ PyObject* make_function(const Op& op, bool keywords_only) {
   return self.release();
 }
 
+const char* kind_word(Argument::Kind kind) {
+  static const char* words[] = {"tensor", "tensors", "flag", "integer", "real", "dtype", "axes", "ints", "text"};
+  return words[size_t(kind)];
+}
 const char* gradient_word(Gradient g) {
   return g == Gradient::rule ? "rule" : g == Gradient::none ? "none" : "missing";
 }
@@ -421,8 +428,10 @@ PyObject* op_functions(PyObject*, PyObject*) {
         Ref text = checked(PyUnicode_FromString(path));
         PyList_Append(paths.get(), text.get());
       }
-      Ref dtypes = checked(PyList_New(0));
+      Ref dtypes = checked(PyList_New(0)), kinds = checked(PyList_New(0));
       for (const Argument& a : op->arguments) {
+        Ref kind = checked(PyUnicode_InternFromString(kind_word(a.kind)));
+        PyList_Append(kinds.get(), kind.get());
         if (a.kind != Argument::Kind::tensor && a.kind != Argument::Kind::tensors) continue;
         Ref set = checked(PyList_New(0));
         for (int d = 0; d < kDTypeLimit; ++d)
@@ -432,9 +441,10 @@ PyObject* op_functions(PyObject*, PyObject*) {
           }
         PyList_Append(dtypes.get(), set.get());
       }
-      Ref facts = checked(Py_BuildValue("{s:s,s:s,s:O,s:O}", "gradient", gradient_word(op->gradient), "family",
+      Ref facts = checked(Py_BuildValue("{s:s,s:s,s:O,s:O,s:O,s:O}", "gradient", gradient_word(op->gradient), "family",
                                         op->family ? op->family : "", "has_jvp", op->jvp ? Py_True : Py_False, "dtypes",
-                                        dtypes.get()));
+                                        dtypes.get(), "kinds", kinds.get(), "returns_list",
+                                        op->returns_list ? Py_True : Py_False));
       Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
       PyList_Append(list.get(), row.get());
     }

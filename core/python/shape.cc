@@ -76,7 +76,8 @@ PyObject* shape_as_list(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"as_list", shape_as_list, METH_NOARGS, "Returns the dimensions as a list of int or None."},
+    {"as_list", shape_as_list, METH_NOARGS,
+     "as_list($self, /)\n--\n\nReturns the dimensions as a list of int or None."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef properties[] = {

@@ -59,13 +59,13 @@ PyObject* tape_resume(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* tape_watch(PyObject* self, PyObject* structure) {
+PyObject* watch_structure(PyObject* self, PyObject* structure) {
   return guarded([&]() -> PyObject* {
     SmallVector<PyObject*, 8> leaves;
     flatten(structure, leaves);
     for (PyObject* o : leaves) {
       if (Ref parts = resolve(o) ? Ref() : parts_of(o)) {
-        Ref done = checked(tape_watch(self, parts.get()));
+        Ref done = checked(watch_structure(self, parts.get()));
         continue;
       }
       Ref x = resolve_or_fail(o, "GradientTape.watch");
@@ -78,6 +78,13 @@ PyObject* tape_watch(PyObject* self, PyObject* structure) {
     }
     Py_RETURN_NONE;
   });
+}
+PyObject* tape_watch(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  bool by_keyword = keywords && PyTuple_GET_SIZE(keywords) == 1 &&
+                    PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "tensor") == 0;
+  if (n + Py_ssize_t(by_keyword) != 1 || (keywords && !by_keyword))
+    return PyErr_Format(PyExc_TypeError, "GradientTape.watch() takes one argument, `tensor`");
+  return watch_structure(self, args[0]);
 }
 
 PyObject* tape_watched_variables(PyObject* self, PyObject*) {
@@ -289,9 +296,29 @@ PyMethodDef tape_methods[] = {
     {"__exit__", method(tape_exit), METH_FASTCALL, nullptr},
     {"_pause", tape_pause, METH_NOARGS, nullptr},
     {"_resume", tape_resume, METH_NOARGS, nullptr},
-    {"watch", tape_watch, METH_O, "Follows a tensor, a variable, or a nested structure of them."},
+    {"watch", method(tape_watch), METH_FASTCALL | METH_KEYWORDS,
+     R"(watch($self, /, tensor)
+--
+
+Watches a tensor, a variable, or a nested structure of them.
+
+Args:
+  tensor: What to watch. Its dtype must be floating or complex.
+
+>>> x = tf.constant(3.)
+>>> with tf.GradientTape() as tape:
+...     tape.watch(x)
+...     y = x * x
+>>> tape.gradient(y, x)
+<tf.Tensor: shape=(), dtype=float32, numpy=6.0>)"},
     {"watched_variables", tape_watched_variables, METH_NOARGS,
-     "The variables that the tape follows, in the order in which they were made."},
+     R"(watched_variables($self, /)
+--
+
+The variables that the tape watches, in the order in which they were made.
+
+Returns:
+  A tuple of variables.)"},
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_shapes", tape_shapes, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
@@ -304,11 +331,31 @@ PyMethodDef tape_methods[] = {
     {"_forgot", tape_forgot, METH_O, nullptr},
     {"_elsewhere", tape_elsewhere, METH_O, nullptr},
     {"_jacobian", tape_jacobian, METH_VARARGS, nullptr},
-    {"reset", tape_reset, METH_NOARGS, "Forgets everything recorded so far."},
+    {"reset", tape_reset, METH_NOARGS,
+     R"(reset($self, /)
+--
+
+Forgets everything recorded so far.)"},
     {"gradient", method(tape_gradient), METH_FASTCALL | METH_KEYWORDS,
-     "Derivatives of `target` by each of `sources`, in the structure of `sources`.\n\n"
-     "Several targets, and the elements of one, are added up. `output_gradients` weighs the elements of the targets.\n"
-     "A source that the target does not depend on gives None, or zeros with unconnected_gradients='zero'."},
+     R"(gradient($self, /, target, sources, output_gradients=None, unconnected_gradients='none')
+--
+
+Derivatives of `target` by each of `sources`, in the structure of `sources`.
+
+Args:
+  target: A tensor, or a list or nested structure of tensors; several targets, and the elements of one, are added up.
+  sources: A tensor or variable, or a list or nested structure of them. Tensors must be watched.
+  output_gradients: Weights of the elements of `target`, in its structure; ones if None.
+  unconnected_gradients: What a source gives that `target` does not depend on: 'none' or 'zero'.
+
+Returns:
+  A tensor for each source (`tf.IndexedSlices` for one that was only gathered from), or None.
+
+>>> x = tf.Variable(3.)
+>>> with tf.GradientTape() as tape:
+...     y = x * x
+>>> tape.gradient(y, [x])
+[<tf.Tensor: shape=(), dtype=float32, numpy=6.0>])"},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef tape_properties[] = {
@@ -318,7 +365,11 @@ PyGetSetDef tape_properties[] = {
     {"_used_up", get_used_up, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
+const char* tape_doc =
+    "GradientTape(persistent=False, watch_accessed_variables=True, *, strict=False)\n--\n\n"
+    "Records operations, so that derivatives can be asked for.";
 PyType_Slot tape_slots[] = {
+    {Py_tp_doc, const_cast<char*>(tape_doc)},
     {Py_tp_new, reinterpret_cast<void*>(tape_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(tape_dealloc)},
     {Py_tp_methods, tape_methods},

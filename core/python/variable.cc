@@ -254,14 +254,72 @@ PyMethodDef methods[] = {
     {"_exchange", exchange, METH_O, nullptr},
     {"_is_initialized", is_initialized_method, METH_NOARGS, nullptr},
     {"assign", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::assign>)),
-     METH_FASTCALL | METH_KEYWORDS, "Puts a new value into the variable."},
+     METH_FASTCALL | METH_KEYWORDS, R"(assign($self, /, value, use_locking=False, name=None, read_value=True)
+--
+
+Puts a new value into the variable.
+
+Args:
+  value: The new value, of the dtype and shape of the variable.
+  use_locking: A hint of TensorFlow's; an assignment is always atomic.
+  name: A name for the operation in graphs.
+  read_value: Whether to return the variable.
+
+Returns:
+  The variable, or None if `read_value` is False.
+
+Gradient:
+  None: an assignment is not recorded.
+
+>>> v = tf.Variable([1., 2.])
+>>> v.assign([5., 6.])
+<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([5., 6.], dtype=float32)>)"},
     {"assign_add", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::add>)),
-     METH_FASTCALL | METH_KEYWORDS, "Adds to the variable's value."},
+     METH_FASTCALL | METH_KEYWORDS, R"(assign_add($self, /, delta, use_locking=False, name=None, read_value=True)
+--
+
+Adds to the variable's value.
+
+Args:
+  delta: What to add, of the dtype of the variable.
+  use_locking: A hint of TensorFlow's; an assignment is always atomic.
+  name: A name for the operation in graphs.
+  read_value: Whether to return the variable.
+
+Returns:
+  The variable, or None if `read_value` is False.
+
+Gradient:
+  None: an assignment is not recorded.
+
+>>> v = tf.Variable([1., 2.])
+>>> v.assign_add([1., 1.])
+<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>)"},
     {"assign_sub", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::subtract>)),
-     METH_FASTCALL | METH_KEYWORDS, "Subtracts from the variable's value."},
-    {"value", read_value, METH_NOARGS, "The value, as a tensor."},
-    {"read_value", read_value, METH_NOARGS, "The value, as a tensor."},
-    {"numpy", numpy, METH_NOARGS, "The value, as a NumPy array (a scalar for a variable of rank 0)."},
+     METH_FASTCALL | METH_KEYWORDS, R"(assign_sub($self, /, delta, use_locking=False, name=None, read_value=True)
+--
+
+Subtracts from the variable's value.
+
+Args:
+  delta: What to subtract, of the dtype of the variable.
+  use_locking: A hint of TensorFlow's; an assignment is always atomic.
+  name: A name for the operation in graphs.
+  read_value: Whether to return the variable.
+
+Returns:
+  The variable, or None if `read_value` is False.
+
+Gradient:
+  None: an assignment is not recorded.
+
+>>> v = tf.Variable([1., 2.])
+>>> v.assign_sub([1., 1.])
+<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([0., 1.], dtype=float32)>)"},
+    {"value", read_value, METH_NOARGS, "value($self, /)\n--\n\nThe value, as a tensor."},
+    {"read_value", read_value, METH_NOARGS, "read_value($self, /)\n--\n\nThe value, as a tensor."},
+    {"numpy", numpy, METH_NOARGS,
+     "numpy($self, /)\n--\n\nThe value, as a NumPy array (a scalar for a variable of rank 0)."},
     {"_assign_slice", assign_slice, METH_VARARGS, nullptr},
     {"_update_rows", update_rows_of, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

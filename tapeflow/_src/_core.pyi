@@ -165,6 +165,7 @@ class OpFunction:
 
     __name__: str
     __qualname__: str
+    __text_signature__: str
     @property
     def __signature__(self) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

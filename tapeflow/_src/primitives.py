@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitive_docs
 
 if TYPE_CHECKING:
 
@@ -25,5 +25,11 @@ def _signature_from_text(text: str) -> object:
     return inspect.signature(eval(f"lambda {text[1:-1]}: None"))
 
 
-_core.register_objects({"signature_from_text": _signature_from_text})
-globals().update({name: function for name, function, _, _, _ in _rows})
+def _document(name: str, doc: str) -> str:
+    """The doc of a primitive, with the sections that follow from its parameters."""
+    return primitive_docs.complete(doc, _function_by_name[name].__text_signature__, facts_by_name[name])
+
+
+_function_by_name = {name: function for name, function, _, _, _ in _rows}
+_core.register_objects({"signature_from_text": _signature_from_text, "doc_of_primitive": _document})
+globals().update(_function_by_name)

@@ -60,7 +60,7 @@ def create_rng_state(seed: Any, alg: Any) -> Any:
     """The state that a seed (an integer of any size, or a vector of them) stands for: counter, then key.
 
     >>> tf.random.create_rng_state(1, "philox")
-    [1, 0, 0]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 0, 0])>
     """
     size = _state_size(algorithm_number(alg))
     if isinstance(seed, int):

@@ -37,6 +37,13 @@ _creators = _Creators()
 class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
 
+    @property
+    def __signature__(cls) -> Any:
+        import inspect  # slow to import, and only people and their editors ask
+
+        signature = inspect.signature(inspect.getattr_static(cls, "__init__"))
+        return signature.replace(parameters=[*signature.parameters.values()][1:])
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         names = vars(cls).get("_constructor_arguments") if _creators.stack else None
         if names is None:
@@ -501,7 +508,7 @@ class ZerosInitializer(_Settings):
     """Makes zeros.
 
     >>> tf.zeros_initializer()([2])
-    [0.0, 0.0]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
 
     def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
@@ -513,7 +520,7 @@ class OnesInitializer(_Settings):
     """Makes ones.
 
     >>> tf.ones_initializer()([2])
-    [1.0, 1.0]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """
 
     def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
@@ -525,7 +532,7 @@ class ConstantInitializer(_Settings):
     """Makes a tensor of the given value or values.
 
     >>> tf.constant_initializer(3.)([2])
-    [3.0, 3.0]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
     """
 
     def __init__(self, value: Any = 0, support_partition: bool = False) -> None:

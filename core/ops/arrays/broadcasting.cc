@@ -78,8 +78,20 @@ const Op& broadcast_to_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, unbroadcast(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, broadcast_to(c.x_dot(0), c.y().shape())); },
     .names = {"broadcast_to"},
-    .doc = "Repeated to a larger shape by the rules of broadcasting.\n\n>>> tf.broadcast_to([1, 2], [2, 2])\n[[1, 2], "
-           "[1, 2]]",
+    .doc = R"(Repeated to a larger shape by the rules of broadcasting.
+
+Args:
+  shape: The shape of the result; `input` must broadcast to it.
+  input: The tensor to repeat.
+
+Returns: A tensor of shape `shape`.
+
+Gradient: `dy` summed over the repeated dimensions.
+
+>>> tf.broadcast_to([1, 2], [2, 2])
+<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+array([[1, 2],
+       [1, 2]], dtype=int32)>)",
     .family = "movement",
 });
 
@@ -156,7 +168,18 @@ const Op& tile_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"tile"},
-    .doc = "`input` repeated `multiples` times along each dimension.\n\n>>> tf.tile([1, 2], [2])\n[1, 2, 1, 2]",
+    .doc = R"(`input` repeated `multiples` times along each dimension.
+
+Args:
+  input: The tensor to repeat.
+  multiples: How often to repeat it along each dimension; one number per dimension.
+
+Returns: A tensor whose dimension `i` is `multiples[i]` times as long.
+
+Gradient: `dy` summed over the copies.
+
+>>> tf.tile([1, 2], [2])
+<tf.Tensor: shape=(4,), dtype=int32, numpy=array([1, 2, 1, 2], dtype=int32)>)",
 });
 
 }  // namespace

@@ -107,7 +107,18 @@ const Op& concat_op = define(Op{
           for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
         },
     .names = {"concat"},
-    .doc = "Tensors joined along `axis`.\n\n>>> tf.concat([[1, 2], [3]], 0)\n[1, 2, 3]",
+    .doc = R"(Tensors joined along `axis`.
+
+Args:
+  values: A list of tensors whose shapes are equal except along `axis`.
+  axis: The dimension along which to join; negative axes count from the end.
+
+Returns: One tensor, as long along `axis` as all inputs together.
+
+Gradient: Each input gets its own part of `dy`.
+
+>>> tf.concat([[1, 2], [3]], 0)
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>)",
 });
 
 void infer_split(Call& call) {
@@ -243,8 +254,20 @@ const Op& pack_op = define(Op{
           for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
         },
     .names = {"stack"},
-    .doc = "Equally shaped tensors put side by side along a new dimension `axis`.\n\n>>> tf.stack([[1, 2], [3, "
-           "4]])\n[[1, 2], [3, 4]]",
+    .doc = R"(Equally shaped tensors put side by side along a new dimension `axis`.
+
+Args:
+  values: A list of tensors of equal shape and dtype.
+  axis: Where the new dimension stands; negative axes count from the end.
+
+Returns: A tensor of one more dimension, as long as the list along `axis`.
+
+Gradient: Each input gets its own slice of `dy`.
+
+>>> tf.stack([[1, 2], [3, 4]])
+<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+array([[1, 2],
+       [3, 4]], dtype=int32)>)",
 });
 
 const Op& unpack_op = define(Op{

@@ -263,9 +263,21 @@ const Op& band_part_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, band_part(c.dy(), c.params.integer(0), c.params.integer(1))); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"linalg.band_part", "compat.v1.matrix_band_part"},
-    .doc = "The elements within a band around the main diagonal; all others are 0. A negative bound leaves its side "
-           "whole.\n\n"
-           ">>> tf.linalg.band_part([[1, 2], [3, 4]], -1, 0)\n[[1, 0], [3, 4]]",
+    .doc = R"(The elements within a band around the main diagonal; all others are 0.
+
+Args:
+  input: A batch of matrices, `[..., m, n]`.
+  num_lower: How many diagonals to keep below the main one; -1 keeps all.
+  num_upper: How many diagonals to keep above the main one; -1 keeps all.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: `dy` within the band, 0 elsewhere.
+
+>>> tf.linalg.band_part([[1, 2], [3, 4]], -1, 0)
+<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+array([[1, 0],
+       [3, 4]], dtype=int32)>)",
 });
 
 }  // namespace

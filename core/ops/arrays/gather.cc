@@ -227,8 +227,19 @@ const Op& gather_nd_op = define(Op{
         },
     .keep = keep_input(1),
     .names = {"gather_nd"},
-    .doc = "The slices of `params` at the positions in the last dimension of `indices`.\n\n>>> tf.gather_nd([[1, 2], "
-           "[3, 4]], [[0, 1], [1, 0]])\n[2, 3]",
+    .doc = R"(The slices of `params` at the positions in the last dimension of `indices`.
+
+Args:
+  params: The tensor to read from.
+  indices: Integers; the last dimension holds positions in `params`.
+  batch_dims: How many leading dimensions `params` and `indices` share.
+
+Returns: A tensor of shape `indices.shape[:-1] + params.shape[indices.shape[-1]:]`.
+
+Gradient: `dy` is added up at `indices`, 0 elsewhere.
+
+>>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>)",
 });
 
 }  // namespace

@@ -21,7 +21,14 @@ const Op& identity_op = define(Op{
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
     .passes_rows = true,
     .names = {"identity"},
-    .doc = "A tensor with the same elements.\n\n>>> tf.identity([1., 2.])\n[1., 2.]",
+    .doc = R"(A tensor with the same elements.
+
+Returns: A tensor equal to `input`.
+
+Gradient: `dx = dy`.
+
+>>> tf.identity([1., 2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
     .family = "movement",
 });
 
@@ -34,7 +41,17 @@ const Op& stop_gradient_op = define(Op{
     .makes_outputs = true,
     .gradient = Gradient::none,
     .names = {"stop_gradient"},
-    .doc = "The same elements, through which no gradient flows.\n\n>>> tf.stop_gradient([1., 2.])\n[1., 2.]",
+    .doc = R"(The same elements, through which no gradient flows.
+
+Args:
+  input: The tensor to pass on.
+
+Returns: A tensor equal to `input`.
+
+Gradient: None: a tape sees the result as a constant.
+
+>>> tf.stop_gradient([1., 2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
     .family = "movement",
 });
 
@@ -93,8 +110,17 @@ const Op& check_numerics_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
     .names = {"debugging.check_numerics"},
-    .doc = "`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.\n\n>>> "
-           "tf.debugging.check_numerics([1., 2.], 'x')\n[1., 2.]",
+    .doc = R"(`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.
+
+Args:
+  message: The text of the error.
+
+Returns: `tensor` itself.
+
+Gradient: `dx = dy`.
+
+>>> tf.debugging.check_numerics([1., 2.], 'x')
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
 });
 
 void infer_bitcast(Call& call) {
@@ -132,7 +158,16 @@ const Op& bitcast_op = define(Op{
     .makes_outputs = true,
     .gradient = Gradient::none,
     .names = {"bitcast"},
-    .doc = "The same bytes read as another type, `type`.\n\n>>> tf.bitcast([1.0], tf.int32)\n[1065353216]",
+    .doc = R"(The same bytes read as another type, `type`.
+
+Args:
+  input: The tensor whose bytes to read.
+  type: The dtype of the result.
+
+Returns: A tensor of dtype `type`; its last dimension changes if the sizes of the dtypes differ.
+
+>>> tf.bitcast([1.0], tf.int32)
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([1065353216], dtype=int32)>)",
 });
 
 }  // namespace

@@ -98,8 +98,20 @@ const Op& dynamic_partition_op = define(Op{
     .keep = keep_input(1),
     .rule_needs_values = true,
     .names = {"dynamic_partition"},
-    .doc = "The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.\n\n>>> "
-           "tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)\n[[1, 3], [2]]",
+    .doc = R"(The slices of `data` sorted into `num_partitions` tensors by the numbers in `partitions`.
+
+Args:
+  data: The tensor to divide.
+  partitions: Integers in `[0, num_partitions)`, one for each slice of `data`.
+  num_partitions: The number of results.
+
+Returns: A list of `num_partitions` tensors.
+
+Gradient: Each slice of `data` gets the gradient of the place it went to.
+
+>>> tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)
+[<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>, <tf.Tensor: shape=(1,), dtype=int32,
+ numpy=array([2], dtype=int32)>])",
     .returns_list = true,
 });
 

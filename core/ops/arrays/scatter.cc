@@ -45,8 +45,19 @@ const Op& scatter_nd_op = define(Op{
         },
     .keep = keep_input(0),
     .names = {"scatter_nd"},
-    .doc = "Zeros of the given `shape` with `updates` added at the positions `indices`.\n\n>>> tf.scatter_nd([[1], "
-           "[3]], [5, 6], [4])\n[0, 5, 0, 6]",
+    .doc = R"(Zeros of the given `shape` with `updates` added at the positions `indices`.
+
+Args:
+  indices: Integers; the last dimension holds positions in the result.
+  updates: The slices to add; where positions repeat, they are added up.
+  shape: The shape of the result.
+
+Returns: A tensor of shape `shape`.
+
+Gradient: `updates` gets `dy` at `indices`.
+
+>>> tf.scatter_nd([[1], [3]], [5, 6], [4])
+<tf.Tensor: shape=(4,), dtype=int32, numpy=array([0, 5, 0, 6], dtype=int32)>)",
 });
 
 // ---- copies of a tensor with some positions changed
@@ -125,8 +136,19 @@ const Op& tensor_scatter_update_op = define(tensor_scatter<any_dtype, Replaced>(
       if (c.wants(2)) c.set(2, d_updates);
     },
     keep_input(1), "tensor_scatter_nd_update",
-    "`tensor` with the slices at the positions `indices` replaced by `updates`; of several for one position the last "
-    "counts.\n\n>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+    R"(`tensor` with the slices at the positions `indices` replaced by `updates`; the last one counts.
+
+Args:
+  tensor: The tensor to start from.
+  indices: Integers; the last dimension holds positions in `tensor`.
+  updates: The slices to replace, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `tensor` gets `dy` with 0 at `indices`; `updates` gets `dy` at `indices`.
+
+>>> tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [9])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 9, 3], dtype=int32)>)"));
 
 const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
     "TensorScatterAdd",
@@ -135,8 +157,19 @@ const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
       if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0));
     },
     keep_input(1), "tensor_scatter_nd_add",
-    "`tensor` with `updates` added at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], "
-    "[9])\n[1, 11, 3]"));
+    R"(`tensor` with `updates` added at the positions `indices`.
+
+Args:
+  tensor: The tensor to start from.
+  indices: Integers; the last dimension holds positions in `tensor`.
+  updates: The slices to add, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `tensor` gets `dy`; `updates` gets `dy` at `indices`.
+
+>>> tf.tensor_scatter_nd_add([1, 2, 3], [[1]], [9])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 1, 11,  3], dtype=int32)>)"));
 
 const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
     "TensorScatterSub",
@@ -145,8 +178,19 @@ const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
       if (c.wants(2)) c.set(2, negative(gather_nd(c.dy(), c.x(1), 0)));
     },
     keep_input(1), "tensor_scatter_nd_sub",
-    "`tensor` with `updates` subtracted at the positions `indices`.\n\n>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], "
-    "[9])\n[1, -7, 3]"));
+    R"(`tensor` with `updates` subtracted at the positions `indices`.
+
+Args:
+  tensor: The tensor to start from.
+  indices: Integers; the last dimension holds positions in `tensor`.
+  updates: The slices to subtract, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `tensor` gets `dy`; `updates` gets `-dy` at `indices`.
+
+>>> tf.tensor_scatter_nd_sub([1, 2, 3], [[1]], [9])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 1, -7,  3], dtype=int32)>)"));
 
 // The gradient goes to whatever equals the result, in equal parts.
 void tensor_scatter_extremum_vjp(RuleContext& c) {
@@ -162,13 +206,35 @@ constexpr Keep keep_scatter_extremum = keep_input(0) | keep_input(1) | keep_inpu
 
 const Op& tensor_scatter_max_op = define(tensor_scatter<real_numbers, Larger>(
     "TensorScatterMax", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_max",
-    "`tensor` with the larger of the old element and the update at the positions `indices`.\n\n>>> "
-    "tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])\n[1, 9, 3]"));
+    R"(`tensor` with the larger of the old element and the update at the positions `indices`.
+
+Args:
+  tensor: The tensor to start from.
+  indices: Integers; the last dimension holds positions in `tensor`.
+  updates: The slices to compare, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `dy` goes to the element that was the larger; ties share it.
+
+>>> tf.tensor_scatter_nd_max([1, 2, 3], [[1]], [9])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 9, 3], dtype=int32)>)"));
 
 const Op& tensor_scatter_min_op = define(tensor_scatter<real_numbers, Smaller>(
     "TensorScatterMin", tensor_scatter_extremum_vjp, keep_scatter_extremum, "tensor_scatter_nd_min",
-    "`tensor` with the smaller of the old element and the update at the positions `indices`.\n\n>>> "
-    "tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])\n[1, -9, 3]"));
+    R"(`tensor` with the smaller of the old element and the update at the positions `indices`.
+
+Args:
+  tensor: The tensor to start from.
+  indices: Integers; the last dimension holds positions in `tensor`.
+  updates: The slices to compare, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `dy` goes to the element that was the smaller; ties share it.
+
+>>> tf.tensor_scatter_nd_min([1, 2, 3], [[1]], [-9])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 1, -9,  3], dtype=int32)>)"));
 
 }  // namespace
 

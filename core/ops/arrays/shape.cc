@@ -78,8 +78,20 @@ const Op& reshape_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
     .names = {"reshape"},
-    .doc = "The same elements under another shape; one dimension may be -1.\n\n>>> tf.reshape([1, 2, 3, 4], [2, "
-           "-1])\n[[1, 2], [3, 4]]",
+    .doc = R"(The same elements under another shape; one dimension may be -1.
+
+Args:
+  tensor: The tensor whose elements to take, in row-major order.
+  shape: The new shape; one dimension may be -1 and follows from the others.
+
+Returns: A tensor of shape `shape`. It shares the memory of `tensor`.
+
+Gradient: `dx` is `dy` in the shape of `tensor`.
+
+>>> tf.reshape([1, 2, 3, 4], [2, -1])
+<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+array([[1, 2],
+       [3, 4]], dtype=int32)>)",
     .family = "movement",
 });
 
@@ -115,7 +127,18 @@ const Op& expand_dims_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
     .names = {"expand_dims"},
-    .doc = "A dimension of 1 put in at `axis`.\n\n>>> tf.expand_dims([1, 2], 0)\n[[1, 2]]",
+    .doc = R"(A dimension of 1 put in at `axis`.
+
+Args:
+  input: The tensor.
+  axis: Where the new dimension stands; negative axes count from the end.
+
+Returns: A tensor of one more dimension. It shares the memory of `input`.
+
+Gradient: `dx` is `dy` in the shape of `input`.
+
+>>> tf.expand_dims([1, 2], 0)
+<tf.Tensor: shape=(1, 2), dtype=int32, numpy=array([[1, 2]], dtype=int32)>)",
     .family = "movement",
 });
 
@@ -174,7 +197,18 @@ const Op& squeeze_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
     .names = {"squeeze"},
-    .doc = "Dimensions of 1 taken out: all, or those in `axis`.\n\n>>> tf.squeeze([[1, 2]])\n[1, 2]",
+    .doc = R"(Dimensions of 1 taken out: all, or those in `axis`.
+
+Args:
+  input: The tensor.
+  axis: The dimensions to remove, each of size 1; all of size 1 if None.
+
+Returns: A tensor of fewer dimensions. It shares the memory of `input`.
+
+Gradient: `dx` is `dy` in the shape of `input`.
+
+>>> tf.squeeze([[1, 2]])
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>)",
     .family = "movement",
 });
 

@@ -96,8 +96,21 @@ const Op& transpose_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"transpose"},
-    .doc = "Dimensions in another order; reversed if `perm` is None.\n\n>>> tf.transpose([[1, 2], [3, 4]])\n[[1, 3], "
-           "[2, 4]]",
+    .doc = R"(Dimensions in another order; reversed if `perm` is None.
+
+Args:
+  a: The tensor.
+  perm: The dimensions of `a` in their new order; reversed if None.
+  conjugate: Whether to conjugate complex elements as well.
+
+Returns: A tensor whose dimension `i` is dimension `perm[i]` of `a`.
+
+Gradient: `dx` is `dy` under the inverse permutation.
+
+>>> tf.transpose([[1, 2], [3, 4]])
+<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+array([[1, 3],
+       [2, 4]], dtype=int32)>)",
     .family = "movement",
 });
 
@@ -129,7 +142,18 @@ const Op& reverse_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, reverse(c.dy(), c.params.ints(0))); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"reverse"},
-    .doc = "Elements in reverse order along the dimensions `axis`.\n\n>>> tf.reverse([1, 2, 3], [0])\n[3, 2, 1]",
+    .doc = R"(Elements in reverse order along the dimensions `axis`.
+
+Args:
+  tensor: The tensor.
+  axis: The dimensions to reverse, a list; negative axes count from the end.
+
+Returns: A tensor of the shape and dtype of `tensor`.
+
+Gradient: `dx` is `dy`, reversed along the same dimensions.
+
+>>> tf.reverse([1, 2, 3], [0])
+<tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 2, 1], dtype=int32)>)",
 });
 
 }  // namespace

@@ -206,8 +206,27 @@ const Op& matmul_op = []() -> const Op& {
   op.adds_in_place = true;
   op.names = {"linalg.matmul", "matmul"};
   op.doc =
-      "Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.\n\n"
-      ">>> tf.matmul([[1., 2.]], [[3.], [4.]])\n[[11.]]";
+      R"(Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.
+
+Args:
+  a: A batch of matrices, `[..., m, k]`, or `[..., k, m]` with `transpose_a`.
+  b: A batch of matrices, `[..., k, n]`, or `[..., n, k]` with `transpose_b`.
+  transpose_a: Whether to transpose `a` first.
+  transpose_b: Whether to transpose `b` first.
+  adjoint_a: Whether to transpose and conjugate `a` first.
+  adjoint_b: Whether to transpose and conjugate `b` first.
+  a_is_sparse: A hint of TensorFlow's; it changes nothing.
+  b_is_sparse: A hint of TensorFlow's; it changes nothing.
+  output_type: The dtype of the result, for int8 inputs: `tf.int32`.
+  grad_a: A hint of TensorFlow's; it changes nothing.
+  grad_b: A hint of TensorFlow's; it changes nothing.
+
+Returns: A tensor of shape `[..., m, n]`.
+
+Gradient: `da = dy b^H`, `db = a^H dy`, summed over dimensions that broadcast.
+
+>>> tf.matmul([[1., 2.]], [[3.], [4.]])
+<tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>)";
   return define(std::move(op));
 }();
 

@@ -44,8 +44,20 @@ const Op& inverse_op = define(Op{
         },
     .keep = keep_output(0),
     .names = {"linalg.inv", "compat.v1.matrix_inverse"},
-    .doc = "The inverse of square matrices, or with `adjoint` its conjugate transpose.\n\n"
-           ">>> tf.linalg.inv([[2., 0.], [0., 4.]])\n[[0.5, 0.], [0., 0.25]]",
+    .doc = R"(The inverse of square matrices, or with `adjoint` its conjugate transpose.
+
+Args:
+  input: A batch of invertible matrices, `[..., n, n]`.
+  adjoint: Whether to give the conjugate transpose of the inverse.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: `dx = -y^H dy y^H`.
+
+>>> tf.linalg.inv([[2., 0.], [0., 4.]])
+<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+array([[ 0.5 ,  0.  ],
+       [-0.  ,  0.25]], dtype=float32)>)",
 });
 
 template <class T> void determinant_batches(const Tensor& x, const Tensor& sign, const Tensor& size, bool logarithm) {
@@ -89,7 +101,17 @@ const Op& determinant_op = define(Op{
         },
     .keep = keep_input(0) | keep_output(0),
     .names = {"linalg.det", "compat.v1.matrix_determinant"},
-    .doc = "The determinant of square matrices.\n\n>>> tf.linalg.det([[1., 2.], [3., 4.]])\n-2.0",
+    .doc = R"(The determinant of square matrices.
+
+Args:
+  input: A batch of square matrices, `[..., n, n]`.
+
+Returns: A tensor of shape `[...]`.
+
+Gradient: `dx = dy * y * inv(x)^H`.
+
+>>> tf.linalg.det([[1., 2.], [3., 4.]])
+<tf.Tensor: shape=(), dtype=float32, numpy=-2.0>)",
 });
 
 const Op& log_determinant_op = define(Op{
@@ -175,8 +197,21 @@ const Op& solve_op = define(Op{
         },
     .keep = keep_input(0) | keep_output(0),
     .names = {"linalg.solve", "compat.v1.matrix_solve"},
-    .doc = "`X` in `matrix X = rhs` (or `matrix^H X = rhs` with `adjoint`).\n\n"
-           ">>> tf.linalg.solve([[2., 0.], [0., 4.]], [[2.], [2.]])\n[[1.], [0.5]]",
+    .doc = R"(`X` in `matrix X = rhs` (or `matrix^H X = rhs` with `adjoint`).
+
+Args:
+  matrix: A batch of invertible matrices, `[..., n, n]`.
+  rhs: The right-hand sides, `[..., n, k]`.
+  adjoint: Whether to solve with the conjugate transpose of `matrix`.
+
+Returns: A tensor of shape `[..., n, k]`.
+
+Gradient: `d_rhs = solve(matrix^H, dy)`, `d_matrix = -d_rhs y^H`.
+
+>>> tf.linalg.solve([[2., 0.], [0., 4.]], [[2.], [2.]])
+<tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+array([[1. ],
+       [0.5]], dtype=float32)>)",
 });
 
 template <class T>
@@ -240,8 +275,22 @@ const Op& triangular_solve_op = define(Op{
         },
     .keep = keep_input(0) | keep_output(0),
     .names = {"linalg.triangular_solve", "compat.v1.matrix_triangular_solve"},
-    .doc = "`X` in `matrix X = rhs` where only the lower (or upper) triangle of `matrix` is read.\n\n"
-           ">>> tf.linalg.triangular_solve([[2., 9.], [1., 1.]], [[2.], [3.]])\n[[1.], [2.]]",
+    .doc = R"(`X` in `matrix X = rhs` where only the lower (or upper) triangle of `matrix` is read.
+
+Args:
+  matrix: A batch of triangular matrices, `[..., n, n]`.
+  rhs: The right-hand sides, `[..., n, k]`.
+  lower: Whether `matrix` is lower triangular; its other triangle is not read.
+  adjoint: Whether to solve with the conjugate transpose of `matrix`.
+
+Returns: A tensor of shape `[..., n, k]`.
+
+Gradient: `d_rhs = triangular_solve(matrix^H, dy)`, `d_matrix` is the triangle of `-d_rhs y^H`.
+
+>>> tf.linalg.triangular_solve([[2., 9.], [1., 1.]], [[2.], [3.]])
+<tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+array([[1.],
+       [2.]], dtype=float32)>)",
 });
 
 // ---- tridiagonal equations. Diagonals lie as (..., 3, n): above, main, below.

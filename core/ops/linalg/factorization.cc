@@ -44,8 +44,19 @@ const Op& cholesky_op = define(Op{
     .keep = keep_output(0),
     .names = {"linalg.cholesky", "compat.v1.cholesky"},
     .doc =
-        "The lower triangular `L` with `L L^H = input`, for Hermitian positive definite matrices; NaN for others.\n\n"
-        ">>> tf.linalg.cholesky([[4., 2.], [2., 5.]])\n[[2., 0.], [1., 2.]]",
+        R"(The lower triangular `L` with `L L^H = input`, for Hermitian positive definite matrices; NaN for others.
+
+Args:
+  input: A batch of Hermitian positive definite matrices, `[..., n, n]`; only the lower triangle is read.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: By the rule of Murray (2016), a symmetric matrix.
+
+>>> tf.linalg.cholesky([[4., 2.], [2., 5.]])
+<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+array([[2., 0.],
+       [1., 2.]], dtype=float32)>)",
 });
 
 template <class T> void lu_batches(const char* who, const Tensor& x, const Tensor& y, const Tensor& permutation) {

@@ -55,8 +55,19 @@ const Op& square_root_op = define(Op{
     .jvp = function_jvp,
     .keep = keep_input(0),
     .names = {"linalg.sqrtm", "matrix_square_root"},
-    .doc = "The principal square root: `Y` with `Y Y = input`.\n\n>>> tf.linalg.sqrtm([[4., 0.], [0., 9.]])\n[[2., "
-           "0.], [0., 3.]]",
+    .doc = R"(The principal square root: `Y` with `Y Y = input`.
+
+Args:
+  input: A batch of square matrices, `[..., n, n]`.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: The solution of a Sylvester equation.
+
+>>> tf.linalg.sqrtm([[4., 0.], [0., 9.]])
+<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+array([[2., 0.],
+       [0., 3.]], dtype=float32)>)",
 });
 const Op& logarithm_op = define(Op{
     .name = "MatrixLogarithm",
@@ -73,8 +84,19 @@ const Op& logarithm_op = define(Op{
     .jvp = function_jvp,
     .keep = keep_input(0),
     .names = {"linalg.logm"},
-    .doc = "The principal logarithm of complex matrices: `Y` with `expm(Y) = input`.\n\n"
-           ">>> tf.math.real(tf.linalg.logm(tf.eye(2, dtype=tf.complex64)))\n[[0., 0.], [0., 0.]]",
+    .doc = R"(The principal logarithm of complex matrices: `Y` with `expm(Y) = input`.
+
+Args:
+  input: A batch of complex square matrices, `[..., n, n]`.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: The Fréchet derivative of the logarithm, by a block matrix.
+
+>>> tf.math.real(tf.linalg.logm(tf.eye(2, dtype=tf.complex64)))
+<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+array([[0., 0.],
+       [0., 0.]], dtype=float32)>)",
 });
 const Op& exponential_op = define(Op{
     .name = "MatrixExponential",
@@ -94,8 +116,19 @@ const Op& exponential_op = define(Op{
     .jvp = function_jvp,
     .keep = keep_input(0),
     .names = {"linalg.expm"},
-    .doc = "The exponential of matrices, `1 + A + A^2/2 + ...`.\n\n>>> tf.linalg.expm([[0., 1.], [0., 0.]])\n[[1., "
-           "1.], [0., 1.]]",
+    .doc = R"(The exponential of matrices, `1 + A + A^2/2 + ...`.
+
+Args:
+  input: A batch of square matrices, `[..., n, n]`.
+
+Returns: A tensor of the shape and dtype of `input`.
+
+Gradient: The Fréchet derivative of the exponential, by a block matrix.
+
+>>> tf.linalg.expm([[0., 1.], [0., 0.]])
+<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+array([[1., 1.],
+       [0., 1.]], dtype=float32)>)",
 });
 
 }  // namespace

@@ -87,7 +87,17 @@ const Op& arg_max_op = define(Op{
     .kernel = arg_extremum<true>,
     .gradient = Gradient::none,
     .names = {"math.argmax", "argmax"},
-    .doc = "Position of the largest element along `axis`; the first one of equals.\n\n>>> tf.argmax([1., 3., 2.])\n1",
+    .doc = R"(Position of the largest element along `axis`; the first one of equals.
+
+Args:
+  input: The tensor.
+  axis: The dimension to search; 0 if None. Negative axes count from the end.
+  output_type: The dtype of the positions, `tf.int64` if None.
+
+Returns: An integer tensor without the dimension `axis`.
+
+>>> tf.argmax([1., 3., 2.])
+<tf.Tensor: shape=(), dtype=int64, numpy=1>)",
 });
 const Op& arg_min_op = define(Op{
     .name = "ArgMin",
@@ -96,7 +106,17 @@ const Op& arg_min_op = define(Op{
     .kernel = arg_extremum<false>,
     .gradient = Gradient::none,
     .names = {"math.argmin", "argmin"},
-    .doc = "Position of the smallest element along `axis`; the first one of equals.\n\n>>> tf.argmin([2., 1., 3.])\n1",
+    .doc = R"(Position of the smallest element along `axis`; the first one of equals.
+
+Args:
+  input: The tensor.
+  axis: The dimension to search; 0 if None. Negative axes count from the end.
+  output_type: The dtype of the positions, `tf.int64` if None.
+
+Returns: An integer tensor without the dimension `axis`.
+
+>>> tf.argmin([2., 1., 3.])
+<tf.Tensor: shape=(), dtype=int64, numpy=1>)",
 });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Arithmetic, element by element: sums, products, quotients, remainders, powers, rounding, signs and complex parts.
+// Arithmetic, element by element: sums, products, quotients, remainders, powers and signs.
 #include <cmath>
 
 #include "kernels/simd/fmod_atan2.h"
@@ -89,7 +89,12 @@ const Op& add_op = binary<numbers | strings>(
     "AddV2", plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) -> Tensor { return dy; },
     {{"math.add", "add"},
-     "Sum of `x` and `y`, element by element; strings are joined.\n\n>>> tf.add([1, 2], 10)\n[11, 12]",
+     R"(Sum of `x` and `y`, element by element; strings are joined.
+
+Gradient: `dy` for both, summed over dimensions that broadcast.
+
+>>> tf.add([1, 2], 10)
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([11, 12], dtype=int32)>)",
      {},
      {.arithmetic = Arithmetic::add}});
 
@@ -97,7 +102,12 @@ const Op& subtract_op = binary<numbers>(
     "Sub", minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return negative(dy); },
     {{"math.subtract", "subtract"},
-     "Difference of `x` and `y`.\n\n>>> tf.subtract([5., 7.], 2.)\n[3., 5.]",
+     R"(Difference of `x` and `y`.
+
+Gradient: `dy` for `x` and `-dy` for `y`, summed over dimensions that broadcast.
+
+>>> tf.subtract([5., 7.], 2.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)",
      {},
      {.arithmetic = Arithmetic::subtract}});
 
@@ -105,7 +115,12 @@ const Op& multiply_op = binary<numbers>(
     "Mul", times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
     [](A a, Dy dy) { return multiply(dy, a); },
     {{"math.multiply", "multiply"},
-     "Product of `x` and `y`.\n\n>>> tf.multiply([1., 2.], [3., 4.])\n[3., 8.]",
+     R"(Product of `x` and `y`.
+
+Gradient: `dy * conj(y)` for `x` and `dy * conj(x)` for `y`, summed over dimensions that broadcast.
+
+>>> tf.multiply([1., 2.], [3., 4.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)",
      {},
      {.arithmetic = Arithmetic::multiply, .unit_operands = kLeftOperand | kRightOperand}});
 
@@ -114,7 +129,12 @@ const Op& divide_op = binary<floating | complexes>(
     [](B b, Dy dy) { return divide(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
     {{"realdiv"},
-     "Quotient of floats `x / y`.\n\n>>> tf.realdiv([1., 4.], 2.)\n[0.5, 2.]",
+     R"(Quotient of floats `x / y`.
+
+Gradient: `dy / y` for `x` and `-dy * x / y**2` for `y`.
+
+>>> tf.realdiv([1., 4.], 2.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 2. ], dtype=float32)>)",
      {},
      {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand}});
 
@@ -128,33 +148,56 @@ const Op& multiply_no_nan_op = binary<floating | complexes>(
     "MulNoNan", [](auto a, auto b) { return nonzero(b) ? a * b : decltype(a)(0); }, NoFast{},
     [](B b, Dy dy) { return multiply_no_nan(dy, b); }, [](A a, Dy dy) { return multiply_no_nan(a, dy); },
     {{"math.multiply_no_nan"},
-     "Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.\n\n"
-     ">>> tf.math.multiply_no_nan([float('inf'), 2.], [0., 3.])\n[0., 6.]"});
+     R"(Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.
+
+Gradient: `dy * y` for `x` and `dy * x` for `y`, 0 where the other factor is 0.
+
+>>> tf.math.multiply_no_nan([float('inf'), 2.], [0., 3.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 6.], dtype=float32)>)"});
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b) { return run(multiply_no_nan_op, {a, b}); }
 
-const Op& floor_div_op = binary<real_numbers>(
-    "FloorDiv", [](auto a, auto b) { return floored_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"math.floordiv", "floordiv"},
-     "Quotient `x / y`, rounded down. It has no gradient.\n\n>>> tf.math.floordiv([7, -7], 2)\n[3, -4]"});
+const Op& floor_div_op = binary<real_numbers>("FloorDiv", [](auto a, auto b) { return floored_quotient(a, b); },
+                                              NoFast{}, NoGradient{}, NoGradient{},
+                                              {{"math.floordiv", "floordiv"},
+                                               R"(Quotient `x / y`, rounded down.
+
+Gradient: None: the function is piecewise constant.
+
+>>> tf.math.floordiv([7, -7], 2)
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 3, -4], dtype=int32)>)"});
 
 const Op& floor_mod_op = binary<real_numbers>(
     "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); },
     []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().floor_mod; },
     [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(floor_div(a, b))); },
     {{"math.floormod", "floormod", "math.mod"},
-     "Remainder of the division rounded down; it has the sign of `y`.\n\n>>> tf.math.floormod([7, -7], 3)\n[1, 2]"});
+     R"(Remainder of the division rounded down; it has the sign of `y`.
 
-const Op& truncate_div_op = binary<real_numbers>(
-    "TruncateDiv", [](auto a, auto b) { return truncated_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"truncatediv"}, "Quotient `x / y`, rounded towards zero.\n\n>>> tf.truncatediv([7, -7], 2)\n[3, -3]"});
+Gradient: `dy` for `x` and `-dy * floordiv(x, y)` for `y`.
+
+>>> tf.math.floormod([7, -7], 3)
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>)"});
+
+const Op& truncate_div_op =
+    binary<real_numbers>("TruncateDiv", [](auto a, auto b) { return truncated_quotient(a, b); }, NoFast{}, NoGradient{},
+                         NoGradient{}, {{"truncatediv"}, R"(Quotient `x / y`, rounded towards zero.
+
+Gradient: None: the function is piecewise constant.
+
+>>> tf.truncatediv([7, -7], 2)
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 3, -3], dtype=int32)>)"});
 
 const Op& truncate_mod_op = binary<real_numbers>(
     "TruncateMod", [](auto a, auto b) { return truncated_remainder(a, b); },
     []<class T>(const VectorKernels<T>&) { return quotient_kernels<T>().truncate_mod; },
     [](Dy dy) -> Tensor { return dy; }, [](A a, B b, Dy dy) { return multiply(dy, negative(truncate_div(a, b))); },
     {{"truncatemod"},
-     "Remainder of the division rounded towards zero; it has the sign of `x`.\n\n>>> tf.truncatemod([7, -7], 3)\n[1, "
-     "-1]"});
+     R"(Remainder of the division rounded towards zero; it has the sign of `x`.
+
+Gradient: `dy` for `x` and `-dy * truncatediv(x, y)` for `y`.
+
+>>> tf.truncatemod([7, -7], 3)
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>)"});
 
 // d/da a^b = b a^(b-1); d/db a^b = a^b log a, taken as 0 where the logarithm does not exist.
 const Op& power_op = binary<numbers, kCostlyGrain>(
@@ -166,7 +209,12 @@ const Op& power_op = binary<numbers, kCostlyGrain>(
       Tensor safe = select(defined, a, one_of(a));
       return multiply(dy, multiply(y, select(defined, log(safe), zeros_like(a))));
     },
-    {{"math.pow", "pow"}, "`x` to the power `y`.\n\n>>> tf.pow([2., 3.], 2.)\n[4., 9.]"});
+    {{"math.pow", "pow"}, R"(`x` to the power `y`.
+
+Gradient: `dy * y * x**(y - 1)` for `x` and `dy * x**y * log(x)` for `y` (0 where `x` is not positive).
+
+>>> tf.pow([2., 3.], 2.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>)"});
 
 const Op& maximum_op = binary<real_numbers>(
     "Maximum",
@@ -179,7 +227,12 @@ const Op& maximum_op = binary<real_numbers>(
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), zero_of(dy), dy); },
     {{"math.maximum", "maximum"},
-     "The larger of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.maximum([1., 5.], 3.)\n[3., 5.]"});
+     R"(The larger of `x` and `y`, element by element.
+
+Gradient: `dy` for the larger one; at a tie it goes to `x`.
+
+>>> tf.maximum([1., 5.], 3.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)"});
 
 const Op& minimum_op = binary<real_numbers>(
     "Minimum",
@@ -192,7 +245,12 @@ const Op& minimum_op = binary<real_numbers>(
     [](A a, B b, Dy dy) { return select(less_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
     {{"math.minimum", "minimum"},
-     "The smaller of `x` and `y`; at a tie the gradient goes to `x`.\n\n>>> tf.minimum([1., 5.], 3.)\n[1., 3.]"});
+     R"(The smaller of `x` and `y`, element by element.
+
+Gradient: `dy` for the smaller one; at a tie it goes to `x`.
+
+>>> tf.minimum([1., 5.], 3.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 3.], dtype=float32)>)"});
 
 // (a - b) times its conjugate. Of complex numbers it is a real number, so only the real part of dy acts on it.
 constexpr auto squared_distance = [](auto a, auto b) {
@@ -232,7 +290,12 @@ const Op& squared_difference_op = define(Op{
     .keep = keep_input(0) | keep_input(1),
     .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference)>,
     .names = {"math.squared_difference"},
-    .doc = "`(x - y)` times its conjugate.\n\n>>> tf.math.squared_difference([3., 5.], 1.)\n[4., 16.]",
+    .doc = R"(`(x - y)` times its conjugate.
+
+Gradient: `2 * dy * (x - y)` for `x` and its negative for `y`.
+
+>>> tf.math.squared_difference([3., 5.], 1.)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 4., 16.], dtype=float32)>)",
     .family = "binary",
 });
 
@@ -242,20 +305,34 @@ const Op& atan2_op = binary<floating, kCostlyGrain>(
     [](A a, B b, Dy dy) { return multiply(b, divide(dy, add(square(a), square(b)))); },
     [](A a, B b, Dy dy) { return multiply(negative(a), divide(dy, add(square(a), square(b)))); },
     {{"math.atan2", "atan2"},
-     "Angle of the point `(x, y)`, in radians.\n\n>>> tf.atan2([1.], [1.])\n[0.7853982]",
+     R"(Angle of the point `(x, y)`, in radians.
+
+Gradient: `dy * x / (x**2 + y**2)` for `y` and `-dy * y / (x**2 + y**2)` for `x`, with `dy` the gradient of the result.
+
+>>> tf.atan2([1.], [1.])
+<tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.7853982], dtype=float32)>)",
      {"y", "x"}});
 
 const Op& xlogy_op = binary<floating | complexes, kCostlyGrain>(
     "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : a; }, NoFast{},
     [](A a, B b, Dy dy) { return multiply(dy, xlogy(indicator(a), b)); },
-    [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, b)); },
-    {{"math.xlogy"}, "`x * log(y)`, and 0 where `x` is 0.\n\n>>> tf.math.xlogy([0., 2.], [0., 1.])\n[0., 0.]"});
+    [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, b)); }, {{"math.xlogy"}, R"(`x * log(y)`, and 0 where `x` is 0.
+
+Gradient: `dy * log(y)` for `x` and `dy * x / y` for `y`, 0 where `x` is 0.
+
+>>> tf.math.xlogy([0., 2.], [0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>)"});
 
 const Op& xdivy_op = binary<floating | complexes>(
     "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : a; }, NoFast{},
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(negative(a), square(b))); },
-    {{"math.xdivy"}, "`x / y`, and 0 where `x` is 0.\n\n>>> tf.math.xdivy([0., 2.], [0., 4.])\n[0., 0.5]"});
+    {{"math.xdivy"}, R"(`x / y`, and 0 where `x` is 0.
+
+Gradient: `dy / y` for `x` and `-dy * x / y**2` for `y`, 0 where `x` is 0.
+
+>>> tf.math.xdivy([0., 2.], [0., 4.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0. , 0.5], dtype=float32)>)"});
 
 const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
     "Xlog1py",
@@ -267,33 +344,56 @@ const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
     },
     NoFast{}, [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, shifted(b, 1))); },
-    {{"math.xlog1py"}, "`x * log1p(y)`, and 0 where `x` is 0.\n\n>>> tf.math.xlog1py([0., 2.], [-1., 0.])\n[0., 0.]"});
+    {{"math.xlog1py"}, R"(`x * log1p(y)`, and 0 where `x` is 0.
+
+Gradient: `dy * log1p(y)` for `x` and `dy * x / (1 + y)` for `y`, 0 where `x` is 0.
+
+>>> tf.math.xlog1py([0., 2.], [-1., 0.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>)"});
 
 const Op& next_after_op = binary<DTypes(DType::float32) | DType::float64>(
     "NextAfter", [](auto a, auto b) { return std::nextafter(a, b); }, NoFast{}, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return zeros_like(dy); },
     {{"math.nextafter"},
-     "The next float after `x1` in the direction of `x2`.\n\n>>> tf.math.nextafter(1.0, 2.0)\n1.0000001",
+     R"(The next float after `x1` in the direction of `x2`.
+
+Gradient: `dy` for `x1` and 0 for `x2`.
+
+>>> tf.math.nextafter(1.0, 2.0)
+<tf.Tensor: shape=(), dtype=float32, numpy=1.0000001192092896>)",
      {"x1", "x2"}});
 
 const Op& negative_op = unary<numbers>(
     "Neg", [](auto x) { return decltype(x)(-x); }, [](auto& v) { return v.negative; },
-    [](Dy dy) { return negative(dy); },
-    {{"math.negative", "negative"}, "`-x`.\n\n>>> tf.negative([1., -2.])\n[-1., 2.]"});
+    [](Dy dy) { return negative(dy); }, {{"math.negative", "negative"}, R"(`-x`.
+
+Gradient: `dx = -dy`.
+
+>>> tf.negative([1., -2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.,  2.], dtype=float32)>)"});
 
 const Op& square_op = unary<numbers>(
     "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
     [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
     {{"math.square", "square"},
-     "`x * x`.\n\n>>> tf.square([1., -3.])\n[1., 9.]",
+     R"(`x * x`.
+
+Gradient: `dx = 2 * dy * x`.
+
+>>> tf.square([1., -3.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 9.], dtype=float32)>)",
      {},
      {.arithmetic = Arithmetic::multiply}});
 
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy);
 const Op& reciprocal_op = unary<floating | complexes>(
     "Reciprocal", [](auto x) { return decltype(x)(1) / x; }, [](auto& v) { return v.reciprocal; },
-    [](Y y, Dy dy) { return reciprocal_grad(y, dy); },
-    {{"math.reciprocal"}, "`1 / x`.\n\n>>> tf.math.reciprocal([2., 4.])\n[0.5, 0.25]"});
+    [](Y y, Dy dy) { return reciprocal_grad(y, dy); }, {{"math.reciprocal"}, R"(`1 / x`.
+
+Gradient: `dx = -dy * y**2`.
+
+>>> tf.math.reciprocal([2., 4.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)"});
 // Where no gradient comes, none goes on, also where the derivative is infinite: what tf.where does not take has no say.
 template <class T> T zero_for_zero(T dy, T dx) { return dy == T(0) ? T(0) : dx; }
 
@@ -309,7 +409,12 @@ const Op& sqrt_op = unary<floating | complexes>(
     "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
     {{"math.sqrt", "sqrt"},
-     "Square root of `x`.\n\n>>> tf.sqrt([4., 9.])\n[2., 3.]",
+     R"(Square root of `x`.
+
+Gradient: `dx = dy / (2 * y)`.
+
+>>> tf.sqrt([4., 9.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)",
      {},
      {.arithmetic = Arithmetic::square_root}});
 const Op& sqrt_grad_op = binary<floating | complexes>(
@@ -322,8 +427,12 @@ Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {
 Tensor rsqrt_grad(const Tensor& y, const Tensor& dy);
 const Op& rsqrt_op = unary<floating | complexes>(
     "Rsqrt", [](auto x) { return decltype(x)(1) / std::sqrt(x); }, [](auto& v) { return v.rsqrt; },
-    [](Y y, Dy dy) { return rsqrt_grad(y, dy); },
-    {{"math.rsqrt"}, "`1 / sqrt(x)`.\n\n>>> tf.math.rsqrt([4., 16.])\n[0.5, 0.25]"});
+    [](Y y, Dy dy) { return rsqrt_grad(y, dy); }, {{"math.rsqrt"}, R"(`1 / sqrt(x)`.
+
+Gradient: `dx = -dy * y**3 / 2`.
+
+>>> tf.math.rsqrt([4., 16.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)"});
 const Op& rsqrt_grad_op = binary<floating | complexes>(
     "RsqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, decltype(y)(-0.5) * dy * y * y * y); },
     [](auto& v) -> auto& { return v.rsqrt_grad; },
@@ -389,90 +498,13 @@ const Op& sign_op = define(Op{
     .keep = keep_input(0),
     .element_loops = family::unary_loops<numbers, decltype(sign_of), decltype(fast_sign)>,
     .names = {"math.sign", "sign"},
-    .doc = "-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.\n\n>>> tf.sign([-2., 0., 5.])\n[-1., 0., 1.]",
+    .doc = R"(-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.
+
+Gradient: 0.
+
+>>> tf.sign([-2., 0., 5.])
+<tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1.,  0.,  1.], dtype=float32)>)",
     .family = "unary",
-});
-
-template <class T> constexpr bool real_float = std::is_floating_point_v<T>;
-
-const Op& floor_op = unary<real_numbers>(
-    "Floor",
-    [](auto x) {
-      if constexpr (real_float<decltype(x)>)
-        return std::floor(x);
-      else
-        return x;
-    },
-    [](auto& v) { return v.floor; }, NoGradient{},
-    {{"math.floor", "floor"},
-     "Largest integer not above `x`. It has no gradient.\n\n>>> tf.floor([1.7, -1.2])\n[1., -2.]"});
-const Op& ceil_op = unary<real_numbers>(
-    "Ceil",
-    [](auto x) {
-      if constexpr (real_float<decltype(x)>)
-        return std::ceil(x);
-      else
-        return x;
-    },
-    [](auto& v) { return v.ceil; }, NoGradient{},
-    {{"math.ceil"}, "Smallest integer not below `x`. It has no gradient.\n\n>>> tf.math.ceil([1.2, -1.7])\n[2., -1.]"});
-const Op& rint_op = unary<floating>(
-    "Rint", [](auto x) { return std::rint(x); }, [](auto& v) { return v.rint; }, NoGradient{},
-    {{"math.rint"}, "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.math.rint([1.5, 2.5])\n[2., 2.]"});
-const Op& round_op = unary<numbers>(
-    "Round",
-    [](auto x) {
-      if constexpr (real_float<decltype(x)>)
-        return std::rint(x);
-      else if constexpr (is_complex<decltype(x)>)
-        return decltype(x)(std::rint(x.real()), std::rint(x.imag()));
-      else
-        return x;
-    },
-    [](auto& v) { return v.rint; }, NoGradient{},
-    {{"math.round", "round"},
-     "Nearest integer, ties to even. It has no gradient.\n\n>>> tf.round([0.5, 1.5])\n[0., 2.]"});
-
-// Complex parts. The gradient convention is TensorFlow's: the gradient of a real loss points along its conjugate
-// derivative.
-const Op& conj_op =
-    unary<complexes>("Conj", [](auto z) { return std::conj(z); }, NoFast{}, [](Dy dy) { return conj(dy); }, {{}, ""});
-const Op& real_op = define(Op{
-    .name = "Real",
-    .arguments = {tensor("input", complexes)},
-    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.real(); })>,
-    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.real(); }), NoFast>,
-    .vjp = [](RuleContext& c) { c.set(0, complex_number(c.dy(), zeros_like(c.dy()))); },
-    .jvp = [](RuleContext& c) { c.set(0, real_part(c.x_dot(0))); },
-});
-const Op& imag_op = define(Op{
-    .name = "Imag",
-    .arguments = {tensor("input", complexes)},
-    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.imag(); })>,
-    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.imag(); }), NoFast>,
-    .vjp = [](RuleContext& c) { c.set(0, complex_number(zeros_like(c.dy()), c.dy())); },
-    .jvp = [](RuleContext& c) { c.set(0, imaginary_part(c.x_dot(0))); },
-});
-constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltype(re)>(re, im); };
-const Op& complex_op = define(Op{
-    .name = "Complex",
-    .arguments = {tensor("real", any_dtype), tensor("imag", any_dtype)},
-    .infer =
-        [](Call& call) {
-          DType re = call.in[0].dtype(), im = call.in[1].dtype();
-          if (re != im || !wide_floating.has(re))
-            fail(ErrorKind::type, call.name(), ": The `real` and `imag` components have incorrect types: ", name_of(re),
-                 " ", name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
-          family::infer_binary<wide_floating, decltype(make_complex)>(call);
-        },
-    .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
-    .vjp =
-        [](RuleContext& c) {
-          if (c.wants(0)) c.set(0, unbroadcast(real_part(c.dy()), c.shape(0)));
-          if (c.wants(1)) c.set(1, unbroadcast(imaginary_part(c.dy()), c.shape(1)));
-        },
-    .names = {"dtypes.complex", "complex"},
-    .doc = "Complex numbers from their real and imaginary parts.\n\n>>> tf.complex([1.], [2.])\n[1.+2.j]",
 });
 
 // Sum of a list of equally shaped tensors, in one pass per pair.
@@ -530,10 +562,6 @@ Tensor square(const Tensor& x) { return run(square_op, {x}); }
 Tensor sqrt(const Tensor& x) { return run(sqrt_op, {x}); }
 Tensor reciprocal(const Tensor& x) { return run(reciprocal_op, {x}); }
 Tensor sign(const Tensor& x) { return run(sign_op, {x}); }
-Tensor conj(const Tensor& x) { return complexes.has(x.dtype()) ? run(conj_op, {x}) : x; }
-Tensor real_part(const Tensor& x) { return complexes.has(x.dtype()) ? run(real_op, {x}) : x; }
-Tensor imaginary_part(const Tensor& x) { return complexes.has(x.dtype()) ? run(imag_op, {x}) : zeros_like(x); }
-Tensor complex_number(const Tensor& re, const Tensor& im) { return run(complex_op, {re, im}); }
 Tensor accumulate(std::span<const Tensor> parts) { return parts.size() == 1 ? parts[0] : run(add_n_op, parts); }
 Tensor scaled(const Tensor& x, double factor) { return multiply(x, Tensor::number(x.dtype(), factor)); }
 Tensor shifted(const Tensor& x, double offset) { return add(x, Tensor::number(x.dtype(), offset)); }

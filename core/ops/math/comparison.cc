@@ -11,50 +11,85 @@ namespace {
 const Op& equal_op = binary<any_dtype>(
     "Equal", [](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; }, NoGradient{}, NoGradient{},
     {{"math.equal", "equal"},
-     "Whether `x` equals `y`, element by element.\n\n>>> tf.equal([1, 2], [1, 3])\n[True, False]"});
+     R"(Whether `x` equals `y`, element by element.
+
+>>> tf.equal([1, 2], [1, 3])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 const Op& not_equal_op = binary<any_dtype>(
     "NotEqual", [](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; }, NoGradient{}, NoGradient{},
     {{"math.not_equal", "not_equal"},
-     "Whether `x` differs from `y`.\n\n>>> tf.not_equal([1, 2], [1, 3])\n[False, True]"});
+     R"(Whether `x` differs from `y`.
+
+>>> tf.not_equal([1, 2], [1, 3])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
 const Op& less_op = binary<real_numbers>(
     "Less", [](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; }, NoGradient{}, NoGradient{},
-    {{"math.less", "less"}, "Whether `x < y`.\n\n>>> tf.less([1, 2], 2)\n[True, False]"});
+    {{"math.less", "less"}, R"(Whether `x < y`.
+
+>>> tf.less([1, 2], 2)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 const Op& less_equal_op = binary<real_numbers>(
     "LessEqual", [](auto a, auto b) { return a <= b; }, [](auto& v) { return v.less_equal; }, NoGradient{},
-    NoGradient{},
-    {{"math.less_equal", "less_equal"}, "Whether `x <= y`.\n\n>>> tf.less_equal([1, 2], 1)\n[True, False]"});
+    NoGradient{}, {{"math.less_equal", "less_equal"}, R"(Whether `x <= y`.
+
+>>> tf.less_equal([1, 2], 1)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 const Op& greater_op = binary<real_numbers>(
     "Greater", [](auto a, auto b) { return a > b; }, [](auto& v) { return v.greater; }, NoGradient{}, NoGradient{},
-    {{"math.greater", "greater"}, "Whether `x > y`.\n\n>>> tf.greater([1, 2], 1)\n[False, True]"});
+    {{"math.greater", "greater"}, R"(Whether `x > y`.
+
+>>> tf.greater([1, 2], 1)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
 const Op& greater_equal_op = binary<real_numbers>(
     "GreaterEqual", [](auto a, auto b) { return a >= b; }, [](auto& v) { return v.greater_equal; }, NoGradient{},
-    NoGradient{},
-    {{"math.greater_equal", "greater_equal"}, "Whether `x >= y`.\n\n>>> tf.greater_equal([1, 2], 2)\n[False, True]"});
+    NoGradient{}, {{"math.greater_equal", "greater_equal"}, R"(Whether `x >= y`.
+
+>>> tf.greater_equal([1, 2], 2)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
 
 const Op& logical_and_op =
     binary<booleans>("LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
                      {{"math.logical_and", "logical_and"},
-                      "Whether both are true.\n\n>>> tf.logical_and([True, True], [True, False])\n[True, False]"});
-const Op& logical_or_op = binary<booleans>(
-    "LogicalOr", [](auto a, auto b) { return a || b; }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"math.logical_or", "logical_or"},
-     "Whether one of the two is true.\n\n>>> tf.logical_or([True, False], [False, False])\n[True, False]"});
-const Op& logical_not_op =
-    unary<booleans>("LogicalNot", [](auto x) { return !x; }, NoFast{}, NoGradient{},
-                    {{"math.logical_not", "logical_not"},
-                     "The opposite truth value.\n\n>>> tf.logical_not([True, False])\n[False, True]"});
+                      R"(Whether both are true.
 
-const Op& bitwise_and_op = binary<integers>(
-    "BitwiseAnd", [](auto a, auto b) { return decltype(a)(a & b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"bitwise.bitwise_and"}, "Bits set in both.\n\n>>> tf.bitwise.bitwise_and([6], [3])\n[2]"});
-const Op& bitwise_or_op = binary<integers>(
-    "BitwiseOr", [](auto a, auto b) { return decltype(a)(a | b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"bitwise.bitwise_or"}, "Bits set in one of the two.\n\n>>> tf.bitwise.bitwise_or([6], [3])\n[7]"});
-const Op& bitwise_xor_op = binary<integers>(
-    "BitwiseXor", [](auto a, auto b) { return decltype(a)(a ^ b); }, NoFast{}, NoGradient{}, NoGradient{},
-    {{"bitwise.bitwise_xor"}, "Bits set in exactly one of the two.\n\n>>> tf.bitwise.bitwise_xor([6], [3])\n[5]"});
+>>> tf.logical_and([True, True], [True, False])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
+const Op& logical_or_op =
+    binary<booleans>("LogicalOr", [](auto a, auto b) { return a || b; }, NoFast{}, NoGradient{}, NoGradient{},
+                     {{"math.logical_or", "logical_or"},
+                      R"(Whether one of the two is true.
+
+>>> tf.logical_or([True, False], [False, False])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
+const Op& logical_not_op = unary<booleans>("LogicalNot", [](auto x) { return !x; }, NoFast{}, NoGradient{},
+                                           {{"math.logical_not", "logical_not"},
+                                            R"(True where `x` is False, and False where it is True.
+
+>>> tf.logical_not([True, False])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
+
+const Op& bitwise_and_op = binary<integers>("BitwiseAnd", [](auto a, auto b) { return decltype(a)(a & b); }, NoFast{},
+                                            NoGradient{}, NoGradient{}, {{"bitwise.bitwise_and"}, R"(Bits set in both.
+
+>>> tf.bitwise.bitwise_and([6], [3])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([2], dtype=int32)>)"});
+const Op& bitwise_or_op =
+    binary<integers>("BitwiseOr", [](auto a, auto b) { return decltype(a)(a | b); }, NoFast{}, NoGradient{},
+                     NoGradient{}, {{"bitwise.bitwise_or"}, R"(Bits set in one of the two.
+
+>>> tf.bitwise.bitwise_or([6], [3])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([7], dtype=int32)>)"});
+const Op& bitwise_xor_op =
+    binary<integers>("BitwiseXor", [](auto a, auto b) { return decltype(a)(a ^ b); }, NoFast{}, NoGradient{},
+                     NoGradient{}, {{"bitwise.bitwise_xor"}, R"(Bits set in exactly one of the two.
+
+>>> tf.bitwise.bitwise_xor([6], [3])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([5], dtype=int32)>)"});
 const Op& invert_op = unary<integers>("Invert", [](auto x) { return decltype(x)(~x); }, NoFast{}, NoGradient{},
-                                      {{"bitwise.invert"}, "Every bit flipped.\n\n>>> tf.bitwise.invert([0])\n[-1]"});
+                                      {{"bitwise.invert"}, R"(Every bit flipped.
+
+>>> tf.bitwise.invert([0])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([-1], dtype=int32)>)"});
 // Shifts are brought into the range of the type, as TensorFlow does.
 template <class T> int clamped_shift(T b) {
   constexpr int most = int(sizeof(T) * 8) - 1;
@@ -69,31 +104,41 @@ const Op& left_shift_op =
                        using U = std::make_unsigned_t<T>;
                        return T(U(a) << clamped_shift<T>(b));
                      },
-                     NoFast{}, NoGradient{}, NoGradient{},
-                     {{"bitwise.left_shift"}, "Bits moved up by `y`.\n\n>>> tf.bitwise.left_shift([1], [3])\n[8]"});
+                     NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.left_shift"}, R"(Bits moved up by `y`.
+
+>>> tf.bitwise.left_shift([1], [3])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([8], dtype=int32)>)"});
 const Op& right_shift_op =
     binary<integers>("RightShift",
                      [](auto a, auto b) {
                        using T = decltype(a);
                        return T(a >> clamped_shift<T>(b));
                      },
-                     NoFast{}, NoGradient{}, NoGradient{},
-                     {{"bitwise.right_shift"}, "Bits moved down by `y`.\n\n>>> tf.bitwise.right_shift([8], [3])\n[1]"});
+                     NoFast{}, NoGradient{}, NoGradient{}, {{"bitwise.right_shift"}, R"(Bits moved down by `y`.
+
+>>> tf.bitwise.right_shift([8], [3])
+<tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>)"});
 
 const Op& population_count_op = unary<integers>(
     "PopulationCount", [](auto x) { return uint8_t(std::popcount(std::make_unsigned_t<decltype(x)>(x))); }, NoFast{},
     NoGradient{}, {{}, ""});
 
-const Op& is_nan_op = unary<floating>(
-    "IsNan", [](auto x) { return x != x; }, NoFast{}, NoGradient{},
-    {{"math.is_nan"}, "Whether an element is NaN.\n\n>>> tf.math.is_nan([1., float('nan')])\n[False, True]"});
-const Op& is_inf_op = unary<floating>(
-    "IsInf", [](auto x) { return std::isinf(x); }, NoFast{}, NoGradient{},
-    {{"math.is_inf"}, "Whether an element is infinite.\n\n>>> tf.math.is_inf([1., float('inf')])\n[False, True]"});
-const Op& is_finite_op = unary<floating>(
-    "IsFinite", [](auto x) { return std::isfinite(x); }, NoFast{}, NoGradient{},
-    {{"math.is_finite"},
-     "Whether an element is neither NaN nor infinite.\n\n>>> tf.math.is_finite([1., float('inf')])\n[True, False]"});
+const Op& is_nan_op = unary<floating>("IsNan", [](auto x) { return x != x; }, NoFast{}, NoGradient{},
+                                      {{"math.is_nan"}, R"(Whether an element is NaN.
+
+>>> tf.math.is_nan([1., float('nan')])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
+const Op& is_inf_op = unary<floating>("IsInf", [](auto x) { return std::isinf(x); }, NoFast{}, NoGradient{},
+                                      {{"math.is_inf"}, R"(Whether an element is infinite.
+
+>>> tf.math.is_inf([1., float('inf')])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
+const Op& is_finite_op = unary<floating>("IsFinite", [](auto x) { return std::isfinite(x); }, NoFast{}, NoGradient{},
+                                         {{"math.is_finite"},
+                                          R"(Whether an element is neither NaN nor infinite.
+
+>>> tf.math.is_finite([1., float('inf')])
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 
 // An operand of a choice: its elements, or one element for all.
 template <class T> struct Spread {

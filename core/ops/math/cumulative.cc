@@ -121,7 +121,20 @@ const Op& cumsum_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, cumsum(c.dy(), c.params.integer(0), c.params.flag(1), !c.params.flag(2))); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .names = {"math.cumsum", "cumsum"},
-    .doc = "Running sum along `axis`.\n\n>>> tf.cumsum([1., 2., 3.])\n[1., 3., 6.]",
+    .doc = R"(Running sum along `axis`.
+
+Args:
+  x: The tensor.
+  axis: The dimension to run along; negative axes count from the end.
+  exclusive: Whether an element of the result leaves out its own input.
+  reverse: Whether to run from the end to the beginning.
+
+Returns: A tensor of the shape and dtype of `x`.
+
+Gradient: The running sum of `dy` in the other direction.
+
+>>> tf.cumsum([1., 2., 3.])
+<tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 3., 6.], dtype=float32)>)",
 });
 
 // Every element moved by one along an axis, up or down; the free place takes zero, or its neighbour's old value.
@@ -225,7 +238,20 @@ const Op& cumprod_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, cumprod_vjp(c)); },
     .keep = keep_input(0),
     .names = {"math.cumprod"},
-    .doc = "Running product along `axis`.\n\n>>> tf.math.cumprod([1., 2., 3.])\n[1., 2., 6.]",
+    .doc = R"(Running product along `axis`.
+
+Args:
+  x: The tensor.
+  axis: The dimension to run along; negative axes count from the end.
+  exclusive: Whether an element of the result leaves out its own input.
+  reverse: Whether to run from the end to the beginning.
+
+Returns: A tensor of the shape and dtype of `x`.
+
+Gradient: `dy * y` summed up in the other direction, divided by `x`; correct where elements are 0.
+
+>>> tf.math.cumprod([1., 2., 3.])
+<tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 6.], dtype=float32)>)",
 });
 
 // log(exp(a) + exp(b)); -inf is the empty sum.
@@ -269,7 +295,20 @@ const Op& cumulative_logsumexp_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, cumulative_logsumexp_vjp(c)); },
     .keep = keep_input(0) | keep_output(0),
     .names = {"math.cumulative_logsumexp"},
-    .doc = "Running `log(sum(exp(x)))` along `axis`.\n\n>>> tf.math.cumulative_logsumexp([0., 0.])\n[0., 0.6931472]",
+    .doc = R"(Running `log(sum(exp(x)))` along `axis`.
+
+Args:
+  x: The tensor.
+  axis: The dimension to run along; negative axes count from the end.
+  exclusive: Whether an element of the result leaves out its own input.
+  reverse: Whether to run from the end to the beginning.
+
+Returns: A tensor of the shape and dtype of `x`.
+
+Gradient: The running sum of `dy * exp(-y)` in the other direction, times `exp(x)`.
+
+>>> tf.math.cumulative_logsumexp([0., 0.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.6931472], dtype=float32)>)",
 });
 Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
   return run(cumulative_logsumexp_op, {x}, {Param(axis), Param(exclusive), Param(reverse)});

@@ -11,8 +11,12 @@ template <class T> T complex_expm1(T z) { return std::exp(z) - T(1); }
 
 const Op& exp_op = unary<floating | complexes>(
     "Exp", [](auto x) { return std::exp(x); }, [](auto& v) { return v.exp; },
-    [](Y y, Dy dy) { return multiply(dy, y); },
-    {{"math.exp", "exp"}, "e to the power `x`.\n\n>>> tf.exp([0., 1.])\n[1., 2.7182817]"});
+    [](Y y, Dy dy) { return multiply(dy, y); }, {{"math.exp", "exp"}, R"(e to the power `x`.
+
+Gradient: `dx = dy * y`.
+
+>>> tf.exp([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 2.7182817], dtype=float32)>)"});
 const Op& expm1_op = unary<floating | complexes>(
     "Expm1",
     [](auto x) {
@@ -22,11 +26,20 @@ const Op& expm1_op = unary<floating | complexes>(
         return std::expm1(x);
     },
     [](auto& v) { return v.expm1; }, [](X x, Dy dy) { return multiply(dy, exp(x)); },
-    {{"math.expm1"}, "`exp(x) - 1`, exact for small `x`.\n\n>>> tf.math.expm1([0., 1.])\n[0., 1.7182817]"});
+    {{"math.expm1"}, R"(`exp(x) - 1`, exact for small `x`.
+
+Gradient: `dx = dy * exp(x)`.
+
+>>> tf.math.expm1([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.7182817], dtype=float32)>)"});
 const Op& log_op = unary<floating | complexes>(
     "Log", [](auto x) { return std::log(x); }, [](auto& v) { return v.log; },
-    [](X x, Dy dy) { return multiply(dy, reciprocal(x)); },
-    {{"math.log"}, "Natural logarithm of `x`.\n\n>>> tf.math.log([1., 2.7182817])\n[0., 1.]"});
+    [](X x, Dy dy) { return multiply(dy, reciprocal(x)); }, {{"math.log"}, R"(Natural logarithm of `x`.
+
+Gradient: `dx = dy / x`.
+
+>>> tf.math.log([1., 2.7182817])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 1.], dtype=float32)>)"});
 const Op& log1p_op = unary<floating | complexes>(
     "Log1p",
     [](auto x) {
@@ -36,15 +49,30 @@ const Op& log1p_op = unary<floating | complexes>(
         return std::log1p(x);
     },
     [](auto& v) { return v.log1p; }, [](X x, Dy dy) { return multiply(dy, reciprocal(shifted(x, 1))); },
-    {{"math.log1p"}, "`log(1 + x)`, exact for small `x`.\n\n>>> tf.math.log1p([0., 1.])\n[0., 0.6931472]"});
+    {{"math.log1p"}, R"(`log(1 + x)`, exact for small `x`.
+
+Gradient: `dx = dy / (1 + x)`.
+
+>>> tf.math.log1p([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.6931472], dtype=float32)>)"});
 const Op& erf_op = unary<floating>(
     "Erf", [](auto x) { return std::erf(x); }, [](auto& v) { return v.erf; },
     [](X x, Dy dy) { return multiply(dy, scaled(exp(negative(square(x))), 2 * std::numbers::inv_sqrtpi)); },
-    {{"math.erf"}, "Error function of `x`.\n\n>>> tf.math.erf([0., 1.])\n[0., 0.8427008]"});
+    {{"math.erf"}, R"(Error function of `x`.
+
+Gradient: `dx = dy * 2 / sqrt(pi) * exp(-x**2)`.
+
+>>> tf.math.erf([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.8427008], dtype=float32)>)"});
 const Op& erfc_op = unary<floating>(
     "Erfc", [](auto x) { return std::erfc(x); }, [](auto& v) { return v.erfc; },
     [](X x, Dy dy) { return multiply(dy, scaled(exp(negative(square(x))), -2 * std::numbers::inv_sqrtpi)); },
-    {{"math.erfc"}, "`1 - erf(x)`, exact for large `x`.\n\n>>> tf.math.erfc([0., 1.])\n[1., 0.1572992]"});
+    {{"math.erfc"}, R"(`1 - erf(x)`, exact for large `x`.
+
+Gradient: `dx = -dy * 2 / sqrt(pi) * exp(-x**2)`.
+
+>>> tf.math.erfc([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 0.1572992], dtype=float32)>)"});
 
 }  // namespace
 

@@ -107,15 +107,19 @@ void linear_jvp(RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); }
 const auto sum_of = [](auto c) { return sum_steps<decltype(c)>(); };
 
 const Op& sum_op = reduction<numbers>(
-    sum_of,
-    Op{
-        .name = "Sum",
-        .planning = {.reduction = ReductionKind::sum},
-        .vjp = [](RuleContext& c) { c.set(0, broadcast_to(with_kept_dims(c, c.dy()), c.shape(0))); },
-        .jvp = linear_jvp,
-        .names = {"math.reduce_sum", "reduce_sum"},
-        .doc = "Sum over the axes `axis` (all if None).\n\n>>> tf.reduce_sum([[1., 2.], [3., 4.]], axis=0)\n[4., 6.]",
-    });
+    sum_of, Op{
+                .name = "Sum",
+                .planning = {.reduction = ReductionKind::sum},
+                .vjp = [](RuleContext& c) { c.set(0, broadcast_to(with_kept_dims(c, c.dy()), c.shape(0))); },
+                .jvp = linear_jvp,
+                .names = {"math.reduce_sum", "reduce_sum"},
+                .doc = R"(Sum over the axes `axis` (all if None).
+
+Gradient: `dy` repeated to the shape of `input_tensor`.
+
+>>> tf.reduce_sum([[1., 2.], [3., 4.]], axis=0)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 6.], dtype=float32)>)",
+            });
 
 void mean_kernel(Call& call) {
   int64_t n = reduced_count(call.in[0].shape(), call.params[0], call.name());
@@ -139,21 +143,25 @@ void mean_kernel(Call& call) {
 }
 
 const Op& mean_op = reduction<numbers>(
-    sum_of,
-    Op{
-        .name = "Mean",
-        .planning = {.reduction = ReductionKind::mean},
-        .kernel = mean_kernel,
-        .vjp =
-            [](RuleContext& c) {
-              int64_t n = reduced_count(c.shape(0), c.params[0], c.op.public_name());
-              c.set(0,
-                    broadcast_to(with_kept_dims(c, divide(c.dy(), Tensor::number(c.dtype(0), double(n)))), c.shape(0)));
-            },
-        .jvp = linear_jvp,
-        .names = {"math.reduce_mean", "reduce_mean"},
-        .doc = "Mean over the axes `axis` (all if None).\n\n>>> tf.reduce_mean([[1., 2.], [3., 4.]], axis=0)\n[2., 3.]",
-    });
+    sum_of, Op{
+                .name = "Mean",
+                .planning = {.reduction = ReductionKind::mean},
+                .kernel = mean_kernel,
+                .vjp =
+                    [](RuleContext& c) {
+                      int64_t n = reduced_count(c.shape(0), c.params[0], c.op.public_name());
+                      c.set(0, broadcast_to(with_kept_dims(c, divide(c.dy(), Tensor::number(c.dtype(0), double(n)))),
+                                            c.shape(0)));
+                    },
+                .jvp = linear_jvp,
+                .names = {"math.reduce_mean", "reduce_mean"},
+                .doc = R"(Mean over the axes `axis` (all if None).
+
+Gradient: `dy / n` repeated to the shape of `input_tensor`, with `n` the number of elements of one mean.
+
+>>> tf.reduce_mean([[1., 2.], [3., 4.]], axis=0)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)",
+            });
 
 // d prod / dx_i is the product of the others: products from the left and from the right, so that zeros do no harm.
 Tensor prod_vjp(const RuleContext& c) {
@@ -178,16 +186,20 @@ Tensor prod_vjp(const RuleContext& c) {
   return multiply(dy, conj(transpose(reshape(others, moved.shape()), inverse)));
 }
 
-const Op& prod_op = reduction<numbers>(
-    [](auto c) { return prod_steps<decltype(c)>(); },
-    Op{
-        .name = "Prod",
-        .vjp = [](RuleContext& c) { c.set(0, prod_vjp(c)); },
-        .keep = keep_input(0),
-        .names = {"math.reduce_prod", "reduce_prod"},
-        .doc =
-            "Product over the axes `axis` (all if None).\n\n>>> tf.reduce_prod([[1., 2.], [3., 4.]], axis=0)\n[3., 8.]",
-    });
+const Op& prod_op = reduction<numbers>([](auto c) { return prod_steps<decltype(c)>(); },
+                                       Op{
+                                           .name = "Prod",
+                                           .vjp = [](RuleContext& c) { c.set(0, prod_vjp(c)); },
+                                           .keep = keep_input(0),
+                                           .names = {"math.reduce_prod", "reduce_prod"},
+                                           .doc =
+                                               R"(Product over the axes `axis` (all if None).
+
+Gradient: `dy` times the product of all other elements, correct where elements are 0.
+
+>>> tf.reduce_prod([[1., 2.], [3., 4.]], axis=0)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)",
+                                       });
 
 // 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes
 // small numbers for zeros does not take them for equal.
@@ -232,8 +244,12 @@ const Op& max_op = reduction<real_numbers>([](auto c) { return max_steps<decltyp
                                                .vjp = extremum_vjp,
                                                .keep = keep_input(0) | keep_output(0),
                                                .names = {"math.reduce_max", "reduce_max"},
-                                               .doc = "Largest element over the axes `axis` (all if None).\n\n>>> "
-                                                      "tf.reduce_max([[1., 2.], [3., 4.]], axis=0)\n[3., 4.]",
+                                               .doc = R"(Largest element over the axes `axis` (all if None).
+
+Gradient: `dy` for the largest element; equal ones share it.
+
+>>> tf.reduce_max([[1., 2.], [3., 4.]], axis=0)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 4.], dtype=float32)>)",
                                            });
 const Op& min_op = reduction<real_numbers>([](auto c) { return min_steps<decltype(c)>(); },
                                            Op{
@@ -242,27 +258,33 @@ const Op& min_op = reduction<real_numbers>([](auto c) { return min_steps<decltyp
                                                .vjp = extremum_vjp,
                                                .keep = keep_input(0) | keep_output(0),
                                                .names = {"math.reduce_min", "reduce_min"},
-                                               .doc = "Smallest element over the axes `axis` (all if None).\n\n>>> "
-                                                      "tf.reduce_min([[1., 2.], [3., 4.]], axis=0)\n[1., 2.]",
+                                               .doc = R"(Smallest element over the axes `axis` (all if None).
+
+Gradient: `dy` for the smallest element; equal ones share it.
+
+>>> tf.reduce_min([[1., 2.], [3., 4.]], axis=0)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
                                            });
-const Op& any_op =
-    reduction<booleans>([](bool) { return generic_steps(false, [](bool a, bool b) { return a || b; }); },
-                        Op{
-                            .name = "Any",
-                            .gradient = Gradient::none,
-                            .names = {"math.reduce_any", "reduce_any"},
-                            .doc = "Whether any element is true over the axes `axis` (all if None).\n\n>>> "
-                                   "tf.reduce_any([[True, False], [False, False]], axis=0)\n[True, False]",
-                        });
-const Op& all_op =
-    reduction<booleans>([](bool) { return generic_steps(true, [](bool a, bool b) { return a && b; }); },
-                        Op{
-                            .name = "All",
-                            .gradient = Gradient::none,
-                            .names = {"math.reduce_all", "reduce_all"},
-                            .doc = "Whether all elements are true over the axes `axis` (all if None).\n\n>>> "
-                                   "tf.reduce_all([[True, False], [True, True]], axis=0)\n[True, False]",
-                        });
+const Op& any_op = reduction<booleans>([](bool) { return generic_steps(false, [](bool a, bool b) { return a || b; }); },
+                                       Op{
+                                           .name = "Any",
+                                           .gradient = Gradient::none,
+                                           .names = {"math.reduce_any", "reduce_any"},
+                                           .doc = R"(Whether any element is true over the axes `axis` (all if None).
+
+>>> tf.reduce_any([[True, False], [False, False]], axis=0)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
+                                       });
+const Op& all_op = reduction<booleans>([](bool) { return generic_steps(true, [](bool a, bool b) { return a && b; }); },
+                                       Op{
+                                           .name = "All",
+                                           .gradient = Gradient::none,
+                                           .names = {"math.reduce_all", "reduce_all"},
+                                           .doc = R"(Whether all elements are true over the axes `axis` (all if None).
+
+>>> tf.reduce_all([[True, False], [True, True]], axis=0)
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
+                                       });
 
 // Sums of squares of floats, in one pass.
 template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
@@ -324,8 +346,12 @@ const Op& euclidean_norm_op = reduction<numbers>(
                     },
                 .keep = keep_input(0) | keep_output(0),
                 .names = {"math.reduce_euclidean_norm"},
-                .doc = "Square root of the sum of squares over the axes `axis` (all if None).\n\n>>> "
-                       "tf.math.reduce_euclidean_norm([3., 4.])\n5.0",
+                .doc = R"(Square root of the sum of squares over the axes `axis` (all if None).
+
+Gradient: `dy * x / y`, 0 where the norm is 0.
+
+>>> tf.math.reduce_euclidean_norm([3., 4.])
+<tf.Tensor: shape=(), dtype=float32, numpy=5.0>)",
 
             });
 

@@ -244,39 +244,127 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
   return op;
 }
 
-const Op& unsorted_sum_op = define(
-    segment_entry<SumFold, numbers>("UnsortedSegmentSum", false, {"math.unsorted_segment_sum"},
-                                    "Rows of `data` added up by the number in `segment_ids`; negative numbers are left "
-                                    "out.\n\n>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)\n[4., 2.]"));
+const Op& unsorted_sum_op = define(segment_entry<SumFold, numbers>(
+    "UnsortedSegmentSum", false, {"math.unsorted_segment_sum"},
+    R"(Rows of `data` added up by the number in `segment_ids`; negative numbers are left out.
+
+Args:
+  data: The rows.
+  segment_ids: Integers, one for each row of `data`.
+  num_segments: The number of rows of the result.
+
+Returns: A tensor with `num_segments` rows.
+
+Gradient: Each row gets the `dy` of its segment.
+
+>>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 2.], dtype=float32)>)"));
 const Op& unsorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "UnsortedSegmentProd", false, {"math.unsorted_segment_prod"},
-    "Rows of `data` multiplied by the number in `segment_ids`; 1 for a number that does not occur.\n\n>>> "
-    "tf.math.unsorted_segment_prod([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
-const Op& unsorted_max_op = define(segment_entry<MaxFold, real_numbers>(
-    "UnsortedSegmentMax", false, {"math.unsorted_segment_max"},
-    "The largest rows of `data` by the number in `segment_ids`; the lowest number of the dtype for one that does not "
-    "occur.\n\n>>> tf.math.unsorted_segment_max([1., 2., 3.], [0, 1, 0], 2)\n[3., 2.]"));
-const Op& unsorted_min_op = define(segment_entry<MinFold, real_numbers>(
-    "UnsortedSegmentMin", false, {"math.unsorted_segment_min"},
-    "The smallest rows of `data` by the number in `segment_ids`; the highest number of the dtype for one that does not "
-    "occur.\n\n>>> tf.math.unsorted_segment_min([1., 2., 3.], [0, 1, 0], 2)\n[1., 2.]"));
+    R"(Rows of `data` multiplied by the number in `segment_ids`; 1 for an absent number.
+
+Args:
+  data: The rows.
+  segment_ids: Integers, one for each row of `data`.
+  num_segments: The number of rows of the result.
+
+Returns: A tensor with `num_segments` rows.
+
+Gradient: Each row gets `dy` times the product of the other rows of its segment.
+
+>>> tf.math.unsorted_segment_prod([1., 2., 3.], [0, 1, 0], 2)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 2.], dtype=float32)>)"));
+const Op& unsorted_max_op =
+    define(segment_entry<MaxFold, real_numbers>("UnsortedSegmentMax", false, {"math.unsorted_segment_max"},
+                                                R"(The largest rows of `data` by the number in `segment_ids`.
+
+An absent number gives the lowest value of the dtype.
+
+Args:
+  data: The rows.
+  segment_ids: Integers, one for each row of `data`.
+  num_segments: The number of rows of the result.
+
+Returns: A tensor with `num_segments` rows.
+
+Gradient: `dy` goes to the largest rows; equal ones share it.
+
+>>> tf.math.unsorted_segment_max([1., 2., 3.], [0, 1, 0], 2)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 2.], dtype=float32)>)"));
+const Op& unsorted_min_op =
+    define(segment_entry<MinFold, real_numbers>("UnsortedSegmentMin", false, {"math.unsorted_segment_min"},
+                                                R"(The smallest rows of `data` by the number in `segment_ids`.
+
+An absent number gives the highest value of the dtype.
+
+Args:
+  data: The rows.
+  segment_ids: Integers, one for each row of `data`.
+  num_segments: The number of rows of the result.
+
+Returns: A tensor with `num_segments` rows.
+
+Gradient: `dy` goes to the smallest rows; equal ones share it.
+
+>>> tf.math.unsorted_segment_min([1., 2., 3.], [0, 1, 0], 2)
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)"));
 
 const Op& sorted_sum_op =
     define(segment_entry<SumFold, numbers>("SegmentSum", true, {"math.segment_sum"},
-                                           "Rows of `data` added up by their number in `segment_ids`, which is "
-                                           "sorted.\n\n>>> tf.math.segment_sum([1., 2., 3.], [0, 0, 1])\n[3., 3.]"));
+                                           R"(Rows of `data` added up by their number in `segment_ids`, which is sorted.
+
+Args:
+  data: The rows.
+  segment_ids: Sorted integers, one for each row of `data`.
+
+Returns: A tensor with `segment_ids[-1] + 1` rows.
+
+Gradient: Each row gets the `dy` of its segment.
+
+>>> tf.math.segment_sum([1., 2., 3.], [0, 0, 1])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>)"));
 const Op& sorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "SegmentProd", true, {"math.segment_prod"},
-    "Rows of `data` multiplied by their number in `segment_ids`, which is sorted; 1 for a number that does not "
-    "occur.\n\n>>> tf.math.segment_prod([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+    R"(Rows of `data` multiplied by their number in `segment_ids`, which is sorted; 1 for an absent number.
+
+Args:
+  data: The rows.
+  segment_ids: Sorted integers, one for each row of `data`.
+
+Returns: A tensor with `segment_ids[-1] + 1` rows.
+
+Gradient: Each row gets `dy` times the product of the other rows of its segment.
+
+>>> tf.math.segment_prod([1., 2., 3.], [0, 0, 1])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)"));
 const Op& sorted_max_op = define(segment_entry<MaxFold, real_numbers>(
     "SegmentMax", true, {"math.segment_max"},
-    "The largest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not "
-    "occur.\n\n>>> tf.math.segment_max([1., 2., 3.], [0, 0, 1])\n[2., 3.]"));
+    R"(The largest rows of `data` by their number in `segment_ids`, which is sorted; 0 for an absent number.
+
+Args:
+  data: The rows.
+  segment_ids: Sorted integers, one for each row of `data`.
+
+Returns: A tensor with `segment_ids[-1] + 1` rows.
+
+Gradient: `dy` goes to the largest rows; equal ones share it.
+
+>>> tf.math.segment_max([1., 2., 3.], [0, 0, 1])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)"));
 const Op& sorted_min_op = define(segment_entry<MinFold, real_numbers>(
     "SegmentMin", true, {"math.segment_min"},
-    "The smallest rows of `data` by their number in `segment_ids`, which is sorted; 0 for a number that does not "
-    "occur.\n\n>>> tf.math.segment_min([1., 2., 3.], [0, 0, 1])\n[1., 3.]"));
+    R"(The smallest rows of `data` by their number in `segment_ids`, which is sorted; 0 for an absent number.
+
+Args:
+  data: The rows.
+  segment_ids: Sorted integers, one for each row of `data`.
+
+Returns: A tensor with `segment_ids[-1] + 1` rows.
+
+Gradient: `dy` goes to the smallest rows; equal ones share it.
+
+>>> tf.math.segment_min([1., 2., 3.], [0, 0, 1])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 3.], dtype=float32)>)"));
 
 Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids) { return run(sorted_sum_op, {x, ids}); }
 

@@ -32,8 +32,12 @@ template <class T> T sigmoid_of(T x) {
 
 const Op& tanh_op = unary<floating | complexes>(
     "Tanh", [](auto x) { return std::tanh(x); }, [](auto& v) { return v.tanh; },
-    [](Y y, Dy dy) { return tanh_grad(y, dy); },
-    {{"math.tanh", "tanh", "nn.tanh"}, "Hyperbolic tangent of `x`.\n\n>>> tf.tanh([0., 1.])\n[0., 0.7615942]"});
+    [](Y y, Dy dy) { return tanh_grad(y, dy); }, {{"math.tanh", "tanh", "nn.tanh"}, R"(Hyperbolic tangent of `x`.
+
+Gradient: `dx = dy * (1 - y**2)`.
+
+>>> tf.tanh([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.7615941], dtype=float32)>)"});
 const Op& tanh_grad_op = binary<floating | complexes>(
     "TanhGrad", [](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); },
     [](auto& v) -> auto& { return v.tanh_grad; },
@@ -43,8 +47,12 @@ Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return run(tanh_grad_op, {
 
 const Op& sigmoid_op = unary<floating | complexes>(
     "Sigmoid", [](auto x) { return sigmoid_of(x); }, [](auto& v) { return v.sigmoid; },
-    [](Y y, Dy dy) { return sigmoid_grad(y, dy); },
-    {{"math.sigmoid", "sigmoid", "nn.sigmoid"}, "`1 / (1 + exp(-x))`.\n\n>>> tf.sigmoid([0., 1.])\n[0.5, 0.7310586]"});
+    [](Y y, Dy dy) { return sigmoid_grad(y, dy); }, {{"math.sigmoid", "sigmoid", "nn.sigmoid"}, R"(`1 / (1 + exp(-x))`.
+
+Gradient: `dx = dy * y * (1 - y)`.
+
+>>> tf.sigmoid([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5      , 0.7310586], dtype=float32)>)"});
 const Op& sigmoid_grad_op = binary<floating | complexes>(
     "SigmoidGrad", [](auto y, auto dy) { return dy * y * (decltype(y)(1) - y); },
     [](auto& v) -> auto& { return v.sigmoid_grad; },
@@ -58,7 +66,14 @@ constexpr auto zero_rule = [](Dy d) { return zeros_like(d); };
 const Op& relu_op = unary<real_numbers>(
     "Relu", [](auto x) { return x < 0 ? decltype(x)(0) : x; }, [](auto& v) { return v.relu; },
     [](Y y, Dy dy) { return relu_grad(dy, y); },
-    {{"nn.relu"}, "`max(features, 0)`.\n\n>>> tf.nn.relu([-1., 2.])\n[0., 2.]", {"features"}});
+    {{"nn.relu"},
+     R"(`max(features, 0)`.
+
+Gradient: `dy` where `features > 0`, 0 elsewhere.
+
+>>> tf.nn.relu([-1., 2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 2.], dtype=float32)>)",
+     {"features"}});
 const Op& relu_grad_op = binary<real_numbers>(
     "ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : decltype(dy)(0); },
     [](auto& v) -> auto& { return v.relu_grad; }, [](B x, Dy d) { return relu_grad(d, x); }, zero_rule,
@@ -72,7 +87,14 @@ const Op& relu6_op = unary<real_numbers>(
       return x != x ? x : x < 0 ? T(0) : x > T(6) ? T(6) : x;
     },
     [](auto& v) { return v.relu6; }, [](Y y, Dy dy) { return relu6_grad(dy, y); },
-    {{"nn.relu6"}, "`min(max(features, 0), 6)`.\n\n>>> tf.nn.relu6([-1., 3., 8.])\n[0., 3., 6.]", {"features"}});
+    {{"nn.relu6"},
+     R"(`min(max(features, 0), 6)`.
+
+Gradient: `dy` where `0 < features < 6`, 0 elsewhere.
+
+>>> tf.nn.relu6([-1., 3., 8.])
+<tf.Tensor: shape=(3,), dtype=float32, numpy=array([0., 3., 6.], dtype=float32)>)",
+     {"features"}});
 const Op& relu6_grad_op = binary<real_numbers>(
     "Relu6Grad",
     [](auto dy, auto x) {
@@ -151,7 +173,12 @@ const Op& elu_op = unary<floating>(
     "Elu", [](auto x) { return x < 0 ? std::expm1(x) : x; }, [](auto& v) { return v.elu; },
     [](Y y, Dy dy) { return elu_grad(dy, y); },
     {{"nn.elu"},
-     "`exp(features) - 1` below 0, `features` above.\n\n>>> tf.nn.elu([-1., 2.])\n[-0.63212055, 2.]",
+     R"(`exp(features) - 1` below 0, `features` above.
+
+Gradient: `dy` where `features > 0`, `dy * exp(features)` elsewhere.
+
+>>> tf.nn.elu([-1., 2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.63212055,  2.        ], dtype=float32)>)",
      {"features"}});
 const Op& elu_grad_op = binary<floating>(
     "EluGrad", [](auto dy, auto y) { return y < 0 ? dy * (y + 1) : dy; }, [](auto& v) -> auto& { return v.elu_grad; },
@@ -169,7 +196,12 @@ const Op& selu_op = unary<floating>(
     },
     [](auto& v) { return v.selu; }, [](Y y, Dy dy) { return selu_grad(dy, y); },
     {{"nn.selu"},
-     "The self-normalising activation.\n\n>>> tf.nn.selu([-1., 2.])\n[-1.1113307, 2.101402]",
+     R"(The self-normalising activation.
+
+Gradient: `dy * scale` where `features > 0`, `dy * scale * alpha * exp(features)` elsewhere.
+
+>>> tf.nn.selu([-1., 2.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.1113307,  2.101402 ], dtype=float32)>)",
      {"features"}});
 const Op& selu_grad_op = binary<floating>(
     "SeluGrad",
@@ -190,7 +222,12 @@ const Op& softplus_op = unary<floating>(
     },
     [](auto& v) { return v.softplus; }, [](X x, Dy dy) { return softplus_grad(dy, x); },
     {{"math.softplus", "nn.softplus"},
-     "`log(exp(features) + 1)`.\n\n>>> tf.nn.softplus([0., 1.])\n[0.6931472, 1.3132616]",
+     R"(`log(exp(features) + 1)`.
+
+Gradient: `dy * sigmoid(features)`.
+
+>>> tf.nn.softplus([0., 1.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6931472, 1.3132617], dtype=float32)>)",
      {"features"}});
 const Op& softplus_grad_op = binary<floating>(
     "SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid_of(x); },
@@ -201,7 +238,14 @@ Tensor softplus_grad(const Tensor& dy, const Tensor& x) { return run(softplus_gr
 const Op& softsign_op = unary<floating>(
     "Softsign", [](auto x) { return x / (1 + std::abs(x)); }, [](auto& v) { return v.softsign; },
     [](X x, Dy dy) { return softsign_grad(dy, x); },
-    {{"nn.softsign"}, "`features / (1 + |features|)`.\n\n>>> tf.nn.softsign([-1., 3.])\n[-0.5, 0.75]", {"features"}});
+    {{"nn.softsign"},
+     R"(`features / (1 + |features|)`.
+
+Gradient: `dy / (1 + |features|)**2`.
+
+>>> tf.nn.softsign([-1., 3.])
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.5 ,  0.75], dtype=float32)>)",
+     {"features"}});
 const Op& softsign_grad_op = binary<floating>(
     "SoftsignGrad",
     [](auto dy, auto x) {

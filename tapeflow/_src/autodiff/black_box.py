@@ -136,7 +136,7 @@ def py_function(
     """Calls a Python function with tensors; gradients flow through the operations it runs.
 
     >>> tf.py_function(lambda x: x * 2., [3.], tf.float32)
-    6.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
     if func is None:
         return functools.partial(_decorated, py_function, Tout)
@@ -173,7 +173,7 @@ def numpy_function(
     """Calls a Python function with NumPy arrays. No gradient flows through it.
 
     >>> tf.numpy_function(lambda x: x + x, [3.], tf.float32)
-    6.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)

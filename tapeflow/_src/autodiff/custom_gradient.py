@@ -202,7 +202,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     ...     tape.watch(x)
     ...     y = double_gradient(x)
     >>> tape.gradient(y, x)
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     return custom_gradient if f is None else _CustomGradient(f)
 

@@ -21,7 +21,7 @@ class ForwardAccumulator(_core.ForwardAccumulator):
     >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1., 0.])) as acc:
     ...     y = x * x
     >>> acc.jvp(y)
-    [4., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 0.], dtype=float32)>
     """
 
     __slots__ = ("__weakref__",)

@@ -22,7 +22,7 @@ class GradientAccumulator:
     >>> accumulator.add([tf.constant([1., 2.])])
     >>> accumulator.add([tf.constant([3., 6.])], weight=3.)
     >>> accumulator.mean()
-    [[2.5, 5.]]
+    [<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2.5, 5. ], dtype=float32)>]
     """
 
     def __init__(self) -> None:

@@ -141,7 +141,8 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
     Gives two tuples of matrices [outputs, inputs], one for each argument. A complex number counts as two real ones.
 
     >>> tf.test.compute_gradient(lambda v: v * v, [[1., 2.]])[0]
-    [[[2., 0.], [0., 4.]]]
+    (array([[2., 0.],
+           [0., 4.]], dtype=float32),)
     """
     if not isinstance(x, list | tuple):
         raise ValueError(

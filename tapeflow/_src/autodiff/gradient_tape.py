@@ -32,7 +32,7 @@ class GradientTape(_core.GradientTape):
     ...     tape.watch(x)
     ...     y = x * x
     >>> tape.gradient(y, x)
-    6.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
     __slots__ = ("__weakref__",)
@@ -106,7 +106,9 @@ class GradientTape(_core.GradientTape):
         ...     tape.watch(x)
         ...     y = x * x
         >>> tape.jacobian(y, x)
-        [[2., 0.], [0., 4.]]
+        <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+        array([[2., 0.],
+               [0., 4.]], dtype=float32)>
         """
         self._refuse_loop(experimental_use_pfor, "jacobian")
         _refuse_structure(target, "jacobian")
@@ -139,7 +141,9 @@ class GradientTape(_core.GradientTape):
         ...     tape.watch(x)
         ...     y = x * x
         >>> tape.batch_jacobian(y, x)
-        [[[2., 0.], [0., 4.]]]
+        <tf.Tensor: shape=(1, 2, 2), dtype=float32, numpy=
+        array([[[2., 0.],
+                [0., 4.]]], dtype=float32)>
         """
         self._refuse_loop(experimental_use_pfor, "batch_jacobian")
         _refuse_structure(target, "batch_jacobian")

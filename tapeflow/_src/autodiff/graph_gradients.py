@@ -62,7 +62,7 @@ def gradients(
     ... def slope(x):
     ...     return tf.gradients(x ** 3, x)[0]
     >>> slope(tf.constant(2.))
-    12.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=12.0>
     """
     graph = _core.current_graph()
     if graph is None:

@@ -37,7 +37,9 @@ def hessians(
     A list, one for each x, of tensors of the shape of x twice. (A tensor as `ys` has a meaning in a graph alone.)
 
     >>> tf.hessians(lambda x: x[0] ** 2 * x[1], tf.constant([3., 2.]))
-    [[[4., 6.], [6., 0.]]]
+    [<tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[4., 6.],
+           [6., 0.]], dtype=float32)>]
     """
     if not callable(ys) and _core.is_tracing():
         return graph_hessians(ys, xs, gate_gradients=gate_gradients, aggregation_method=aggregation_method)

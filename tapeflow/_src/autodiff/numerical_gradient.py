@@ -208,7 +208,7 @@ def numerical_gradient(
     ...     tape.watch(x)
     ...     y = black_box(x)
     >>> tape.gradient(y, x)
-    [0., 1.3817732]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.3817732], dtype=float32)>
     """
     if method not in ("auto", "complex", "real"):
         raise ValueError(f"numerical_gradient: method must be 'auto', 'complex' or 'real'; got {method!r}")

@@ -26,7 +26,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     ...     tape.watch(x)
     ...     y = f(x)
     >>> tape.gradient(y, x)
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
 
     @functools.wraps(f)
@@ -68,7 +68,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     ...     tape.watch(x)
     ...     y = f(x)
     >>> tape.gradient(y, x)
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     @custom_gradient

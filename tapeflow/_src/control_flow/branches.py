@@ -253,7 +253,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     >>> with tf.control_dependencies([tf.constant(1)]):
     ...     x = tf.constant(2)
     >>> x
-    2
+    <tf.Tensor: shape=(), dtype=int32, numpy=2>
     """
     graph = _core.current_graph()
     if graph is not None and graph.takes_everything:

@@ -16,7 +16,7 @@ class CriticalSection:
 
     >>> section, v = tf.CriticalSection(), tf.Variable(0)
     >>> section.execute(lambda: v.assign_add(1))
-    1
+    <tf.Variable 'Variable:0' shape=() dtype=int32, numpy=1>
     """
 
     def __init__(
@@ -46,7 +46,7 @@ def async_scope() -> Iterator[None]:
 
     >>> with tf.experimental.async_scope():
     ...     tf.add(1, 2)
-    3
+    <tf.Tensor: shape=(), dtype=int32, numpy=3>
     """
     yield
 
@@ -66,6 +66,6 @@ def function_executor_type(executor_type: str | None) -> Iterator[None]:
 
     >>> with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
     ...     tf.function(lambda: tf.constant(1))()
-    1
+    <tf.Tensor: shape=(), dtype=int32, numpy=1>
     """
     yield

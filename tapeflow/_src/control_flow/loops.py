@@ -39,7 +39,7 @@ def while_loop(
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; gives the last values.
 
     >>> tf.while_loop(lambda i: i < 10, lambda i: (i * 2,), (tf.constant(1),))[0]
-    16
+    <tf.Tensor: shape=(), dtype=int32, numpy=16>
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")

@@ -184,7 +184,7 @@ def map_fn(
     """`fn` applied to each slice along the first dimension; the results stacked.
 
     >>> tf.map_fn(lambda x: x * x, tf.constant([1., 2., 3.]))
-    [1., 4., 9.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 4., 9.], dtype=float32)>
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if composite_maps.applies(elems, signature):
@@ -226,7 +226,7 @@ def scan(
     """All values of `value = fn(value, slice)` along the first dimension, stacked.
 
     >>> tf.scan(lambda total, x: total + x, tf.constant([1., 2., 3.]))
-    [1., 3., 6.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 3., 6.], dtype=float32)>
     """
     if _core.is_tracing():
         return _with_gradient(_staged_run(fn, elems, initializer, reverse, True, "scan"), back_prop)
@@ -302,7 +302,7 @@ foldl = _fold(
     """The last value of `value = fn(value, slice)`, over the slices from first to last.
 
     >>> tf.foldl(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
-    11
+    <tf.Tensor: shape=(), dtype=int32, numpy=11>
     """,
     "foldl",
 )
@@ -311,7 +311,7 @@ foldr = _fold(
     """The last value of `value = fn(value, slice)`, over the slices from last to first.
 
     >>> tf.foldr(lambda value, x: 2 * value + x, tf.constant([1, 2, 3]))
-    17
+    <tf.Tensor: shape=(), dtype=int32, numpy=17>
     """,
     "foldr",
 )

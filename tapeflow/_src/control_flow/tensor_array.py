@@ -83,7 +83,7 @@ class TensorArray:
     >>> array = tf.TensorArray(tf.float32, size=2)
     >>> array = array.write(0, 1.).write(1, 2.)
     >>> array.stack()
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
 
     def __init__(

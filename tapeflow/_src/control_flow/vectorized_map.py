@@ -27,7 +27,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     ragged and sparse tensors are taken one by one.
 
     >>> tf.vectorized_map(lambda x: tf.reduce_sum(x), tf.ones([2, 3]))
-    [3., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
     """
     if composite_maps.applies(elems, None):
         return composite_maps.map_as_found(fn, elems)

@@ -107,7 +107,7 @@ class CsvDataset(Dataset):
     >>> with open("pairs.csv", "w") as file:
     ...     _ = file.write("1,a\\n2,b\\n")
     >>> list(tf.data.experimental.CsvDataset("pairs.csv", [tf.int32, tf.string]).as_numpy_iterator())
-    [(1, b'a'), (2, b'b')]
+    [(np.int32(1), b'a'), (np.int32(2), b'b')]
     """
 
     def __init__(

@@ -116,7 +116,7 @@ class Dataset(Transformations, CompositeTensor):
         """The number of elements, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
 
         >>> tf.data.Dataset.range(42).batch(10).cardinality()
-        5
+        <tf.Tensor: shape=(), dtype=int64, numpy=5>
         """
         symbols = self._pipe.all_symbols() if _core.is_tracing() else []
         if not symbols:
@@ -165,7 +165,7 @@ class Dataset(Transformations, CompositeTensor):
         """The elements as NumPy arrays.
 
         >>> list(tf.data.Dataset.range(3).as_numpy_iterator())
-        [0, 1, 2]
+        [np.int64(0), np.int64(1), np.int64(2)]
         """
         if _core.is_tracing():
             raise RuntimeError("`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode.")
@@ -190,7 +190,7 @@ class Dataset(Transformations, CompositeTensor):
         """`state = reduce_func(state, element)` for each element; gives the last state.
 
         >>> tf.data.Dataset.range(5).reduce(tf.constant(0, tf.int64), lambda total, x: total + x)
-        10
+        <tf.Tensor: shape=(), dtype=int64, numpy=10>
         """
         state = as_element(initial_state)
         function, _ = mapping.trace_with_state(reduce_func, state, self._pipe.spec, "reduce", lambda spec: spec)
@@ -389,7 +389,7 @@ class Dataset(Transformations, CompositeTensor):
 
         >>> windows = tf.data.Dataset.range(4).window(3, shift=1, drop_remainder=True)
         >>> [list(window.as_numpy_iterator()) for window in windows]
-        [[0, 1, 2], [1, 2, 3]]
+        [[np.int64(0), np.int64(1), np.int64(2)], [np.int64(1), np.int64(2), np.int64(3)]]
         """
         return self._then(windows.Windows(self._pipe, size, shift, stride, drop_remainder, Dataset))
 
@@ -463,7 +463,7 @@ class NumpyIterator:
     """The elements of a dataset as NumPy arrays.
 
     >>> next(tf.data.Dataset.range(3).as_numpy_iterator())
-    0
+    np.int64(0)
     """
 
     def __init__(self, dataset: Dataset) -> None:

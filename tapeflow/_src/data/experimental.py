@@ -28,7 +28,7 @@ def cardinality(dataset: Dataset) -> Any:
     """The number of elements of a dataset.
 
     >>> tf.data.experimental.cardinality(tf.data.Dataset.range(42))
-    42
+    <tf.Tensor: shape=(), dtype=int64, numpy=42>
     """
     return dataset.cardinality()
 
@@ -49,7 +49,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:  # no
     """The numbers `start`, `start + step`, ... without end.
 
     >>> list(tf.data.experimental.Counter(2).take(2).as_numpy_iterator())
-    [2, 3]
+    [np.int64(2), np.int64(3)]
     """
     dataset: Dataset = Dataset.counter(start, step, dtype)
     return dataset
@@ -73,7 +73,7 @@ def from_list(elements: list[Any], name: str | None = None) -> Dataset:
     """The elements of a list, all of one structure.
 
     >>> list(tf.data.experimental.from_list([(1, "a"), (2, "b")]).as_numpy_iterator())
-    [(1, b'a'), (2, b'b')]
+    [(np.int32(1), b'a'), (np.int32(2), b'b')]
     """
     if not isinstance(elements, list) or not elements:
         raise ValueError("Invalid `elements`. `elements` should be a list that is not empty.")
@@ -89,7 +89,7 @@ def at(dataset: Dataset, index: Any) -> Any:
     """The element with a number.
 
     >>> tf.data.experimental.at(tf.data.Dataset.range(5, 8), 1)
-    6
+    <tf.Tensor: shape=(), dtype=int64, numpy=6>
     """
     for number, element in enumerate(dataset):
         if number == int(index):
@@ -102,7 +102,7 @@ def get_single_element(dataset: Dataset) -> Any:
     """The one element of a dataset that has one.
 
     >>> tf.data.experimental.get_single_element(tf.data.Dataset.range(5).batch(5))
-    [0, 1, 2, 3, 4]
+    <tf.Tensor: shape=(5,), dtype=int64, numpy=array([0, 1, 2, 3, 4])>
     """
     return dataset.get_single_element()
 
@@ -203,7 +203,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
     >>> count = tf.data.experimental.Reducer(lambda key: 0, lambda count, x: count + 1, lambda count: count)
     >>> dataset = tf.data.Dataset.range(5).apply(tf.data.experimental.group_by_reducer(lambda x: x % 2, count))
     >>> list(dataset.as_numpy_iterator())
-    [3, 2]
+    [np.int32(3), np.int32(2)]
     """
     parts = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
     return lambda dataset: dataset._then(mapping.GroupedByReducer(dataset._pipe, key_func, *parts))
@@ -215,7 +215,7 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformat
 
     >>> dataset = tf.data.Dataset.from_tensor_slices({"a": [7]}).apply(tf.data.experimental.pad_to_cardinality(2))
     >>> list(dataset.as_numpy_iterator())
-    [{'a': 7, 'valid': True}, {'a': 0, 'valid': False}]
+    [{'a': np.int32(7), 'valid': np.True_}, {'a': np.int32(0), 'valid': np.False_}]
     """
 
     def transform(dataset: Dataset) -> Dataset:
@@ -240,7 +240,7 @@ def to_variant(dataset: Dataset) -> Any:
     >>> dataset = tf.data.Dataset.range(3)
     >>> variant = tf.data.experimental.to_variant(dataset)
     >>> list(tf.data.experimental.from_variant(variant, dataset.element_spec).as_numpy_iterator())
-    [0, 1, 2]
+    [np.int64(0), np.int64(1), np.int64(2)]
     """
     return _recent.hold(dataset)._handle_tensor()
 
@@ -252,7 +252,7 @@ def from_variant(variant: Any, structure: Any) -> Dataset:
     >>> dataset = tf.data.Dataset.range(3)
     >>> variant = tf.data.experimental.to_variant(dataset)
     >>> tf.data.experimental.from_variant(variant, dataset.element_spec).cardinality()
-    3
+    <tf.Tensor: shape=(), dtype=int64, numpy=3>
     """
     dataset: Dataset = DatasetSpec(structure)._from_components(variant)
     return dataset
@@ -279,7 +279,7 @@ def map_and_batch(
     """A transformation for `Dataset.apply`: `map`, then `batch`.
 
     >>> tf.data.Dataset.range(3).apply(tf.data.experimental.map_and_batch(lambda x: x * x, 3)).get_single_element()
-    [0, 1, 4]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 1, 4])>
     """
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
@@ -298,7 +298,7 @@ def parallel_interleave(
     >>> dataset = tf.data.Dataset.range(2).apply(
     ...     tf.data.experimental.parallel_interleave(lambda x: tf.data.Dataset.from_tensors(x).repeat(2), 2))
     >>> list(dataset.as_numpy_iterator())
-    [0, 1, 0, 1]
+    [np.int64(0), np.int64(1), np.int64(0), np.int64(1)]
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
@@ -308,7 +308,7 @@ def prefetch_to_device(device: str, buffer_size: Any = None) -> Transformation:
     """A transformation for `Dataset.apply` that does nothing: there is one device.
 
     >>> tf.data.Dataset.range(3).apply(tf.data.experimental.prefetch_to_device("/cpu:0")).cardinality()
-    3
+    <tf.Tensor: shape=(), dtype=int64, numpy=3>
     """
     return lambda dataset: dataset.prefetch(buffer_size or 1)
 
@@ -318,7 +318,7 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transfo
     """A transformation for `Dataset.apply` that does nothing: there is one device.
 
     >>> tf.data.Dataset.range(3).apply(tf.data.experimental.copy_to_device("/cpu:0")).cardinality()
-    3
+    <tf.Tensor: shape=(), dtype=int64, numpy=3>
     """
     return lambda dataset: dataset.prefetch(1)
 
@@ -373,7 +373,7 @@ def load(
 
     >>> tf.data.Dataset.range(2).save("numbers")
     >>> list(tf.data.experimental.load("numbers").as_numpy_iterator())
-    [0, 1]
+    [np.int64(0), np.int64(1)]
     """
     dataset: Dataset = Dataset.load(path, element_spec)
     return dataset

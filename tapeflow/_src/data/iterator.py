@@ -116,9 +116,9 @@ class Iterator(CompositeTensor):
 
     >>> iterator = iter(tf.data.Dataset.range(2))
     >>> next(iterator)
-    0
+    <tf.Tensor: shape=(), dtype=int64, numpy=0>
     >>> iterator.get_next()
-    1
+    <tf.Tensor: shape=(), dtype=int64, numpy=1>
     """
 
     def __init__(self, cursor: Cursor | None, element_spec: Any, number: Any = None) -> None:

@@ -36,9 +36,9 @@ class Optional(CompositeTensor):
 
     >>> some = tf.experimental.Optional.from_value(42)
     >>> some.has_value()
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     >>> some.get_value()
-    42
+    <tf.Tensor: shape=(), dtype=int32, numpy=42>
     """
 
     def __init__(self, element: Any, element_spec: Any, number: Any = None) -> None:
@@ -130,7 +130,7 @@ def get_next_as_optional(iterator: Any) -> Optional:
 
     >>> iterator = iter(tf.data.Dataset.range(0))
     >>> tf.data.experimental.get_next_as_optional(iterator).has_value()
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     optional: Optional = iterator.get_next_as_optional()
     return optional

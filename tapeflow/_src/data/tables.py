@@ -20,7 +20,7 @@ class DatasetInitializer:
     >>> dataset = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2]))
     >>> table = tf.lookup.StaticHashTable(tf.data.experimental.DatasetInitializer(dataset), -1)
     >>> table.lookup(tf.constant(["b", "q"]))
-    [2, -1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 2, -1], dtype=int32)>
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -62,7 +62,7 @@ def table_from_dataset(
 
     >>> dataset = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2]))
     >>> tf.data.experimental.table_from_dataset(dataset, default_value=-1).lookup(tf.constant(["b", "q"]))
-    [2, -1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 2, -1], dtype=int32)>
     """
     wanted = as_dtype(key_dtype)
     if num_oov_buckets < 0:
@@ -95,7 +95,7 @@ def index_table_from_dataset(
 
     >>> words = tf.data.Dataset.from_tensor_slices(["a", "b"])
     >>> tf.data.experimental.index_table_from_dataset(words).lookup(tf.constant(["b", "q"]))
-    [1, -1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([ 1, -1])>
     """
     numbers = Dataset.range(2**62, output_type=int64)
     pairs = Dataset.zip((dataset, numbers))

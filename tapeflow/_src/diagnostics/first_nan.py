@@ -187,7 +187,7 @@ def disable_check_numerics() -> None:
 
     >>> tf.debugging.disable_check_numerics()
     >>> tf.math.log([-1.])
-    [nan]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([nan], dtype=float32)>
     """
     if _checks.check is not None:
         _checks.check.stop()

@@ -44,7 +44,7 @@ class StrategyExtended:
 
     >>> v = tf.Variable(1.)
     >>> tf.distribute.get_strategy().extended.update(v, lambda v, x: v.assign_add(x), args=(2.,)).numpy()
-    3.0
+    np.float32(3.0)
     """
 
     experimental_require_static_shapes = False

@@ -443,7 +443,7 @@ def function(
     ... def square(x):
     ...     return x * x
     >>> square(tf.constant(3.))
-    9.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=9.0>
     """
 
     def decorate(python_function: Callable[..., Any]) -> Any:

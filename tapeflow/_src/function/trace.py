@@ -31,7 +31,7 @@ def init_scope() -> Iterator[None]:
     >>> with tf.init_scope():
     ...     x = tf.constant(1.) + 1.
     >>> x
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     graph = _core.current_graph()
     outermost = graph

@@ -99,7 +99,8 @@ def decode_csv(
     A field that is empty, or `na_value`, takes the default; where the default is an empty list there must be a value.
 
     >>> tf.io.decode_csv(["1,2.5", "3,"], [[0], [1.5]])
-    [[1, 3], [2.5, 1.5]]
+    [<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=float32,
+     numpy=array([2.5, 1.5], dtype=float32)>]
     """
     if any(default is None for default in record_defaults):
         raise ValueError(

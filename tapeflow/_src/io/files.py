@@ -33,7 +33,7 @@ def read_file(filename: Any, name: str | None = None) -> Any:
 
     >>> tf.io.write_file("greeting.txt", "hello")
     >>> tf.io.read_file("greeting.txt")
-    b'hello'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'hello'>
     """
     return host_call(_read, [_strings(filename)], [("string", [])], reads=True)[0]
 
@@ -68,7 +68,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
 
     >>> tf.io.write_file("a.txt", "")
     >>> tf.io.matching_files("*.txt")
-    [b'a.txt']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'a.txt'], dtype=object)>
     """
     return host_call(_match, [_strings(pattern)], [("string", [None])], reads=True)[0]
 
@@ -82,7 +82,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
     >>> import zlib
     >>> tf.io.decode_compressed([zlib.compress(b"abc")], "ZLIB")
-    [b'abc']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'abc'], dtype=object)>
     """
     if compression_type not in ("", "NONE", *_WINDOW):
         raise InvalidArgumentError.of(

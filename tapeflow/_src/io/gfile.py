@@ -245,7 +245,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     >>> tf.io.write_file("a", "x")
     >>> tf.io.gfile.copy("a", "b")
     >>> tf.io.read_file("b")
-    b'x'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'x'>
     """
     source, target = file_name(src), file_name(dst)
     _refuse_existing(target, overwrite)

@@ -27,7 +27,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     """A tensor as a string that holds its dtype, its shape and its elements.
 
     >>> tf.io.parse_tensor(tf.io.serialize_tensor([1., 2.]), tf.float32)
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return host_call(_serialize, [convert_to_tensor(tensor)], [("string", [])])[0]
 
@@ -41,7 +41,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     """The tensor that a string holds.
 
     >>> tf.io.parse_tensor(tf.io.serialize_tensor([[7]]), tf.int32)
-    [[7]]
+    <tf.Tensor: shape=(1, 1), dtype=int32, numpy=array([[7]], dtype=int32)>
     """
     wanted = as_dtype(out_type)
 
@@ -114,7 +114,9 @@ def deserialize_many_sparse(
 
     >>> rows = tf.io.serialize_many_sparse(tf.sparse.from_dense([[0, 5], [6, 0]]))
     >>> tf.sparse.to_dense(tf.io.deserialize_many_sparse(rows, tf.int32))
-    [[0, 5], [6, 0]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[0, 5],
+           [6, 0]], dtype=int32)>
     """
     wanted = as_dtype(dtype)
 

@@ -23,7 +23,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex numbers, in radians or degrees.
 
     >>> tf.experimental.numpy.angle([-1.])
-    [3.1415927]
+    <tf.Tensor: shape=(1,), dtype=float64, numpy=array([3.14159265])>
     """
     x = as_number_or_float(tensor_of(z))
     if not x.dtype.is_complex:
@@ -37,7 +37,7 @@ def around(a: Any, decimals: int = 0) -> Any:
     """Rounded to a number of decimals, halves to the even neighbour.
 
     >>> tf.experimental.numpy.around([1.256, 2.5], 0)
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 2.])>
     """
     x = tensor_of(a)
     if x.dtype == boolean:
@@ -53,7 +53,7 @@ def array_equal(a1: Any, a2: Any) -> Any:
     """Whether shapes and all elements are equal.
 
     >>> tf.experimental.numpy.array_equal([1, 2], [1, 2])
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     x, y = promoted(a1, a2)
     same = x.shape.as_list() == y.shape.as_list()
@@ -65,7 +65,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """The weighted mean and, if asked for, the sum of the weights.
 
     >>> tf.experimental.numpy.average([1, 2], weights=[1., 3.])
-    1.75
+    <tf.Tensor: shape=(), dtype=float64, numpy=1.75>
     """
     if weights is None:
         x = as_number_or_float(tensor_of(a))
@@ -90,7 +90,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     """The differences of neighbours along `axis`, taken `n` times.
 
     >>> tf.experimental.numpy.diff([1, 3, 6])
-    [2, 3]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([2, 3])>
     """
     if n < 0:
         raise ValueError(f"diff: n must not be negative; got {n}")
@@ -106,7 +106,7 @@ def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients `p`, the highest first, at `x`.
 
     >>> tf.experimental.numpy.polyval([1, 2], 3)
-    5
+    <tf.Tensor: shape=(), dtype=int64, numpy=5>
     """
     coefficients, points = promoted(p, x)
     result = cast(0, points.dtype)
@@ -120,7 +120,7 @@ def divmod_(x1: Any, x2: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder.
 
     >>> tf.experimental.numpy.divmod(7, 2)
-    (3, 1)
+    (<tf.Tensor: shape=(), dtype=int64, numpy=3>, <tf.Tensor: shape=(), dtype=int64, numpy=1>)
     """
     x, y = promoted(x1, x2)
     return primitives.FloorDiv(x, y), primitives.FloorMod(x, y)
@@ -209,7 +209,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None =
     """The mean of what is not NaN.
 
     >>> tf.experimental.numpy.nanmean([1., np.nan])
-    1.0
+    <tf.Tensor: shape=(), dtype=float64, numpy=1.0>
     """
     x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     absent = primitives.NotEqual(x, x)

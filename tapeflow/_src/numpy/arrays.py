@@ -23,7 +23,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
     """Zeros of a shape.
 
     >>> tf.experimental.numpy.zeros([2])
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0., 0.])>
     """
     return constants.zeros(shape, as_dtype(np.dtype(float) if dtype is float else dtype))
 
@@ -33,7 +33,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
     """Ones of a shape.
 
     >>> tf.experimental.numpy.ones([2])
-    [1., 1.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 1.])>
     """
     return constants.ones(shape, as_dtype(np.dtype(float) if dtype is float else dtype))
 
@@ -43,7 +43,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     """One value in every place of a shape.
 
     >>> tf.experimental.numpy.full([2], 3)
-    [3, 3]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([3, 3])>
     """
     return primitives.BroadcastTo(array(fill_value, dtype), shape)
 
@@ -53,7 +53,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     """Evenly spaced numbers from `start` up to, not including, `stop`.
 
     >>> tf.experimental.numpy.arange(3)
-    [0, 1, 2]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 1, 2])>
     """
     if not step:
         raise ValueError("arange: step must be non-zero.")
@@ -66,7 +66,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Elements of `x` where the condition holds, of `y` elsewhere.
 
     >>> tf.experimental.numpy.where([True, False], 1, 2.5)
-    [1., 2.5]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1. , 2.5])>
     """
     condition = as_bool(tensor_of(condition))
     if (x is None) != (y is None):
@@ -81,7 +81,7 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Any:
     """Values brought into the range from `a_min` to `a_max`.
 
     >>> tf.experimental.numpy.clip([-1, 5], 0, 3)
-    [0, 3]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 3])>
     """
     given = [v for v in (a, a_min, a_max) if v is not None]
     x, *bounds = promoted(*given)
@@ -95,7 +95,9 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Any:
     """The elements in another shape.
 
     >>> tf.experimental.numpy.reshape([1, 2], [2, 1])
-    [[1], [2]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[1],
+           [2]])>
     """
     if order != "C":
         raise ValueError(f"reshape: only the order 'C' exists; got {order!r}.")
@@ -107,7 +109,9 @@ def transpose(a: Any, axes: Any = None) -> Any:
     """The dimensions in another order; reversed if `axes` is None.
 
     >>> tf.experimental.numpy.transpose([[1, 2]])
-    [[1], [2]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[1],
+           [2]])>
     """
     return primitives.Transpose(tensor_of(a), axes)
 
@@ -117,7 +121,7 @@ def expand_dims(a: Any, axis: int) -> Any:
     """A dimension of length 1 put in at `axis`.
 
     >>> tf.experimental.numpy.expand_dims([1, 2], 0)
-    [[1, 2]]
+    <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[1, 2]])>
     """
     return primitives.ExpandDims(tensor_of(a), axis)
 
@@ -127,7 +131,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     """Dimensions of length 1 taken out.
 
     >>> tf.experimental.numpy.squeeze([[1, 2]])
-    [1, 2]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 2])>
     """
     return primitives.Squeeze(tensor_of(a), axis)
 
@@ -137,7 +141,7 @@ def concatenate(arys: Any, axis: int | None = 0) -> Any:
     """Arrays joined along an axis.
 
     >>> tf.experimental.numpy.concatenate([[1], [2.5]])
-    [1., 2.5]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1. , 2.5])>
     """
     parts = promoted(*arys)
     if axis is None:
@@ -150,7 +154,9 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     """Arrays joined along a new axis.
 
     >>> tf.experimental.numpy.stack([[1], [2.5]])
-    [[1.], [2.5]]
+    <tf.Tensor: shape=(2, 1), dtype=float64, numpy=
+    array([[1. ],
+           [2.5]])>
     """
     return primitives.Pack(promoted(*arrays), axis)
 
@@ -160,7 +166,7 @@ def broadcast_to(array: Any, shape: Any) -> Any:
     """The array repeated to a shape.
 
     >>> tf.experimental.numpy.broadcast_to([1], [2])
-    [1, 1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 1])>
     """
     return primitives.BroadcastTo(tensor_of(array), shape)
 
@@ -170,7 +176,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     """Elements at places along an axis; places outside are clipped, or wrapped with mode="wrap".
 
     >>> tf.experimental.numpy.take([1, 2], [5])
-    [2]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([2])>
     """
     x, places = tensor_of(a), tensor_of(indices)
     if axis is None:
@@ -190,7 +196,7 @@ def shape(a: Any) -> Any:
     """The shape.
 
     >>> tf.experimental.numpy.shape([[1, 2]])
-    [1, 2]
+    TensorShape([1, 2])
     """
     return tensor_of(a).shape
 

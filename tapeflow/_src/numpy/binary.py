@@ -130,7 +130,9 @@ def outer(a: Any, b: Any) -> Any:
     """All products of two elements.
 
     >>> tf.experimental.numpy.outer([1, 2], [3])
-    [[3], [6]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[3],
+           [6]])>
     """
     x, y = promoted(a, b)
     multiply = _boolean_or(primitives.Mul, primitives.LogicalAnd)
@@ -142,7 +144,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
     """Whether elements agree within `atol + rtol * abs(b)`.
 
     >>> tf.experimental.numpy.isclose([1.], [1.000001])
-    [True]
+    <tf.Tensor: shape=(1,), dtype=bool, numpy=array([ True])>
     """
     x, y = promoted(a, b, floats=True)
     near = primitives.LogicalOr(
@@ -158,6 +160,6 @@ def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
     """Whether all elements agree within `atol + rtol * abs(b)`.
 
     >>> tf.experimental.numpy.allclose([1.], [1.000001])
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     return primitives.All(isclose(a, b, rtol, atol, equal_nan))

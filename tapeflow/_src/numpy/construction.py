@@ -40,7 +40,7 @@ def full_like(
     """One value in every place of the shape of `a`, in its dtype.
 
     >>> tf.experimental.numpy.full_like([1, 2], 7)
-    [7, 7]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([7, 7])>
     """
     if order != "K" or not subok or shape is not None:
         raise ValueError("full_like: only order='K', subok=True and shape=None exist.")
@@ -53,7 +53,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones up to the `k`-th diagonal, zeros above it.
 
     >>> tf.experimental.numpy.tri(2)
-    [[1., 0.], [1., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float64, numpy=
+    array([[1., 0.],
+           [1., 1.]])>
     """
     return convert_to_tensor(np.tri(N, M, k), dtype_or(dtype, float64))
 
@@ -63,7 +65,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on the `k`-th diagonal, zeros elsewhere.
 
     >>> tf.experimental.numpy.eye(2)
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float64, numpy=
+    array([[1., 0.],
+           [0., 1.]])>
     """
     return convert_to_tensor(np.eye(N, M, k), dtype_or(dtype, float64))
 
@@ -73,7 +77,9 @@ def identity(n: int, dtype: Any = float) -> Any:
     """The square matrix with ones on its diagonal.
 
     >>> tf.experimental.numpy.identity(2)
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float64, numpy=
+    array([[1., 0.],
+           [0., 1.]])>
     """
     return eye(n, dtype=dtype)
 
@@ -100,7 +106,9 @@ def diag(v: Any, k: int = 0) -> Any:
     """A matrix with a vector on its `k`-th diagonal, or the `k`-th diagonal of a matrix.
 
     >>> tf.experimental.numpy.diag([1, 2])
-    [[1, 0], [0, 2]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[1, 0],
+           [0, 2]])>
     """
     x = tensor_of(v)
     if x.shape.rank == 2:
@@ -117,7 +125,9 @@ def diagflat(v: Any, k: int = 0) -> Any:
     """A matrix with all elements on its `k`-th diagonal.
 
     >>> tf.experimental.numpy.diagflat([[1, 2]])
-    [[1, 0], [0, 2]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[1, 0],
+           [0, 2]])>
     """
     return diag(primitives.Reshape(tensor_of(v), [-1]), k)
 
@@ -127,7 +137,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The `offset`-th diagonal of two axes, as the last axis.
 
     >>> tf.experimental.numpy.diagonal([[1, 2], [3, 4]])
-    [1, 4]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 4])>
     """
     x = tensor_of(a)
     first, second = axis_in_rank(axis1, x.shape.rank, "diagonal"), axis_in_rank(axis2, x.shape.rank, "diagonal")
@@ -146,7 +156,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     """The sum of the `offset`-th diagonal of two axes.
 
     >>> tf.experimental.numpy.trace([[1, 2], [3, 4]])
-    5
+    <tf.Tensor: shape=(), dtype=int64, numpy=5>
     """
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
@@ -156,7 +166,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """The places of the diagonal of an array with `ndim` dimensions of length `n`.
 
     >>> tf.experimental.numpy.diag_indices(2)
-    ([0, 1], [0, 1])
+    (<tf.Tensor: shape=(2,), dtype=int32, numpy=array([0, 1], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,
+     numpy=array([0, 1], dtype=int32)>)
     """
     if n < 0 or ndim < 0:
         raise ValueError(f"diag_indices: n and ndim must not be negative; got {n} and {ndim}")
@@ -168,7 +179,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of each element, the highest first unless `increasing`.
 
     >>> tf.experimental.numpy.vander([2, 3])
-    [[2, 1], [3, 1]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[2, 1],
+           [3, 1]])>
     """
     values = tensor_of(x)
     if values.shape.rank != 1:
@@ -197,7 +210,7 @@ def linspace(
     """`num` evenly spaced numbers from `start` to `stop`.
 
     >>> tf.experimental.numpy.linspace(0, 1, 3)
-    [0., 0.5, 1.]
+    <tf.Tensor: shape=(3,), dtype=float64, numpy=array([0. , 0.5, 1. ])>
     """
     if num < 0:
         raise ValueError(f"linspace: num must not be negative; got {num}")
@@ -228,7 +241,7 @@ def logspace(
     """`base` to the power of evenly spaced numbers.
 
     >>> tf.experimental.numpy.logspace(0, 2, 3)
-    [1., 10., 100.]
+    <tf.Tensor: shape=(3,), dtype=float64, numpy=array([  1.,  10., 100.])>
     """
     powers = linspace(start, stop, num, endpoint, axis=axis)
     return cast(primitives.Pow(cast(base, powers.dtype), powers), dtype_or(dtype, powers.dtype))
@@ -239,7 +252,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     >>> tf.experimental.numpy.geomspace(1, 4, 3)
-    [1., 2., 4.]
+    <tf.Tensor: shape=(3,), dtype=float64, numpy=array([1., 2., 4.])>
     """
     low, high = promoted(start, stop, floats=True)
     sign = primitives.Sign(low)
@@ -253,7 +266,8 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Any]:
     """The coordinates of a grid; `indexing` is "xy" or "ij".
 
     >>> tf.experimental.numpy.meshgrid([1, 2], [3])
-    [[[1, 2]], [[3, 3]]]
+    [<tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[1, 2]])>, <tf.Tensor: shape=(1, 2), dtype=int64,
+     numpy=array([[3, 3]])>]
     """
     if kwargs.pop("sparse", False) or not kwargs.pop("copy", True):
         raise ValueError("meshgrid: only sparse=False and copy=True exist.")

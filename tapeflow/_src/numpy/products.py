@@ -20,7 +20,7 @@ def dot(a: Any, b: Any) -> Any:
     """The sum of products over the last axis of `a` and the last but one of `b`.
 
     >>> tf.experimental.numpy.dot([1, 2], [3, 4])
-    11
+    <tf.Tensor: shape=(), dtype=int64, numpy=11>
     """
     x, y = promoted(a, b)
     if x.shape.rank == 0 or y.shape.rank == 0:
@@ -33,7 +33,7 @@ def inner(a: Any, b: Any) -> Any:
     """The sum of products over the last axes.
 
     >>> tf.experimental.numpy.inner([1, 2], [3, 4])
-    11
+    <tf.Tensor: shape=(), dtype=int64, numpy=11>
     """
     x, y = promoted(a, b)
     if x.shape.rank == 0 or y.shape.rank == 0:
@@ -46,7 +46,7 @@ def vdot(a: Any, b: Any) -> Any:
     """The sum of products of all elements, those of `a` conjugated.
 
     >>> tf.experimental.numpy.vdot([[1, 2]], [[3, 4]])
-    11
+    <tf.Tensor: shape=(), dtype=int64, numpy=11>
     """
     x, y = (primitives.Reshape(v, [-1]) for v in promoted(a, b))
     return dot(primitives.Conj(x) if x.dtype.is_complex else x, y)
@@ -57,7 +57,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """The sum of products over the given axes of both.
 
     >>> tf.experimental.numpy.tensordot([[1, 2]], [[3], [4]], 1)
-    [[11]]
+    <tf.Tensor: shape=(1, 1), dtype=int64, numpy=array([[11]])>
     """
     a, b = promoted(a, b)
     return products.tensordot(a, b, axes)
@@ -68,7 +68,7 @@ def einsum_(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
     """Sums of products by index letters.
 
     >>> tf.experimental.numpy.einsum("ij->i", [[1, 2]])
-    [3]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([3])>
     """
     order = kwargs.pop("casting", "safe"), kwargs.pop("order", "K"), kwargs.pop("optimize", False)
     if order[0] != "safe" or order[1] != "K" or kwargs:
@@ -81,7 +81,7 @@ def kron(a: Any, b: Any) -> Any:
     """The Kronecker product.
 
     >>> tf.experimental.numpy.kron([1, 2], [1, 1])
-    [1, 1, 2, 2]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([1, 1, 2, 2])>
     """
     x, y = promoted(a, b)
     rank = max(x.shape.rank, y.shape.rank)
@@ -98,7 +98,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """The cross product of vectors with two or three elements.
 
     >>> tf.experimental.numpy.cross([1, 0, 0], [0, 1, 0])
-    [0, 0, 1]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 0, 1])>
     """
     if axis is not None:
         axisa = axisb = axisc = axis

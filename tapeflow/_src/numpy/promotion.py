@@ -65,7 +65,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     """A tensor from any value, with NumPy's dtypes: float64 and int64 for Python numbers.
 
     >>> tf.experimental.numpy.array([1, 2], ndmin=2)
-    [[1, 2]]
+    <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[1, 2]])>
     """
     x = tensor_of(val)
     if dtype is not None:
@@ -78,7 +78,7 @@ def asarray(a: Any, dtype: Any = None) -> Any:
     """A tensor from any value.
 
     >>> tf.experimental.numpy.asarray([1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 2.])>
     """
     return array(a, dtype)
 

@@ -82,7 +82,7 @@ def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np
     """Whole numbers from `low` up to, not including, `high`; from 0 up to `low` if `high` is None.
 
     >>> tf.experimental.numpy.random.randint(1, 2, [3])
-    [1, 1, 1]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 1, 1])>
     """
     if high is None:
         low, high = 0, low

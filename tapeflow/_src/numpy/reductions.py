@@ -86,7 +86,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     """The mean over axes; integers give float64.
 
     >>> tf.experimental.numpy.mean([1, 2])
-    1.5
+    <tf.Tensor: shape=(), dtype=float64, numpy=1.5>
     """
     x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
     return primitives.Mean(as_number_or_float(x), axis, bool(keepdims))
@@ -99,7 +99,7 @@ def var(
     """The variance over axes, with the divisor n - `ddof`.
 
     >>> tf.experimental.numpy.var([1, 3], ddof=1)
-    2.0
+    <tf.Tensor: shape=(), dtype=float64, numpy=2.0>
     """
     x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     variance = reductions.reduce_variance(x, axis, bool(keepdims))
@@ -112,7 +112,7 @@ def count_nonzero(a: Any, axis: Any = None) -> Any:
     """The number of elements that are not zero.
 
     >>> tf.experimental.numpy.count_nonzero([0, 1, 2])
-    2
+    <tf.Tensor: shape=(), dtype=int64, numpy=2>
     """
     return reductions.count_nonzero(tensor_of(a), axis)
 

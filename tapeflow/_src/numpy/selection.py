@@ -22,7 +22,7 @@ def nonzero(a: Any) -> list[Any]:
     """The places of the elements that are not zero, one vector per axis.
 
     >>> tf.experimental.numpy.nonzero([0, 5, 6])
-    [[1, 2]]
+    [<tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 2])>]
     """
     x = atleast_1d(a)
     return splitting.unstack(primitives.Where(as_bool(x)), x.shape.rank, 1)
@@ -33,7 +33,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     """The slices along `axis` where the condition holds; of all elements in a row if `axis` is None.
 
     >>> tf.experimental.numpy.compress([True, False], [1, 2])
-    [1]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([1])>
     """
     kept, x = as_bool(tensor_of(condition)), tensor_of(a)
     if kept.shape.rank != 1:
@@ -49,7 +49,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Any:
     """For each line along `axis`, its elements at the places of the same line of `indices`.
 
     >>> tf.experimental.numpy.take_along_axis([[3, 1, 2]], [[1, 2, 0]], 1)
-    [[1, 2, 3]]
+    <tf.Tensor: shape=(1, 3), dtype=int64, numpy=array([[1, 2, 3]])>
     """
     x, places = tensor_of(arr), tensor_of(indices)
     if axis is None:
@@ -71,7 +71,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """For each place, the element of the first choice whose condition holds.
 
     >>> tf.experimental.numpy.select([[True, False]], [[1, 2]], default=9)
-    [1, 9]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 9])>
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(f"select: as many choices as conditions are needed; got {len(choicelist)}, {len(condlist)}")
@@ -86,7 +86,9 @@ def ix_(*args: Any) -> list[Any]:
     """Vectors shaped so that together they span a grid.
 
     >>> tf.experimental.numpy.ix_([0, 1], [2])
-    [[[0], [1]], [[2]]]
+    [<tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[0],
+           [1]])>, <tf.Tensor: shape=(1, 1), dtype=int64, numpy=array([[2]])>]
     """
     result = []
     for place, given in enumerate(args):

@@ -43,7 +43,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Two axes exchanged.
 
     >>> tf.experimental.numpy.swapaxes([[1, 2]], 0, 1)
-    [[1], [2]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[1],
+           [2]])>
     """
     x = tensor_of(a)
     first, second = axis_in_rank(axis1, x.shape.rank, "swapaxes"), axis_in_rank(axis2, x.shape.rank, "swapaxes")
@@ -57,7 +59,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     """The elements in reverse along `axis`, or along all.
 
     >>> tf.experimental.numpy.flip([1, 2, 3])
-    [3, 2, 1]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([3, 2, 1])>
     """
     x = tensor_of(m)
     axes = range(x.shape.rank) if axis is None else [axis_in_rank(a, x.shape.rank, "flip") for a in dims_of(axis)]
@@ -69,7 +71,9 @@ def flipud(m: Any) -> Any:
     """The rows in reverse.
 
     >>> tf.experimental.numpy.flipud([[1], [2]])
-    [[2], [1]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[2],
+           [1]])>
     """
     return flip(m, 0)
 
@@ -79,7 +83,7 @@ def fliplr(m: Any) -> Any:
     """The columns in reverse.
 
     >>> tf.experimental.numpy.fliplr([[1, 2]])
-    [[2, 1]]
+    <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[2, 1]])>
     """
     return flip(m, 1)
 
@@ -89,7 +93,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """The plane of two axes turned by 90 degrees, `k` times.
 
     >>> tf.experimental.numpy.rot90([[1, 2], [3, 4]])
-    [[2, 4], [1, 3]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[2, 4],
+           [1, 3]])>
     """
     x = tensor_of(m)
     first, second = (axis_in_rank(a, x.shape.rank, "rot90") for a in axes)
@@ -108,7 +114,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved on along `axis`, the last to the front; of all in a row if `axis` is None.
 
     >>> tf.experimental.numpy.roll([1, 2, 3], 1)
-    [3, 1, 2]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([3, 1, 2])>
     """
     x = tensor_of(a)
     if axis is not None:
@@ -148,7 +154,7 @@ def hstack(tup: Any) -> Any:
     """Arrays joined along the second axis; vectors along their only one.
 
     >>> tf.experimental.numpy.hstack([[1], [2]])
-    [1, 2]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 2])>
     """
     parts = [atleast_1d(x) for x in tup]
     return concatenate(parts, 0 if parts and parts[0].shape.rank == 1 else 1)
@@ -159,7 +165,9 @@ def vstack(tup: Any) -> Any:
     """Arrays joined along the first axis; vectors as rows.
 
     >>> tf.experimental.numpy.vstack([[1, 2], [3, 4]])
-    [[1, 2], [3, 4]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[1, 2],
+           [3, 4]])>
     """
     return concatenate([atleast_2d(x) for x in tup], 0)
 
@@ -169,7 +177,9 @@ def dstack(tup: Any) -> Any:
     """Arrays joined along the third axis.
 
     >>> tf.experimental.numpy.dstack([[1, 2], [3, 4]])
-    [[[1, 3], [2, 4]]]
+    <tf.Tensor: shape=(1, 2, 2), dtype=int64, numpy=
+    array([[[1, 3],
+            [2, 4]]])>
     """
     return concatenate([atleast_3d(x) for x in tup], 2)
 
@@ -179,7 +189,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Two arrays joined; in a row if `axis` is None.
 
     >>> tf.experimental.numpy.append([1], [2, 3])
-    [1, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 2, 3])>
     """
     return concatenate([arr, values], axis)
 
@@ -189,7 +199,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """As many equal parts along `axis`, or the parts between the given places.
 
     >>> tf.experimental.numpy.split([1, 2, 3], [1])
-    [[1], [2, 3]]
+    [<tf.Tensor: shape=(1,), dtype=int64, numpy=array([1])>, <tf.Tensor: shape=(2,), dtype=int64, numpy=array([2,
+     3])>]
     """
     x = tensor_of(ary)
     axis = axis_in_rank(axis, x.shape.rank, "split")
@@ -225,7 +236,7 @@ def tile(a: Any, reps: Any) -> Any:
     """The array repeated as a whole, along its last axes as often as `reps` says.
 
     >>> tf.experimental.numpy.tile([1, 2], 2)
-    [1, 2, 1, 2]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([1, 2, 1, 2])>
     """
     x, times = tensor_of(a), dims_of(reps)
     rank = max(x.shape.rank, len(times))
@@ -238,7 +249,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element repeated, along `axis` or of all in a row.
 
     >>> tf.experimental.numpy.repeat([1, 2], 2)
-    [1, 1, 2, 2]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([1, 1, 2, 2])>
     """
     return shaping.repeat(tensor_of(a), repeats, axis)
 
@@ -248,7 +259,8 @@ def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Any]:
     """The arrays repeated to their common shape.
 
     >>> tf.experimental.numpy.broadcast_arrays([1, 2], 3)
-    [[1, 2], [3, 3]]
+    [<tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 2])>, <tf.Tensor: shape=(2,), dtype=int64,
+     numpy=array([3, 3])>]
     """
     if kwargs.pop("subok", False) or kwargs:
         raise ValueError("broadcast_arrays: subok=True does not exist.")
@@ -262,7 +274,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Any:
     """The array with a border: "constant" (with `constant_values`), "reflect" or "symmetric".
 
     >>> tf.experimental.numpy.pad([1, 2], [(1, 1)], "constant")
-    [0, 1, 2, 0]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([0, 1, 2, 0])>
     """
     if mode not in ("constant", "reflect", "symmetric"):
         raise ValueError(f"pad: mode must be 'constant', 'reflect' or 'symmetric'; got {mode!r}")

@@ -121,7 +121,7 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Any:
     """-1, 0 or 1 by the sign.
 
     >>> tf.experimental.numpy.sign([-2, 0, 5])
-    [-1, 0, 1]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([-1,  0,  1])>
     """
     if out is not None or where is not None or kwargs:
         raise ValueError("sign: tf.experimental.numpy takes neither `out` nor `where`.")

@@ -39,7 +39,7 @@ class SparseTensor(ValuesTensor):
     `indices` has the shape [n, rank], `values` [n] and `dense_shape` [rank].
 
     >>> tf.SparseTensor([[0, 1]], [5.], [2, 2]).values
-    [5.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -107,7 +107,7 @@ class SparseTensor(ValuesTensor):
         """The same positions with other elements.
 
         >>> tf.SparseTensor([[0, 1]], [5.], [2, 2]).with_values([7.]).values
-        [7.]
+        <tf.Tensor: shape=(1,), dtype=float32, numpy=array([7.], dtype=float32)>
         """
         return SparseTensor(self._indices, new_values, self._dense_shape)
 

@@ -66,7 +66,9 @@ def decode_wav(
     Fewer samples than desired are followed by silence; the last channel is repeated where there are too few.
 
     >>> tf.audio.decode_wav(tf.audio.encode_wav([[0.], [0.5]], 8000)).audio
-    [[0.], [0.5]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[0. ],
+           [0.5]], dtype=float32)>
     """
 
     def run(contents: Any) -> list[Any]:
@@ -89,7 +91,7 @@ def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Any:
     """Samples (samples, channels) from -1 to 1 as the bytes of a WAV file of 16 bits.
 
     >>> tf.audio.decode_wav(tf.audio.encode_wav([[0.25]], 44100)).sample_rate
-    44100
+    <tf.Tensor: shape=(), dtype=int32, numpy=44100>
     """
 
     def run(audio: Any, sample_rate: Any) -> list[Any]:

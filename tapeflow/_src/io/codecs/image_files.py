@@ -91,7 +91,7 @@ def decode_image(
     """The image in a file of any kind (JPEG, PNG, GIF, BMP): (H, W, channels), or (frames, H, W, 3) of a GIF.
 
     >>> tf.io.decode_image(tf.io.encode_png(tf.constant([[[7]]], tf.uint8)))
-    [[[7]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
     """
     channels = _check_channels(channels, (0, 1, 3, 4), "decode_image")
     dtype = as_dtype(dtype)
@@ -114,7 +114,7 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str |
     """The image (H, W, channels) in the bytes of a PNG file, or of another kind.
 
     >>> tf.image.decode_png(tf.image.encode_png(tf.constant([[[7]]], tf.uint8)))
-    [[[7]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
     """
     channels = _check_channels(channels, (0, 1, 3, 4), "decode_png")
     dtype = as_dtype(dtype)
@@ -133,7 +133,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
     """An image (H, W, channels) of uint8 or uint16 as the bytes of a PNG file; a batch of images gives a batch.
 
     >>> tf.image.decode_png(tf.image.encode_png(tf.constant([[[7]]], tf.uint8)))
-    [[[7]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
     """
     image = convert_to_tensor(image)
     known = image.shape.rank is not None
@@ -161,7 +161,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any
 
     >>> head = b"BM" + bytes([58, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0])
     >>> tf.io.decode_bmp(head + bytes(24) + bytes([3, 2, 1, 0]))
-    [[[1, 2, 3]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=uint8, numpy=array([[[1, 2, 3]]], dtype=uint8)>
     """
     _check_channels(channels, (0, 1, 3, 4), "decode_bmp")
 
@@ -178,7 +178,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
 
     >>> head = b"GIF89a" + bytes([1, 0, 1, 0, 128, 0, 0, 7, 8, 9, 0, 0, 0])
     >>> tf.io.decode_gif(head + bytes([44, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 68, 1, 0, 59]))
-    [[[[7, 8, 9]]]]
+    <tf.Tensor: shape=(1, 1, 1, 3), dtype=uint8, numpy=array([[[[7, 8, 9]]]], dtype=uint8)>
     """
 
     def run(contents: Any) -> list[Any]:
@@ -202,7 +202,7 @@ def decode_jpeg(
     """The image (H, W, channels) in the bytes of a JPEG file, or of another kind; JPEG needs Pillow.
 
     >>> tf.io.decode_jpeg(tf.io.encode_png(tf.constant([[[7]]], tf.uint8)))
-    [[[7]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
     """
     channels = _check_channels(channels, (0, 1, 3, 4), "decode_jpeg")
 
@@ -296,7 +296,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     """[height, width, channels] of the image in a JPEG file, without decoding it.
 
     >>> tf.io.extract_jpeg_shape(b"\\xff\\xd8\\xff\\xc0\\0\\x11\\x08\\0\\x04\\0\\x05\\x03")
-    [4, 5, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([4, 5, 3], dtype=int32)>
     """
     dtype = as_dtype(output_type)
 
@@ -311,7 +311,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Any:
     """Whether the bytes start as a JPEG file does.
 
     >>> tf.io.is_jpeg(b"\\xff\\xd8\\xff\\xe0")
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
 
     def run(contents: Any) -> list[Any]:

@@ -281,7 +281,9 @@ def parse_example(serialized: Any, features: Any, example_names: Any = None, nam
     >>> ages = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"age": ages})).SerializeToString()
     >>> tf.io.parse_example([example, example], {"age": tf.io.FixedLenFeature([1], tf.int64)})
-    {'age': [[7], [7]]}
+    {'age': <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[7],
+           [7]])>}
     """
     features = _check_features(features)
     tensor = serialized_tensor(serialized)
@@ -307,7 +309,7 @@ def parse_single_example(
     >>> ages = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"age": ages})).SerializeToString()
     >>> tf.io.parse_single_example(example, {"age": tf.io.FixedLenFeature([], tf.int64)})
-    {'age': 7}
+    {'age': <tf.Tensor: shape=(), dtype=int64, numpy=7>}
     """
     tensor = serialized_tensor(serialized)
     if tensor.shape.rank not in (0, None):
@@ -343,7 +345,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
 
     >>> text = '{"features": {"feature": {"a": {"int64List": {"value": [1]}}}}}'
     >>> tf.io.parse_example(tf.io.decode_json_example(text), {"a": tf.io.FixedLenFeature([], tf.int64)})
-    {'a': 1}
+    {'a': <tf.Tensor: shape=(), dtype=int64, numpy=1>}
     """
     tensor = serialized_tensor(json_examples)
 

@@ -112,7 +112,8 @@ def parse_sequence_example(
     >>> lists = tf.train.FeatureLists(feature_list={"a": tf.train.FeatureList(feature=[step, step])})
     >>> sequence = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
     >>> tf.io.parse_sequence_example([sequence], None, {"a": tf.io.FixedLenSequenceFeature([], tf.int64)})
-    ({}, {'a': [[7, 7]]}, {'a': [2]})
+    ({}, {'a': <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[7, 7]])>}, {'a': <tf.Tensor: shape=(1,),
+     dtype=int64, numpy=array([2])>})
     """
     return _parse_sequences(serialized, context_features, sequence_features)
 
@@ -135,7 +136,7 @@ def parse_single_sequence_example(
     >>> lists = tf.train.FeatureLists(feature_list={"a": tf.train.FeatureList(feature=[step, step])})
     >>> sequence = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
     >>> tf.io.parse_single_sequence_example(sequence, None, {"a": tf.io.FixedLenSequenceFeature([], tf.int64)})
-    ({}, {'a': [7, 7]})
+    ({}, {'a': <tf.Tensor: shape=(2,), dtype=int64, numpy=array([7, 7])>})
     """
     whole, steps, _ = _parse_sequences(serialized, context_features, sequence_features)
     return whole, steps

@@ -249,7 +249,7 @@ def create_file_writer(
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.scalar("loss", 0.5, step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     if logdir is None:
         raise ValueError("Argument `logdir` cannot be None")
@@ -263,6 +263,6 @@ def create_noop_writer() -> SummaryWriter:
 
     >>> with tf.summary.create_noop_writer().as_default():
     ...     tf.summary.scalar("loss", 0.5, step=1)
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     return SummaryWriter()

@@ -61,7 +61,7 @@ def record_if(condition: Any) -> Iterator[None]:
 
     >>> with tf.summary.record_if(False):
     ...     tf.summary.should_record_summaries()
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     before = defaults.condition
     defaults.condition = condition
@@ -76,7 +76,7 @@ def should_record_summaries() -> Any:
     """Whether values are written here and now.
 
     >>> tf.summary.should_record_summaries()
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     if defaults.writer is None:
         return convert_to_tensor(False)
@@ -139,7 +139,7 @@ def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: s
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.write("weights", [1., 2.], step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     if defaults.writer is None:
         return convert_to_tensor(False)
@@ -162,7 +162,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.experimental.write_raw_pb(b"", step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
 
     def make(step: int, text: Any) -> Event:
@@ -190,7 +190,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.scalar("loss", 0.5, step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     if defaults.writer is None:
         return convert_to_tensor(False)
@@ -206,7 +206,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.text("note", "hello", step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     tensor = convert_to_tensor(data, None if _core.is_tensor(data) else string)
     if tensor.dtype != string:
@@ -236,7 +236,7 @@ def histogram(
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.histogram("weights", [1., 2., 2.], step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     count = 30 if buckets is None else int(buckets)
     tensor = convert_to_tensor(data)
@@ -256,7 +256,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.image("image", tf.zeros([1, 2, 2, 3]), step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     images = convert_image_dtype(convert_to_tensor(data), uint8, saturate=True)
     if images.shape.rank != 4:
@@ -288,7 +288,7 @@ def audio(
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.audio("clip", tf.zeros([1, 4, 1]), 8000, step=1)
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}")
@@ -311,7 +311,7 @@ def graph(graph_data: Any) -> Any:
     """Writes the nodes of a graph to the default writer; whether it was written.
 
     >>> tf.summary.graph(tf.Graph())
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     if defaults.writer is None:
         return convert_to_tensor(False)

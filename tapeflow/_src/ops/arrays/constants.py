@@ -149,7 +149,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
     """A tensor of zeros (empty strings, False).
 
     >>> tf.zeros([2])
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
     dtype = as_dtype(dtype).base_dtype
     return _filled(shape, _zero_of(dtype), dtype)
@@ -160,7 +160,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
     """A tensor of ones (True).
 
     >>> tf.ones([2])
-    [1., 1.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """
     dtype = as_dtype(dtype).base_dtype
     return _filled(shape, True if dtype.is_bool else 1, dtype)
@@ -171,7 +171,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     """Zeros with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.zeros_like([1., 2.])
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
     if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))
@@ -185,7 +185,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     """Ones with the shape of `input`, and its dtype unless another is given.
 
     >>> tf.ones_like([5, 6])
-    [1, 1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 1], dtype=int32)>
     """
     if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
@@ -199,7 +199,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     """A tensor with the shape `dims` and one value everywhere.
 
     >>> tf.fill([2], 7)
-    [7, 7]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([7, 7], dtype=int32)>
     """
     if plain_sizes(dims):
         return primitives.BroadcastTo(convert_to_tensor(value), dims)
@@ -212,7 +212,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
 
     >>> tf.range(2, 8, 3)
-    [2, 5]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 5], dtype=int32)>
     """
     if limit is None:
         start, limit = 0, start
@@ -266,7 +266,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """`num` evenly spaced numbers from `start` to `stop`, both included.
 
     >>> tf.linspace(0., 1., 5)
-    [0., 0.25, 0.5, 0.75, 1.]
+    <tf.Tensor: shape=(5,), dtype=float32, numpy=array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)>
     """
     start = convert_to_tensor(start)
     stop = convert_to_tensor(stop, dtype=start.dtype)
@@ -313,7 +313,9 @@ def eye(
     """The identity matrix, possibly a batch of them.
 
     >>> tf.eye(2)
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)>
     """
     if _core.is_symbolic(num_rows) or _core.is_symbolic(num_columns):
         rows, columns = _counted(num_rows), _counted(num_rows if num_columns is None else num_columns)
@@ -350,7 +352,9 @@ def one_hot(
     """A new dimension of size `depth` with `on_value` at the position in `indices` and `off_value` elsewhere.
 
     >>> tf.one_hot([0, 2], 3)
-    [[1., 0., 0.], [0., 0., 1.]]
+    <tf.Tensor: shape=(2, 3), dtype=float32, numpy=
+    array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)>
     """
     if on_value is None and off_value is None and axis is None and type(depth) is int and depth >= 0:
         places = indices if type(indices) is _core.Tensor else convert_to_tensor(indices, dtype_hint=int32)

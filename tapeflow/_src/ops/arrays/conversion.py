@@ -21,7 +21,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """The given value as a tensor: numbers, nested lists, NumPy arrays, variables.
 
     >>> tf.convert_to_tensor([1, 2], dtype=tf.float32)
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return _core.convert_to_tensor(value, dtype, dtype_hint, "convert_to_tensor")
 
@@ -31,7 +31,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """A tensor with the given elements; with `shape`, one element may fill it all.
 
     >>> tf.constant(0., shape=[2])
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
     if _core.is_tensor(value) and dtype is not None and as_dtype(dtype) != value.dtype:
         value = cast(value, dtype)
@@ -54,7 +54,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """The elements as another type; floats are truncated to integers. Gradients pass between float types.
 
     >>> tf.cast([1.7, -1.2], tf.int32)
-    [1, -1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>
     """
     wanted = as_dtype(dtype).base_dtype
     if type(x) is _core.Tensor:
@@ -82,7 +82,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
     """The elements as another type; what does not fit becomes the nearest number that does.
 
     >>> tf.saturate_cast([-5., 300.], tf.uint8)
-    [0, 255]
+    <tf.Tensor: shape=(2,), dtype=uint8, numpy=array([  0, 255], dtype=uint8)>
     """
     x, wanted = convert_to_tensor(value), as_dtype(dtype).base_dtype
     if x.dtype.is_complex:

@@ -54,7 +54,7 @@ def register_tensor_conversion_function(
     ...     return tf.constant(value.number, dtype)
     >>> tf.register_tensor_conversion_function(Meters, convert)
     >>> tf.add(Meters(3.), 1.)
-    4.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=4.0>
     """
     kinds = base_type if isinstance(base_type, tuple) else (base_type,)
     if not kinds or not all(isinstance(kind, type) for kind in kinds):

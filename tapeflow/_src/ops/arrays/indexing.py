@@ -43,7 +43,7 @@ def gather(
     """The slices of `params` along `axis` at the positions `indices`. The gradient of a variable is an IndexedSlices.
 
     >>> tf.gather([10, 20, 30], [2, 0])
-    [30, 10]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([30, 10], dtype=int32)>
     """
     if axis is None:
         axis = batch_dims
@@ -57,7 +57,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """`x` where the condition is true and `y` where not; with the condition alone, the positions of true elements.
 
     >>> tf.where([True, False], [1, 2], [10, 20])
-    [1, 20]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, 20], dtype=int32)>
     """
     if x is None and y is None:
         if not _core.is_tensor(condition) and hasattr(condition, "with_flat_values"):
@@ -73,7 +73,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     """The slices of `tensor` whose place in `mask` is true.
 
     >>> tf.boolean_mask([1, 2, 3], [True, False, True])
-    [1, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     if not _core.is_tensor(tensor) and hasattr(tensor, "with_flat_values"):
         return tensor.__tf_operation__(boolean_mask, (tensor, mask), {})
@@ -104,7 +104,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """A block of `size` elements (-1: all that are left) from the position `begin`.
 
     >>> tf.slice([1, 2, 3, 4], [1], [2])
-    [2, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
     # A variable goes to the operation as such: the gradients of its slices are added up in place.
     x = input_ if isinstance(input_, _core.Variable) else convert_to_tensor(input_)
@@ -158,7 +158,7 @@ def strided_slice(
     """The elements that `input_[begin:end:strides]` would give; bit i of a mask speaks of entry i.
 
     >>> tf.strided_slice([1, 2, 3, 4], [0], [4], [2])
-    [1, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     key = slice_key(begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     return convert_to_tensor(input_)[key]
@@ -218,7 +218,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     """The slices of the tensors in `data` put at the places in `indices`; of several for one place the last counts.
 
     >>> tf.dynamic_stitch([[0, 2], [1]], [[1, 3], [2]])
-    [1, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
     if len(indices) != len(data) or not len(indices):
         raise InvalidArgumentError.of(

@@ -36,7 +36,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     `paddings` has the shape [rank, 2]. REFLECT leaves the edge out, SYMMETRIC repeats it.
 
     >>> tf.pad([1, 2], [[1, 2]])
-    [0, 1, 2, 0, 0]
+    <tf.Tensor: shape=(5,), dtype=int32, numpy=array([0, 1, 2, 0, 0], dtype=int32)>
     """
     x = convert_to_tensor(tensor)
     if mode == "CONSTANT" and type(constant_values) is int and type(paddings) is list:

@@ -17,7 +17,8 @@ def identity_n(input: Any, name: str | None = None) -> list[Any]:
     """Tensors with the same elements, one for each.
 
     >>> tf.identity_n([[1], [2, 3]])
-    [[1], [2, 3]]
+    [<tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,
+     numpy=array([2, 3], dtype=int32)>]
     """
     return [primitives.Identity(x) for x in input]
 
@@ -27,7 +28,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Any:
     """The same tensor, promised to be constant; no gradient flows.
 
     >>> tf.guarantee_const([1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return primitives.StopGradient(input)
 
@@ -37,7 +38,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
     """The tensors, None left as it is, once all are computed.
 
     >>> tf.tuple([[1.], None])
-    [[1.], None]
+    [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>, None]
     """
     if all(x is None for x in tensors):
         raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
@@ -85,6 +86,8 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
     """Equally shaped tensors stacked along a new first dimension.
 
     >>> tf.parallel_stack([[1], [2]])
-    [[1], [2]]
+    <tf.Tensor: shape=(2, 1), dtype=int32, numpy=
+    array([[1],
+           [2]], dtype=int32)>
     """
     return primitives.Pack(values, 0)

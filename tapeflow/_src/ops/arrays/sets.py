@@ -56,7 +56,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The elements that are in both sets.
 
     >>> tf.sets.intersection([[1, 2]], [[2, 3]]).values
-    [2]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([2], dtype=int32)>
     """
     return _combine(a, b, lambda x, y: x & y, "sets.intersection")
 
@@ -66,7 +66,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The elements that are in either set.
 
     >>> tf.sets.union([[1, 2]], [[2, 3]]).values
-    [1, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
     return _combine(a, b, lambda x, y: x | y, "sets.union")
 
@@ -76,7 +76,7 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
     """The elements of `a` that are not in `b`; the other way round if `aminusb` is False.
 
     >>> tf.sets.difference([[1, 2]], [[2, 3]]).values
-    [1]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>
     """
     return _combine(a, b, (lambda x, y: x - y) if aminusb else (lambda x, y: y - x), "sets.difference")
 
@@ -86,7 +86,7 @@ def size(a: Any, validate_indices: bool = True) -> Any:
     """The number of different elements of each set of a SparseTensor.
 
     >>> tf.sets.size(tf.sparse.from_dense([[1, 1, 2]]))
-    [2]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([2], dtype=int32)>
     """
     if not is_sparse(a):
         raise TypeError(f"Expected `SparseTensor`, got {a!r}.")

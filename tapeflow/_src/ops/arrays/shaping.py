@@ -31,7 +31,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The shape as an int32 tensor.
 
     >>> tf.shape([[1, 2, 3]])
-    [1, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     if isinstance(input, SparseTensor):
         return cast(input.dense_shape, out_type or int32)
@@ -47,7 +47,8 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
     """The shapes of a list of tensors.
 
     >>> tf.shape_n([[1], [2, 3]])
-    [[1], [2]]
+    [<tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>, <tf.Tensor: shape=(1,), dtype=int32,
+     numpy=array([2], dtype=int32)>]
     """
     return [shape(x, out_type) for x in input]
 
@@ -57,7 +58,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The number of elements.
 
     >>> tf.size([[1, 2, 3]])
-    3
+    <tf.Tensor: shape=(), dtype=int32, numpy=3>
     """
     if isinstance(input, CompositeTensor):
         # The stored elements of a ragged tensor, all elements of a sparse one.
@@ -76,7 +77,7 @@ def rank(input: Any, name: str | None = None) -> Any:
     """The number of dimensions.
 
     >>> tf.rank([[1, 2, 3]])
-    2
+    <tf.Tensor: shape=(), dtype=int32, numpy=2>
     """
     x: Any = input if isinstance(input, CompositeTensor) else convert_to_tensor(input)
     shape = x.shape
@@ -90,7 +91,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
     """`x`, if its shape is compatible with `shape`; an error otherwise.
 
     >>> tf.ensure_shape([1, 2], [None])
-    [1, 2]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>
     """
     x = convert_to_tensor(x)
     wanted = as_shape(shape)
@@ -137,7 +138,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     """The shape, as a tensor, that two shapes broadcast to.
 
     >>> tf.broadcast_dynamic_shape([1, 3], [2, 1])
-    [2, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
     x, y = convert_to_tensor(shape_x), convert_to_tensor(shape_y)
     if (_core.is_symbolic(x) or _core.is_symbolic(y)) and None not in (x.shape.num_elements(), y.shape.num_elements()):
@@ -158,7 +159,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
 
     >>> tf.repeat([1, 2], [1, 2])
-    [1, 2, 2]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 2], dtype=int32)>
     """
     x = convert_to_tensor(input)
     if axis is None:
@@ -200,7 +201,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """Elements moved on by `shift` places along `axis`, round the end.
 
     >>> tf.roll([1, 2, 3], 1, 0)
-    [3, 1, 2]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 1, 2], dtype=int32)>
     """
     x = convert_to_tensor(input)
     if is_open(x) or holds_symbolic(shift):
@@ -235,7 +236,11 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
     """Coordinates of a grid: for vectors x and y, two matrices; `indexing="ij"` does not swap the first two dimensions.
 
     >>> tf.meshgrid([1, 2], [3, 4])
-    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    [<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 2],
+           [1, 2]], dtype=int32)>, <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[3, 3],
+           [4, 4]], dtype=int32)>]
     """
     indexing = kwargs.pop("indexing", "xy")
     kwargs.pop("name", None)
@@ -277,7 +282,9 @@ def reverse_sequence(
     """The first `seq_lengths[i]` elements along `seq_axis` of slice i along `batch_axis` in reverse order.
 
     >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0)
-    [[2, 1, 3], [6, 5, 4]]
+    <tf.Tensor: shape=(2, 3), dtype=int32, numpy=
+    array([[2, 1, 3],
+           [6, 5, 4]], dtype=int32)>
     """
     x = convert_to_tensor(input)
     lengths = convert_to_tensor(seq_lengths, dtype_hint="int64")
@@ -315,7 +322,9 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     """True in the first `lengths[i]` of `maxlen` places; shape [..., maxlen].
 
     >>> tf.sequence_mask([1, 2], 3)
-    [[True, False, False], [True, True, False]]
+    <tf.Tensor: shape=(2, 3), dtype=bool, numpy=
+    array([[ True, False, False],
+           [ True,  True, False]])>
     """
     lengths = convert_to_tensor(lengths)
     if maxlen is None:
@@ -335,7 +344,9 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     """Positions in a flat tensor as coordinates in the shape `dims`; one row for each dimension.
 
     >>> tf.unravel_index([5], [3, 4])
-    [[1], [1]]
+    <tf.Tensor: shape=(2, 1), dtype=int32, numpy=
+    array([[1],
+           [1]], dtype=int32)>
     """
     indices = convert_to_tensor(indices, dtype_hint=int32)
     sizes = dims_of(dims)
@@ -356,7 +367,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     """The permutation y with y[x[i]] = i.
 
     >>> tf.math.invert_permutation([2, 0, 1])
-    [1, 2, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 0], dtype=int32)>
     """
     x = convert_to_tensor(x)
     if x.dtype not in (int32, int64):

@@ -47,7 +47,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
     """Elements in order along `axis`; NaN comes last.
 
     >>> tf.sort([3, 1, 2])
-    [1, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
     return _ordered(values, axis, direction, 0)
 
@@ -59,7 +59,7 @@ def argsort(
     """The positions of the elements in the order that `tf.sort` gives; equal elements keep their order.
 
     >>> tf.argsort([30, 10, 20])
-    [1, 2, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 0], dtype=int32)>
     """
     return _ordered(values, axis, direction, 1)
 
@@ -69,7 +69,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, 
     """The `k` largest elements along the last dimension and their positions; of equal ones the first.
 
     >>> tf.math.top_k([1, 5, 3], 2).values
-    [5, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([5, 3], dtype=int32)>
     """
     return TopKV2(*primitives.TopKV2(input, k, sorted, False, index_type))
 
@@ -108,7 +108,8 @@ approx_max_k = _approximate_extrema(
     """The `k` largest elements and their positions, exactly.
 
     >>> tf.math.approx_max_k([1., 5., 3.], 1)
-    ([5.], [1])
+    (<tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>, <tf.Tensor: shape=(1,), dtype=int32,
+     numpy=array([1], dtype=int32)>)
     """,
     "math.approx_max_k",
     "nn.approx_max_k",
@@ -118,7 +119,8 @@ approx_min_k = _approximate_extrema(
     """The `k` smallest elements and their positions, exactly.
 
     >>> tf.math.approx_min_k([1., 5., 3.], 1)
-    ([1.], [0])
+    (<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>, <tf.Tensor: shape=(1,), dtype=int32,
+     numpy=array([0], dtype=int32)>)
     """,
     "math.approx_min_k",
     "nn.approx_min_k",
@@ -139,7 +141,8 @@ def approx_top_k(
     """The `k` largest (or smallest) elements and their positions, exactly.
 
     >>> tf.approx_top_k([1., 5., 3.], 1)
-    ([5.], [1])
+    (<tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>, <tf.Tensor: shape=(1,), dtype=int32,
+     numpy=array([1], dtype=int32)>)
     """
     return _approximate_top_k(input, k, reduction_dimension, is_max_k)
 
@@ -167,7 +170,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     """Whether fewer than `k` elements of each row of `predictions` are larger than the one at `targets`.
 
     >>> tf.math.in_top_k([0, 1], [[0.1, 0.9], [0.1, 0.9]], 1)
-    [False, True]
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>
     """
     predictions, targets = convert_to_tensor(predictions), convert_to_tensor(targets, dtype_hint=int32)
     if predictions.shape.rank != 2:
@@ -192,7 +195,7 @@ def searchsorted(
     """Where each value would stand in the sorted last dimension: before (`left`) or after (`right`) equal ones.
 
     >>> tf.searchsorted([1, 3, 5], [3, 4])
-    [1, 2]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>
     """
     if side not in ("left", "right"):
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
@@ -220,7 +223,7 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     """The distinct elements of a vector in the order in which they first occur, and which of them each element is.
 
     >>> tf.unique([5, 3, 5]).y
-    [5, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([5, 3], dtype=int32)>
     """
     x = convert_to_tensor(x)
     first, index, _ = primitives.DistinctElements(x, as_dtype(out_idx))
@@ -232,7 +235,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
     """The distinct elements of a vector, which of them each element is, and how often each occurs.
 
     >>> tf.unique_with_counts([5, 3, 5]).count
-    [2, 1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
     x = convert_to_tensor(x)
     first, index, count = primitives.DistinctElements(x, as_dtype(out_idx))

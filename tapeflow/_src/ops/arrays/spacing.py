@@ -39,7 +39,11 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     Shape [b, s1, ..., rest] to [b * prod(block_shape), s1 / block_shape[0], ..., rest].
 
     >>> tf.space_to_batch([[[1.], [2.], [3.], [4.]]], [2], [[0, 0]])
-    [[[1.], [3.]], [[2.], [4.]]]
+    <tf.Tensor: shape=(2, 2, 1), dtype=float32, numpy=
+    array([[[1.],
+            [3.]],
+           [[2.],
+            [4.]]], dtype=float32)>
     """
     x = convert_to_tensor(input)
     blocks = _blocks("space_to_batch", block_shape, x)
@@ -69,7 +73,11 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     """The inverse of `tf.space_to_batch`: batches woven into blocks of space, which are then cropped.
 
     >>> tf.batch_to_space([[[1.], [3.]], [[2.], [4.]]], [2], [[0, 0]])
-    [[[1.], [2.], [3.], [4.]]]
+    <tf.Tensor: shape=(1, 4, 1), dtype=float32, numpy=
+    array([[[1.],
+            [2.],
+            [3.],
+            [4.]]], dtype=float32)>
     """
     x = convert_to_tensor(input)
     block_shape = [block_shape] * 2 if isinstance(block_shape, int) else block_shape
@@ -105,7 +113,8 @@ def required_space_to_batch_paddings(
     """The paddings and crops with which `block_shape` divides a shape.
 
     >>> tf.required_space_to_batch_paddings([5], [2])
-    ([[0, 1]], [[0, 1]])
+    (<tf.Tensor: shape=(1, 2), dtype=int32, numpy=array([[0, 1]], dtype=int32)>, <tf.Tensor: shape=(1, 2),
+     dtype=int32, numpy=array([[0, 1]], dtype=int32)>)
     """
     sizes, blocks = np.asarray(input_shape), np.asarray(block_shape)
     base = np.zeros((blocks.size, 2), np.int64) if base_paddings is None else np.asarray(base_paddings)
@@ -134,7 +143,7 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
     """Blocks of space moved to the channels: [b, h, w, c] to [b, h / s, w / s, s * s * c].
 
     >>> tf.nn.space_to_depth([[[[1.], [2.]], [[3.], [4.]]]], 2)
-    [[[[1., 2., 3., 4.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 4), dtype=float32, numpy=array([[[[1., 2., 3., 4.]]]], dtype=float32)>
     """
     x, channels_first = _channels_last(convert_to_tensor(input), data_format, "space_to_depth")
     size = int(block_size)
@@ -154,7 +163,11 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name:
     """Channels moved to blocks of space: [b, h, w, s * s * c] to [b, s * h, s * w, c].
 
     >>> tf.nn.depth_to_space([[[[1., 2., 3., 4.]]]], 2)
-    [[[[1.], [2.]], [[3.], [4.]]]]
+    <tf.Tensor: shape=(1, 2, 2, 1), dtype=float32, numpy=
+    array([[[[1.],
+             [2.]],
+            [[3.],
+             [4.]]]], dtype=float32)>
     """
     x, channels_first = _channels_last(convert_to_tensor(input), data_format, "depth_to_space")
     size = int(block_size)

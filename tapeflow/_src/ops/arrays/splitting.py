@@ -21,7 +21,8 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     """Parts along `axis`: so many equal ones, or parts of the given sizes (one may be -1).
 
     >>> tf.split([1, 2, 3, 4], 2)
-    [[1, 2], [3, 4]]
+    [<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,
+     numpy=array([3, 4], dtype=int32)>]
     """
     if not _core.is_tensor(value):
         value = convert_to_tensor(value)
@@ -88,7 +89,8 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """The slices along `axis`, as a list.
 
     >>> tf.unstack([[1, 2], [3, 4]])
-    [[1, 2], [3, 4]]
+    [<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,
+     numpy=array([3, 4], dtype=int32)>]
     """
     value = convert_to_tensor(value)
     if is_open(value):

@@ -27,7 +27,7 @@ def ragged_fill_empty_rows(
     """Values with sorted row numbers, and `default_value` in each of the `nrows` rows that has none.
 
     >>> tf.ragged_fill_empty_rows([0, 2], [5., 6.], 3, -1.).output_values
-    [5., -1., 6.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([ 5., -1.,  6.], dtype=float32)>
     """
     rows = convert_to_tensor(value_rowids, None if _core.is_tensor(value_rowids) else int64)
     values = convert_to_tensor(values)
@@ -61,7 +61,8 @@ def ragged_fill_empty_rows_grad(
     """The gradient of `tf.ragged_fill_empty_rows`.
 
     >>> tf.ragged_fill_empty_rows_grad([0, 2], [5., 7., 6.])
-    ([5., 6.], 7.)
+    RaggedFillEmptyRowsGrad(d_values=<tf.Tensor: shape=(2,), dtype=float32, numpy=array([5., 6.], dtype=float32)>,
+     d_default_value=<tf.Tensor: shape=(), dtype=float32, numpy=7.0>)
     """
     places, dy = convert_to_tensor(reverse_index_map), convert_to_tensor(grad_values)
     d_values = primitives.GatherV2(dy, places)
@@ -77,7 +78,7 @@ def random_index_shuffle(index: Any, seed: Any, max_index: Any, rounds: int = 4,
     """Where `index` goes in a permutation of 0 to `max_index` that three numbers as `seed` choose.
 
     >>> tf.sort(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3))
-    [0, 1, 2, 3]
+    <tf.Tensor: shape=(4,), dtype=int32, numpy=array([0, 1, 2, 3], dtype=int32)>
     """
     index = convert_to_tensor(index)
     return primitives.RandomIndexShuffle(

@@ -250,7 +250,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
     """`x`, if it holds neither NaN nor infinity; an InvalidArgumentError otherwise.
 
     >>> tf.debugging.assert_all_finite([1.], "x")
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
     return primitives.CheckNumerics(x, message)
 

@@ -153,7 +153,7 @@ def format_(template: str, inputs: Any, placeholder: str = "{}", summarize: int 
     """The template with each placeholder replaced by the elements of a tensor.
 
     >>> tf.strings.format("x = {}", tf.constant([1, 2]))
-    b'x = [1 2]'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'x = [1 2]'>
     """
     tensors = [convert_to_tensor(t) for t in (inputs if isinstance(inputs, list | tuple) else [inputs])]
     for argument in (template, placeholder):
@@ -182,7 +182,7 @@ def as_string(
     """Each element as text.
 
     >>> tf.as_string([1.5, 2.0], precision=2)
-    [b'1.50', b'2.00']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'1.50', b'2.00'], dtype=object)>
     """
     tensor = convert_to_tensor(input)
     dtype = tensor.dtype

@@ -275,7 +275,7 @@ def dispatch_for_api(api: Any, *signatures: dict[Any, Any]) -> Callable[..., Any
     ... def negative(x, name=None):
     ...     return Meters(-x.number)
     >>> tf.negative(Meters(3.)).number
-    -3.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=-3.0>
     >>> tf.experimental.unregister_dispatch_for(negative)
     """
     function = _dispatched(api)
@@ -329,7 +329,7 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[..., Any]:
     ... def unary(api, x):
     ...     return Meters(api(x.number))
     >>> tf.abs(Meters(-3.)).number
-    3.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
     >>> tf.experimental.unregister_dispatch_for(unary)
     """
     return _register_elementwise(UNARY, (x_type,))
@@ -345,7 +345,7 @@ def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[.
     ... def binary(api, x, y):
     ...     return Meters(api(x.number, y.number))
     >>> tf.add(Meters(1.), Meters(2.)).number
-    3.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
     >>> tf.experimental.unregister_dispatch_for(binary)
     """
     return _register_elementwise(BINARY, (x_type, y_type))

@@ -157,7 +157,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
     ...     def total(self):
     ...         return tf.reduce_sum(tf.where(self.mask, self.values, 0.))
     >>> Masked([1., 2.], [True, False]).total()
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     _abstract_names: ClassVar[set[str]] = {"ExtensionType", "BatchableExtensionType"}
@@ -292,7 +292,7 @@ def as_dict(value: Any) -> dict[str, Any]:
     >>> class Point(tf.experimental.ExtensionType):
     ...     x: tf.Tensor
     >>> tf.experimental.extension_type.as_dict(Point(3.))
-    {'x': 3.0}
+    {'x': <tf.Tensor: shape=(), dtype=float32, numpy=3.0>}
     """
     return {name: getattr(value, name) for name in type(value)._fields}
 

@@ -44,7 +44,7 @@ def non_max_suppression(
     """The numbers of the best boxes (y1, x1, y2, x2) of which no two overlap by more than `iou_threshold`.
 
     >>> tf.image.non_max_suppression([[0., 0., 1., 1.], [0., 0., 1., 1.]], [0.5, 0.9], 2)
-    [1]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>
     """
     return _suppress(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
 
@@ -62,7 +62,7 @@ def non_max_suppression_with_scores(
     """The numbers of the best boxes and their scores; with `soft_nms_sigma`, scores fade with overlap instead.
 
     >>> tf.image.non_max_suppression_with_scores([[0., 0., 1., 1.], [0., 0., 1., 1.]], [0.5, 0.9], 2)[1]
-    [0.9]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.9], dtype=float32)>
     """
     indices, kept, _ = _suppress(boxes, scores, max_output_size, iou_threshold, score_threshold, float(soft_nms_sigma))
     return indices, kept
@@ -80,7 +80,7 @@ def non_max_suppression_overlaps(
     """The numbers of the best boxes, by a table of how much each two overlap.
 
     >>> tf.image.non_max_suppression_overlaps([[1., 0.9], [0.9, 1.]], [0.5, 0.9], 2)
-    [1]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>
     """
     return primitives.NonMaxSuppressionWithOverlaps(
         overlaps, scores, int(max_output_size), float(overlap_threshold), float(score_threshold)
@@ -103,7 +103,8 @@ def non_max_suppression_padded(
     """The numbers of the best boxes, filled up with 0 if wanted, and how many there are; also for batches.
 
     >>> tf.image.non_max_suppression_padded([[0., 0., 1., 1.]], [0.9], 2, pad_to_max_output_size=True)
-    ([0, 0], 1)
+    (<tf.Tensor: shape=(2,), dtype=int32, numpy=array([0, 0], dtype=int32)>, <tf.Tensor: shape=(), dtype=int32,
+     numpy=1>)
     """
     boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
     if boxes.shape.rank == 2:
@@ -140,7 +141,7 @@ def combined_non_max_suppression(
     """Suppression within each class of each image, and the best boxes of all classes.
 
     >>> tf.image.combined_non_max_suppression([[[[0., 0., 1., 1.]]]], [[[0.9]]], 1, 1).nmsed_scores
-    [[0.9]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[0.9]], dtype=float32)>
     """
     return CombinedNonMaxSuppression(
         *primitives.CombinedNonMaxSuppression(
@@ -177,7 +178,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     """Images (N, H, W, C) with the borders of boxes (N, boxes, 4) drawn on them, in turn with the given colors.
 
     >>> tf.image.draw_bounding_boxes(tf.zeros([1, 1, 2, 1]), [[[0., 0., 0., 0.]]], [[5.]])[0, 0, :, 0]
-    [5., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([5., 0.], dtype=float32)>
     """
     images = convert_to_tensor(images)
     boxes = convert_to_tensor(boxes, dtype_hint=float32)

@@ -47,7 +47,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     """An image in another data type, scaled: integers use their whole range, floats stand for 0 to 1.
 
     >>> tf.image.convert_image_dtype(tf.constant([[[255]]], tf.uint8), tf.float32)
-    [[[1.]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[1.]]], dtype=float32)>
     """
     image = convert_to_tensor(image)
     dtype = as_dtype(dtype)
@@ -93,7 +93,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     """The brightness of RGB images, as one channel.
 
     >>> tf.image.rgb_to_grayscale([[[1., 1., 1.]]])
-    [[[0.9999]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[0.9999]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
     if images.shape.rank == 0 or images.shape[-1] != 3:
@@ -109,7 +109,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     """One channel repeated three times.
 
     >>> tf.image.grayscale_to_rgb([[[2.]]])
-    [[[2., 2., 2.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[2., 2., 2.]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
     if images.shape.rank == 0 or images.shape[-1] != 1:
@@ -148,7 +148,7 @@ def rgb_to_yiq(images: Any) -> Any:
     """RGB images as YIQ.
 
     >>> tf.image.rgb_to_yiq([[[0., 0., 0.]]])
-    [[[0., 0., 0.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[0., 0., 0.]]], dtype=float32)>
     """
     return _mixed(images, _RGB_TO_YIQ, "image.rgb_to_yiq")
 
@@ -158,7 +158,7 @@ def yiq_to_rgb(images: Any) -> Any:
     """YIQ images as RGB.
 
     >>> tf.image.yiq_to_rgb([[[1., 0., 0.]]])
-    [[[1., 1., 1.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 1., 1.]]], dtype=float32)>
     """
     return _mixed(images, _YIQ_TO_RGB, "image.yiq_to_rgb")
 
@@ -168,7 +168,7 @@ def rgb_to_yuv(images: Any) -> Any:
     """RGB images as YUV.
 
     >>> tf.image.rgb_to_yuv([[[0., 0., 0.]]])
-    [[[0., 0., 0.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[0., 0., 0.]]], dtype=float32)>
     """
     return _mixed(images, _RGB_TO_YUV, "image.rgb_to_yuv")
 
@@ -178,7 +178,7 @@ def yuv_to_rgb(images: Any) -> Any:
     """YUV images as RGB.
 
     >>> tf.image.yuv_to_rgb([[[1., 0., 0.]]])
-    [[[1., 1., 1.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 1., 1.]]], dtype=float32)>
     """
     return _mixed(images, _YUV_TO_RGB, "image.yuv_to_rgb")
 
@@ -191,7 +191,8 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
     """RGB images as hue, saturation and value, each from 0 to 1.
 
     >>> tf.image.rgb_to_hsv([[[0., 1., 0.]]])
-    [[[0.33333334, 1., 1.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[0.33333334, 1.        , 1.        ]]],
+     dtype=float32)>
     """
     images = convert_to_tensor(images)
     _check_channels(images, 3, "image.rgb_to_hsv")
@@ -220,7 +221,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
     """Hue, saturation and value, each from 0 to 1, as RGB images.
 
     >>> tf.image.hsv_to_rgb([[[0., 1., 1.]]])
-    [[[1., 0., 0.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 0., 0.]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
     _check_channels(images, 3, "image.hsv_to_rgb")
@@ -240,7 +241,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
     """RGB images with the hue turned by `delta`, from -1 to 1.
 
     >>> tf.image.adjust_hue([[[1., 0., 0.]]], 0.5)
-    [[[0., 1., 1.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[0., 1., 1.]]], dtype=float32)>
     """
     if not _core.is_tensor(delta) and not -1 <= delta <= 1:
         raise ValueError("delta must be in the interval [-1, 1]")
@@ -257,7 +258,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     """RGB images with the saturation multiplied, and kept within 0 and 1.
 
     >>> tf.image.adjust_saturation([[[1., 0.5, 0.5]]], 2.)
-    [[[1., 0., 0.]]]
+    <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 0., 0.]]], dtype=float32)>
     """
     x, given = _as_float(image)
     _check_channels(x, 3, "image.adjust_saturation")
@@ -275,7 +276,7 @@ def adjust_brightness(image: Any, delta: Any) -> Any:
     """Images with `delta` added, in parts of the full brightness.
 
     >>> tf.image.adjust_brightness([[[1., 2.]]], 0.5)
-    [[[1.5, 2.5]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=float32, numpy=array([[[1.5, 2.5]]], dtype=float32)>
     """
     x, given = _as_float(image)
     return convert_image_dtype(x + cast(delta, x.dtype), given, saturate=True)
@@ -286,7 +287,9 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     """The distance of each pixel from the mean of its channel, multiplied.
 
     >>> tf.image.adjust_contrast([[[1.], [3.]]], 2.)
-    [[[0.], [4.]]]
+    <tf.Tensor: shape=(1, 2, 1), dtype=float32, numpy=
+    array([[[0.],
+            [4.]]], dtype=float32)>
     """
     x, given = _as_float(images)
     if x.shape.rank < 3:
@@ -302,7 +305,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
     """`gain * image ** gamma`.
 
     >>> tf.image.adjust_gamma([[[2., 3.]]], 2.)
-    [[[4., 9.]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=float32, numpy=array([[[4., 9.]]], dtype=float32)>
     """
     if not _core.is_tensor(gamma) and gamma < 0:
         raise ValueError("Gamma should be a non-negative real number.")

@@ -160,7 +160,7 @@ def stateless_sample_distorted_bounding_box(
 
     >>> boxes = tf.constant([[[0.1, 0.2, 0.6, 0.7], [0.3, 0.3, 0.9, 0.8]]])
     >>> tf.image.stateless_sample_distorted_bounding_box([20, 30, 3], boxes, seed=[1, 2], min_object_covered=0.3).begin
-    [3, 12, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 3, 12,  0], dtype=int32)>
     """
     ranges = aspect_ratio_range, area_range
     attempts, checked = _prepared(

@@ -41,7 +41,9 @@ def flip_left_right(image: Any) -> Any:
     """Images with the columns in reverse order.
 
     >>> tf.image.flip_left_right([[[1.], [2.]]])
-    [[[2.], [1.]]]
+    <tf.Tensor: shape=(1, 2, 1), dtype=float32, numpy=
+    array([[[2.],
+            [1.]]], dtype=float32)>
     """
     return primitives.ReverseV2(as_image(image), [-2])
 
@@ -51,7 +53,9 @@ def flip_up_down(image: Any) -> Any:
     """Images with the rows in reverse order.
 
     >>> tf.image.flip_up_down([[[1.]], [[2.]]])
-    [[[2.]], [[1.]]]
+    <tf.Tensor: shape=(2, 1, 1), dtype=float32, numpy=
+    array([[[2.]],
+           [[1.]]], dtype=float32)>
     """
     return primitives.ReverseV2(as_image(image), [-3])
 
@@ -61,7 +65,9 @@ def transpose(image: Any, name: str | None = None) -> Any:
     """Images with rows and columns exchanged.
 
     >>> tf.image.transpose([[[1.], [2.]]])
-    [[[1.]], [[2.]]]
+    <tf.Tensor: shape=(2, 1, 1), dtype=float32, numpy=
+    array([[[1.]],
+           [[2.]]], dtype=float32)>
     """
     image = as_image(image)
     return primitives.Transpose(image, [1, 0, 2] if image.shape.rank == 3 else [0, 2, 1, 3])
@@ -72,7 +78,9 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     """Images turned `k` times by 90 degrees against the clock.
 
     >>> tf.image.rot90([[[1.], [2.]]])
-    [[[2.]], [[1.]]]
+    <tf.Tensor: shape=(2, 1, 1), dtype=float32, numpy=
+    array([[[2.]],
+           [[1.]]], dtype=float32)>
     """
     image, turns = as_image(image), int(k) % 4
     if turns == 1:
@@ -107,7 +115,7 @@ def crop_to_bounding_box(
     """The part of the given size from the given corner.
 
     >>> tf.image.crop_to_bounding_box([[[1.], [2.]]], 0, 1, 1, 1)
-    [[[2.]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
     image = as_image(image)
     top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
@@ -127,7 +135,9 @@ def pad_to_bounding_box(
     """Images on a field of zeros of the given size, with their corner at the given place.
 
     >>> tf.image.pad_to_bounding_box([[[1.]]], 0, 1, 1, 2)
-    [[[0.], [1.]]]
+    <tf.Tensor: shape=(1, 2, 1), dtype=float32, numpy=
+    array([[[0.],
+            [1.]]], dtype=float32)>
     """
     image = as_image(image)
     top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
@@ -167,7 +177,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     """Images cut, or put on a field of zeros, to the given size, around their middle.
 
     >>> tf.image.resize_with_crop_or_pad([[[1.], [2.], [3.]]], 1, 1)
-    [[[2.]]]
+    <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
     image = as_image(image)
     height, width = whole(target_height), whole(target_width)
@@ -191,7 +201,10 @@ def resize_with_pad(
     """Images resized as far as they fit, keeping their shape, in the middle of a field of zeros.
 
     >>> tf.image.resize_with_pad([[[1.]]], 1, 3)
-    [[[0.], [1.], [0.]]]
+    <tf.Tensor: shape=(1, 3, 1), dtype=float32, numpy=
+    array([[[0.],
+            [1.],
+            [0.]]], dtype=float32)>
     """
     return resize_into_padding(
         image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
@@ -221,7 +234,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     """The windows of images (N, H, W, C), each laid out flat along the last dimension.
 
     >>> tf.image.extract_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
-    [[[[1., 2.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 2), dtype=float32, numpy=array([[[[1., 2.]]]], dtype=float32)>
     """
     return _windows_of(convert_to_tensor(images), sizes, strides, rates, padding, 2, "image.extract_patches")
 
@@ -231,7 +244,7 @@ def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, 
     """The windows of volumes (N, depth, height, width, C), each laid out flat along the last dimension.
 
     >>> tf.extract_volume_patches([[[[[1.], [2.]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], "VALID")
-    [[[[[1., 2.]]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1, 2), dtype=float32, numpy=array([[[[[1., 2.]]]]], dtype=float32)>
     """
     return _windows_of(convert_to_tensor(input), ksizes, strides, None, padding, 3, "extract_volume_patches")
 
@@ -269,7 +282,7 @@ def sobel_edges(image: Any) -> Any:
     """Sobel's estimate of the gradient down and across, along a new last dimension.
 
     >>> tf.image.sobel_edges(tf.ones([1, 2, 2, 1]))[0, 0, 0, 0]
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
     x = convert_to_tensor(image)
     if x.shape.rank != 4:
@@ -287,7 +300,9 @@ def image_gradients(image: Any) -> tuple[Any, Any]:
     """The difference to the next pixel down and across; 0 in the last row and column.
 
     >>> tf.image.image_gradients([[[[1.], [3.]]]])[1]
-    [[[[2.], [0.]]]]
+    <tf.Tensor: shape=(1, 1, 2, 1), dtype=float32, numpy=
+    array([[[[2.],
+             [0.]]]], dtype=float32)>
     """
     x = convert_to_tensor(image)
     if x.shape.rank != 4:
@@ -301,7 +316,7 @@ def total_variation(images: Any, name: str | None = None) -> Any:
     """The sum of the sizes of the differences between neighbouring pixels, for each image.
 
     >>> tf.image.total_variation([[[1.], [3.]]])
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     x = convert_to_tensor(images)
     if x.shape.rank not in (3, 4):
@@ -319,7 +334,9 @@ def per_image_standardization(image: Any) -> Any:
     """Each image with mean 0 and variance 1; one of equal pixels becomes 0.
 
     >>> tf.image.per_image_standardization([[[1.], [3.]]])
-    [[[-1.], [1.]]]
+    <tf.Tensor: shape=(1, 2, 1), dtype=float32, numpy=
+    array([[[-1.],
+            [ 1.]]], dtype=float32)>
     """
     x = cast(as_image(image), float32)
     mean = primitives.Mean(x, [-3, -2, -1], True)
@@ -346,7 +363,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
     """The peak signal-to-noise ratio of images, in decibels.
 
     >>> tf.image.psnr([[[1.]]], [[[0.]]], 1.)
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
     a, b = _same_images(a, b)
     peak = convert_image_dtype(cast(max_val, a.dtype), float32)
@@ -412,7 +429,7 @@ def ssim(
     """The structural similarity of images, from -1 to 1; or its map over the image.
 
     >>> tf.image.ssim(tf.ones([12, 12, 1]), tf.ones([12, 12, 1]), 1.)
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     x, y, peak = _for_similarity(img1, img2, max_val)
     similarity, _ = _ssim_per_channel(x, y, peak, filter_size, filter_sigma, k1, k2)
@@ -436,7 +453,7 @@ def ssim_multiscale(
 
     >>> x = tf.ones([12, 12, 1])
     >>> tf.image.ssim_multiscale(x, x, 1., power_factors=(0.5, 0.5), filter_size=3)
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     x, y, peak = _for_similarity(img1, img2, max_val)
     parts = []

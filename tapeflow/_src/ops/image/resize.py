@@ -250,7 +250,7 @@ def resize(
     """Images (N, H, W, C) or (H, W, C) at the size (height, width); float32 but for the nearest pixel.
 
     >>> tf.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
-    [1., 1.5, 2.5, 3.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1. , 1.5, 2.5, 3. ], dtype=float32)>
     """
     batch, single = image_batch(images)
     if method != "nearest" and method != "area" and method not in _KERNELS:
@@ -283,7 +283,7 @@ def resize_bilinear(
     """Images (N, H, W, C) at another size by linear interpolation.
 
     >>> tf.compat.v1.image.resize_bilinear([[[[1.], [3.]]]], [1, 3], align_corners=True)[0, 0, :, 0]
-    [1., 2., 3.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 3.], dtype=float32)>
     """
     return _legacy(images, size, "bilinear", align_corners, half_pixel_centers)
 
@@ -295,7 +295,7 @@ def resize_bicubic(
     """Images (N, H, W, C) at another size by cubic interpolation.
 
     >>> tf.compat.v1.image.resize_bicubic([[[[1.], [3.]]]], [1, 3], align_corners=True)[0, 0, :, 0]
-    [1., 2., 3.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 3.], dtype=float32)>
     """
     return _legacy(images, size, "bicubic", align_corners, half_pixel_centers)
 
@@ -307,7 +307,7 @@ def resize_nearest_neighbor(
     """Images (N, H, W, C) at another size by the nearest pixel.
 
     >>> tf.compat.v1.image.resize_nearest_neighbor([[[[1.], [3.]]]], [1, 4])[0, 0, :, 0]
-    [1., 1., 3., 3.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 1., 3., 3.], dtype=float32)>
     """
     return _legacy(images, size, "nearest", align_corners, half_pixel_centers)
 
@@ -317,7 +317,7 @@ def resize_area(images: Any, size: Any, align_corners: bool = False, name: str |
     """Images (N, H, W, C) at another size by the mean over the area of each new pixel.
 
     >>> tf.compat.v1.image.resize_area([[[[1.], [3.]]]], [1, 1])[0, 0, :, 0]
-    [2.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([2.], dtype=float32)>
     """
     return _legacy(images, size, "area", align_corners, False)
 
@@ -351,7 +351,7 @@ def crop_and_resize(
     """The boxes (y1, x1, y2, x2), in parts of the image, cut out and brought to one size; boxes have gradients too.
 
     >>> tf.image.crop_and_resize([[[[1.], [3.]]]], [[0., 0., 0., 1.]], [0], [1, 3])[0, 0, :, 0]
-    [1., 2., 3.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 3.], dtype=float32)>
     """
     x = convert_to_tensor(image)
     boxes = convert_to_tensor(boxes, dtype_hint=float32)

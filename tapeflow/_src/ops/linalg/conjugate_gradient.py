@@ -38,7 +38,7 @@ def conjugate_gradient(
 
     >>> a = tf.linalg.LinearOperatorDiag([2., 4.], is_positive_definite=True)
     >>> tf.linalg.experimental.conjugate_gradient(a, [2., 4.]).x
-    [1., 1.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.        , 0.99999994], dtype=float32)>
     """
     if not (require_operator(operator).is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")

@@ -25,7 +25,9 @@ def diag(
     """Matrices with the given diagonal, or diagonals `k = (lowest, highest)`, and `padding_value` elsewhere.
 
     >>> tf.linalg.diag([1, 2])
-    [[1, 0], [0, 2]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 0],
+           [0, 2]], dtype=int32)>
     """
     diagonal = convert_to_tensor(diagonal)
     padding = padding_value_of(padding_value, diagonal.dtype)
@@ -43,7 +45,7 @@ def diag_part(
     """The diagonal `k` of matrices, or the diagonals `k = (lowest, highest)` as rows, filled with `padding_value`.
 
     >>> tf.linalg.diag_part([[1, 2], [3, 4]])
-    [1, 4]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 4], dtype=int32)>
     """
     input = convert_to_tensor(input)
     return primitives.MatrixDiagPartV3(input, k, padding_value_of(padding_value, input.dtype), align)
@@ -60,7 +62,9 @@ def set_diag(
     """Matrices with their diagonal `k`, or diagonals `k = (lowest, highest)`, replaced.
 
     >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9])
-    [[8, 2], [3, 9]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[8, 2],
+           [3, 9]], dtype=int32)>
     """
     return primitives.MatrixSetDiagV3(input, diagonal, k, align)
 
@@ -70,7 +74,9 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
     """The tensor of twice the rank that has the elements of `diagonal` where both halves of the index agree.
 
     >>> tf.linalg.tensor_diag([1, 2])
-    [[1, 0], [0, 2]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 0],
+           [0, 2]], dtype=int32)>
     """
     diagonal = convert_to_tensor(diagonal)
     dims = diagonal.shape.as_list()
@@ -85,7 +91,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     """The elements where the first and the second half of the index agree.
 
     >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]])
-    [1, 4]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 4], dtype=int32)>
     """
     tensor = convert_to_tensor(input)
     dims = tensor.shape.as_list()

@@ -33,7 +33,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     """The sum of products that `equation` describes: repeated labels are multiplied, missing ones summed.
 
     >>> tf.einsum("ij,jk->ik", [[1., 2.]], [[3.], [4.]])
-    [[11.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>
     """
     if kwargs:
         wrong = [key for key in kwargs if key not in ("name", "optimize", "greedy")]

@@ -42,7 +42,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """`q` with orthonormal columns and upper triangular `r` with `q r = input`, of shapes (m, k) and (k, n).
 
     >>> tf.linalg.qr([[3., 1.], [4., 2.]]).r[0, 0]
-    -5.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=-5.0>
     """
     return Qr(*primitives.Qr(input, full_matrices))
 
@@ -52,7 +52,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
     """Both triangular factors in one matrix, and the order `p` of the rows: `L U = input[p]`.
 
     >>> tf.linalg.lu([[0., 1.], [2., 3.]]).p
-    [1, 0]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 0], dtype=int32)>
     """
     return Lu(*primitives.Lu(input, output_idx_type))
 
@@ -62,7 +62,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """The sign of the determinant and the logarithm of its absolute value.
 
     >>> tf.linalg.slogdet([[0., 1.], [1., 0.]]).sign
-    -1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=-1.0>
     """
     return LogMatrixDeterminant(*primitives.LogMatrixDeterminant(input))
 
@@ -72,7 +72,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
     """The logarithm of the determinant of Hermitian positive definite matrices.
 
     >>> tf.linalg.logdet([[1., 0.], [0., 1.]])
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
     diagonal = primitives.MatrixDiagPartV3(primitives.Cholesky(matrix), 0, 0)
     if diagonal.dtype.is_complex:
@@ -85,7 +85,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     """Singular values, falling, and with `compute_uv` the vectors: `s`, `u`, `v` with `u diag(s) v^H = tensor`.
 
     >>> tf.linalg.svd([[3., 0.], [0., 4.]], compute_uv=False)
-    [4., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
     if not compute_uv:
         return primitives.Svd(tensor, False, False)[0]
@@ -97,7 +97,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     """Eigenvalues, rising, and eigenvectors (as columns) of Hermitian matrices; only the lower triangle is read.
 
     >>> tf.linalg.eigh([[2., 0.], [0., 1.]])[0]
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return tuple(primitives.SelfAdjointEigV2(tensor, True))
 
@@ -107,7 +107,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     """Eigenvalues, rising, of Hermitian matrices; only the lower triangle is read.
 
     >>> tf.linalg.eigvalsh([[2., 0.], [0., 1.]])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return primitives.SelfAdjointEigV2(tensor, False)[0]
 
@@ -117,7 +117,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     """Complex eigenvalues and eigenvectors (as columns, of norm 1) of square matrices, in no particular order.
 
     >>> tf.math.real(tf.linalg.eig([[2., 1.], [0., 3.]])[0])
-    [2., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
     return tuple(primitives.Eig(tensor, True))
 
@@ -127,7 +127,7 @@ def eigvals(tensor: Any, name: str | None = None) -> Any:
     """Complex eigenvalues of square matrices, in no particular order.
 
     >>> tf.math.real(tf.linalg.eigvals([[2., 1.], [0., 3.]]))
-    [2., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
     return primitives.Eig(tensor, False)[0]
 
@@ -137,7 +137,9 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
     """`X` in `A X = rhs`, given the Cholesky factor of `A`.
 
     >>> tf.linalg.cholesky_solve([[2., 0.], [0., 1.]], [[4.], [3.]])
-    [[1.], [3.]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[1.],
+           [3.]], dtype=float32)>
     """
     half = primitives.MatrixTriangularSolve(chol, rhs, True, False)
     return primitives.MatrixTriangularSolve(chol, half, True, True)
@@ -180,7 +182,9 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
     """`X` in `A X = rhs`, given what `tf.linalg.lu(A)` returns.
 
     >>> tf.linalg.lu_solve(*tf.linalg.lu([[0., 1.], [2., 0.]]), [[1.], [4.]])
-    [[2.], [1.]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[2.],
+           [1.]], dtype=float32)>
     """
     lower_upper, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
     rhs = convert_to_tensor(rhs, dtype_hint=lower_upper.dtype)
@@ -212,7 +216,9 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
     """The matrices whose factors `tf.linalg.lu` gave.
 
     >>> tf.linalg.lu_reconstruct(*tf.linalg.lu([[0., 1.], [2., 3.]]))
-    [[0., 1.], [2., 3.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[0., 1.],
+           [2., 3.]], dtype=float32)>
     """
     lower_upper, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
     _check_factors("lu_reconstruct", lower_upper, perm)
@@ -228,7 +234,9 @@ def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, 
     """The inverse of the matrices whose factors `tf.linalg.lu` gave.
 
     >>> tf.linalg.lu_matrix_inverse(*tf.linalg.lu([[0., 1.], [2., 0.]]))
-    [[0., 0.5], [1., 0.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[0. , 0.5],
+           [1. , 0. ]], dtype=float32)>
     """
     lower_upper = convert_to_tensor(lower_upper)
     if lower_upper.shape.rank < 2:
@@ -254,7 +262,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     """How many singular values are greater than `tol`.
 
     >>> tf.linalg.matrix_rank([[1., 2.], [2., 4.]])
-    1
+    <tf.Tensor: shape=(), dtype=int32, numpy=1>
     """
     a = _require_matrix(a)
     values = svd(a, compute_uv=False)
@@ -269,7 +277,9 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     """The Moore-Penrose pseudo-inverse; singular values up to `rcond` times the largest count as zero.
 
     >>> tf.linalg.pinv([[2., 0.], [0., 0.]])
-    [[0.5, 0.], [0., 0.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)>
     """
     a = _require_matrix(a)
     dtype = a.dtype.real_dtype
@@ -293,7 +303,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, n
     matrices without full rank, and `l2_regularizer` is not.
 
     >>> tf.linalg.lstsq([[1.], [1.]], [[1.], [3.]])
-    [[2.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[1.9999999]], dtype=float32)>
     """
     matrix = convert_to_tensor(matrix)
     rhs = convert_to_tensor(rhs, dtype_hint=matrix.dtype)
@@ -373,7 +383,7 @@ def tridiagonal_solve(
     """`X` in `A X = rhs` for tridiagonal `A`, given as (..., 3, n), as three diagonals or as matrices.
 
     >>> tf.linalg.tridiagonal_solve([[0., 0.], [2., 4.], [0., 0.]], [2., 8.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     if perturb_singular and not partial_pivoting:
         raise ValueError("partial_pivoting must be True if perturb_singular is True.")
@@ -406,7 +416,9 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     """`A rhs` for tridiagonal `A`, given as (..., 3, n), as three diagonals or as matrices.
 
     >>> tf.linalg.tridiagonal_matmul([[1., 0.], [2., 4.], [0., 3.]], [[1.], [1.]])
-    [[3.], [7.]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[3.],
+           [7.]], dtype=float32)>
     """
     above, main, below = (primitives.ExpandDims(d, -1) for d in _padded_diagonals(diagonals, diagonals_format))
     rhs = convert_to_tensor(rhs, dtype_hint=main.dtype)
@@ -443,7 +455,9 @@ def banded_triangular_solve(
     The main diagonal is the first row if `lower`, else the last one. Row `i` holds an element of row `i` of `A`.
 
     >>> tf.linalg.banded_triangular_solve([[2., 4.], [0., 1.]], [[2.], [5.]])
-    [[1.], [1.]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[1.],
+           [1.]], dtype=float32)>
     """
     bands = convert_to_tensor(bands)
     if bands.shape.rank < 2 or bands.shape[-2] < 1:
@@ -478,7 +492,7 @@ def eigh_tridiagonal(
     from above the lower to the upper end).
 
     >>> tf.linalg.eigh_tridiagonal([1., 1.], [1.])
-    [0., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 2.], dtype=float32)>
     """
     if select not in ("a", "i", "v"):
         raise ValueError("'select must have a value in {'a', 'i', 'v'}.")

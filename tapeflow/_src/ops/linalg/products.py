@@ -29,7 +29,9 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     """The last two dimensions exchanged; with `conjugate`, the adjoint.
 
     >>> tf.linalg.matrix_transpose([[1, 2], [3, 4]])
-    [[1, 3], [2, 4]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 3],
+           [2, 4]], dtype=int32)>
     """
     a = convert_to_tensor(a)
     rank = a.shape.rank
@@ -47,7 +49,9 @@ def adjoint(matrix: Any, name: str | None = None) -> Any:
     """The conjugate transpose of the last two dimensions.
 
     >>> tf.linalg.adjoint([[1., 2.], [3., 4.]])
-    [[1., 3.], [2., 4.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 3.],
+           [2., 4.]], dtype=float32)>
     """
     return matrix_transpose(matrix, conjugate=True)
 
@@ -65,7 +69,7 @@ def matvec(
     """A matrix times a vector, with batches.
 
     >>> tf.linalg.matvec([[1., 2.], [3., 4.]], [1., 1.])
-    [3., 7.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 7.], dtype=float32)>
     """
     b = convert_to_tensor(b, dtype_hint=getattr(a, "dtype", None))
     column = primitives.MatMul(a, primitives.ExpandDims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
@@ -77,7 +81,7 @@ def trace(x: Any, name: str | None = None) -> Any:
     """The sum of the main diagonal of each matrix.
 
     >>> tf.linalg.trace([[1, 2], [3, 4]])
-    5
+    <tf.Tensor: shape=(), dtype=int32, numpy=5>
     """
     return primitives.Sum(primitives.MatrixDiagPartV3(x, 0, 0), -1)
 
@@ -87,7 +91,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
     """The cross product of vectors of length 3, over the last dimension.
 
     >>> tf.linalg.cross([1., 0., 0.], [0., 1., 0.])
-    [0., 0., 1.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0., 0., 1.], dtype=float32)>
     """
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, dtype_hint=a.dtype)
@@ -136,7 +140,7 @@ def norm(
     """The norm of vectors, or of matrices with two axes: 'euclidean', 'fro', 1, 2, np.inf, or any positive order.
 
     >>> tf.norm([3., 4.])
-    5.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=5.0>
     """
     x = convert_to_tensor(tensor)
     if ord == "euclidean" and (axis is None or type(axis) is int) and x.dtype.is_floating and not _core.is_tracing():
@@ -177,7 +181,7 @@ def normalize(
     """The tensor over its norm, and the norm with the reduced dimensions kept.
 
     >>> tf.linalg.normalize([3., 4.])[0]
-    [0.6, 0.8]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
     """
     tensor = convert_to_tensor(tensor)
     size = cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
@@ -189,7 +193,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
     """Scaled to 2-norm 1 along `axis`; sums of squares below `epsilon` count as `epsilon`.
 
     >>> tf.math.l2_normalize([3., 4.])
-    [0.6, 0.8]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
     """
     if dim is not None:
         if axis is not None:
@@ -210,7 +214,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """The product of two tensors summed over pairs of dimensions: the last and first `axes`, or those listed.
 
     >>> tf.tensordot([[1., 2.], [3., 4.]], [1., 1.], 1)
-    [3., 7.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 7.], dtype=float32)>
     """
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, dtype_hint=a.dtype)

@@ -95,7 +95,7 @@ class TextFileInitializer(KeyedDtypes):
     >>> line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
     >>> words = tf.lookup.TextFileInitializer("words.txt", tf.string, line, tf.int64, number)
     >>> tf.lookup.StaticHashTable(words, -1).lookup(tf.constant(["b", "c"]))
-    [1, -1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([ 1, -1])>
     """
 
     def __init__(

@@ -93,7 +93,7 @@ class StaticHashTable(LookupInterface):
 
     >>> table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), default_value=-1)
     >>> table.lookup(tf.constant(["b", "c"]))
-    [2, -1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 2, -1], dtype=int32)>
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class StaticVocabularyTable(LookupInterface):
 
     >>> words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
     >>> tf.lookup.StaticVocabularyTable(words, num_oov_buckets=3).lookup(tf.constant(["b", "q"]))
-    [1, 4]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 4])>
     """
 
     def __init__(
@@ -340,7 +340,7 @@ class MutableHashTable(_ChangingTable):
     >>> table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=-1)
     >>> table.insert(tf.constant(["a"]), tf.constant([7], tf.int64))
     >>> table.lookup(tf.constant(["a", "b"]))
-    [7, -1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([ 7, -1])>
     """
 
     def __init__(
@@ -368,7 +368,7 @@ class DenseHashTable(_ChangingTable):
     >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1)
     >>> table.insert(tf.constant([5], tf.int64), tf.constant([7], tf.int64))
     >>> table.lookup(tf.constant([5, 6], tf.int64))
-    [7, -1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([ 7, -1])>
     """
 
     def __init__(

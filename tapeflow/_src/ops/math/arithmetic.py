@@ -32,7 +32,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y`, as Python divides: integers give floats.
 
     >>> tf.divide([1, 2], 2)
-    [0.5, 1.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.5, 1. ])>
     """
     return truediv(x, y)
 
@@ -42,7 +42,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y`, as Python divides: integers give floats (float64 for 32 and 64 bits, float32 for fewer).
 
     >>> tf.truediv([3, 4], 2)
-    [1.5, 2.]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1.5, 2. ])>
     """
     x, y = as_pair(x, y)
     _check_quotient("truediv", x, y)
@@ -54,7 +54,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y`, and 0 where `y` is 0; integers give floats.
 
     >>> tf.math.divide_no_nan([1., 2.], [0., 4.])
-    [0., 0.5]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0. , 0.5], dtype=float32)>
     """
     x, y = as_pair(x, y)
     _check_quotient("divide_no_nan", x, y)
@@ -76,7 +76,7 @@ def abs(x: Any, name: str | None = None) -> Any:
     """The absolute value; of a complex number, its length.
 
     >>> tf.abs([-1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     x = convert_to_tensor(x)
     return primitives.ComplexAbs(x) if x.dtype.is_complex else primitives.Abs(x)
@@ -87,7 +87,7 @@ def real(input: Any, name: str | None = None) -> Any:
     """The real part.
 
     >>> tf.math.real(tf.constant([1+2j]))
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float64, numpy=array([1.])>
     """
     x = convert_to_tensor(input)
     _check_numeric("real", x)
@@ -104,7 +104,7 @@ def imag(input: Any, name: str | None = None) -> Any:
     """The imaginary part.
 
     >>> tf.math.imag(tf.constant([1+2j]))
-    [2.]
+    <tf.Tensor: shape=(1,), dtype=float64, numpy=array([2.])>
     """
     x = convert_to_tensor(input)
     return primitives.Imag(x) if x.dtype.is_complex else zeros_like(x)
@@ -115,7 +115,7 @@ def conj(x: Any, name: str | None = None) -> Any:
     """The complex conjugate; real numbers stay as they are.
 
     >>> tf.math.conj(tf.constant([1+2j]))
-    [1.-2.j]
+    <tf.Tensor: shape=(1,), dtype=complex128, numpy=array([1.-2.j])>
     """
     x = convert_to_tensor(x)
     _check_numeric("conj", x)
@@ -127,7 +127,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.add_n([[1., 2.], [3., 4.]])
-    [4., 6.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 6.], dtype=float32)>
     """
     inputs = list(inputs) if isinstance(inputs, Iterable) else []
     if not inputs:
@@ -142,7 +142,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.math.accumulate_n([[1., 2.], [3., 4.]])
-    [4., 6.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 6.], dtype=float32)>
     """
     inputs = [convert_to_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
     if not inputs or any(x.dtype != inputs[0].dtype for x in inputs):
@@ -164,7 +164,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or an IndexedSlices, which stays sparse.
 
     >>> tf.math.scalar_mul(2., [1., 2.])
-    [2., 4.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 4.], dtype=float32)>
     """
     if isinstance(x, IndexedSlices):
         return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
@@ -180,7 +180,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
     """The polynomial with the given coefficients (highest first) at `x`.
 
     >>> tf.math.polyval([1., 2., 3.], 2.)
-    11.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=11.0>
     """
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
@@ -198,7 +198,7 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
     """Whether exactly one of the two is true.
 
     >>> tf.math.logical_xor([True, True], [True, False])
-    [False, True]
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>
     """
     return primitives.LogicalAnd(primitives.LogicalOr(x, y), primitives.LogicalNot(primitives.LogicalAnd(x, y)))
 
@@ -208,7 +208,7 @@ def angle(input: Any, name: str | None = None) -> Any:
     """The angle of complex numbers in the plane, in radians; of real numbers 0, or pi below 0.
 
     >>> tf.math.angle(tf.constant([1+0j, 0+2j]))
-    [0., 1.5707963267948966]
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.        , 1.57079633])>
     """
     x = convert_to_tensor(input)
     if x.dtype.is_complex:
@@ -223,7 +223,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
     """`1 / x`, and 0 where `x` is 0.
 
     >>> tf.math.reciprocal_no_nan([2., 0.])
-    [0.5, 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 0. ], dtype=float32)>
     """
     x = convert_to_tensor(x)
     return primitives.DivNoNan(cast(1, x.dtype), x)
@@ -234,7 +234,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
     """`log(1 / (1 + exp(-x)))`, exact for large and small `x`.
 
     >>> tf.math.log_sigmoid([0., -100.])
-    [-0.6931472, -100.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([  -0.6931472, -100.       ], dtype=float32)>
     """
     return -primitives.Softplus(-convert_to_tensor(x))
 
@@ -247,7 +247,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
     """Whether no element, in row-major order, is smaller than the one before it.
 
     >>> tf.math.is_non_decreasing([1, 1, 2])
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     steps = primitives.Reshape(x, [-1])
     return primitives.All(steps[1:] >= steps[:-1])
@@ -258,7 +258,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     """Whether every element, in row-major order, is larger than the one before it.
 
     >>> tf.math.is_strictly_increasing([1, 1, 2])
-    False
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     steps = primitives.Reshape(x, [-1])
     return primitives.All(steps[1:] > steps[:-1])
@@ -269,7 +269,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     """Values below the minimum or above the maximum replaced by it. An IndexedSlices stays sparse.
 
     >>> tf.clip_by_value([-3., 0.5, 7.], -1., 1.)
-    [-1., 0.5, 1.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1. ,  0.5,  1. ], dtype=float32)>
     """
     if isinstance(t, IndexedSlices):
         return IndexedSlices(clip_by_value(t.values, clip_value_min, clip_value_max), t.indices, t.dense_shape)

@@ -16,7 +16,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """Scaled down so that the 2-norm (over `axes`) is at most `clip_norm`.
 
     >>> tf.clip_by_norm([3., 4.], 1.)
-    [0.6, 0.8]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
     """
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
     if isinstance(clip_norm, int | float):
@@ -36,7 +36,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
     """The 2-norm of all elements of a list of tensors; None entries are left out.
 
     >>> tf.linalg.global_norm([[3.], [4.]])
-    5.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=5.0>
     """
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("t_list should be a sequence")
@@ -54,7 +54,8 @@ def clip_by_global_norm(
     """A list of tensors scaled by one factor so that their joint 2-norm is at most `clip_norm`; also that norm.
 
     >>> tf.clip_by_global_norm([[3.], [4.]], 1.)[0]
-    [[0.6], [0.8]]
+    [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6], dtype=float32)>, <tf.Tensor: shape=(1,),
+     dtype=float32, numpy=array([0.8], dtype=float32)>]
     """
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("`t_list` should be a sequence.")

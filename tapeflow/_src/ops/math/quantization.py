@@ -76,7 +76,7 @@ def fake_quant_with_min_max_args(
     """`inputs` rounded to a grid of `2 ** num_bits` numbers on [min, max]; the gradient passes inside the range.
 
     >>> tf.quantization.fake_quant_with_min_max_args([0.3], 0., 1., num_bits=2)
-    [0.33333334]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.33333334], dtype=float32)>
     """
     _check_range(min, max)
     return _fake_quant(inputs, cast(min, float32), cast(max, float32), num_bits, narrow_range)
@@ -119,7 +119,7 @@ fake_quant_with_min_max_vars = _fake_quant_in_range(
     """`inputs` rounded to a grid on [min, max]; outside of it the gradient goes to `min` or `max`.
 
     >>> tf.quantization.fake_quant_with_min_max_vars([0.3], 0., 1., num_bits=2)
-    [0.33333334]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.33333334], dtype=float32)>
     """,
     "quantization.fake_quant_with_min_max_vars",
 )
@@ -128,7 +128,7 @@ fake_quant_with_min_max_vars_per_channel = _fake_quant_in_range(
     """As `fake_quant_with_min_max_vars`, with a range for each element of the last dimension.
 
     >>> tf.quantization.fake_quant_with_min_max_vars_per_channel([[0.3, 0.3]], [0., 0.], [1., 3.], num_bits=2)
-    [[0.33333334, 0.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[0.33333334, 0.        ]], dtype=float32)>
     """,
     "quantization.fake_quant_with_min_max_vars_per_channel",
 )
@@ -163,7 +163,7 @@ def fake_quant_with_min_max_args_gradient(
     """The gradient of `fake_quant_with_min_max_args` by its inputs.
 
     >>> tf.quantization.fake_quant_with_min_max_args_gradient([1., 1.], [0.3, 2.], 0., 1.)
-    [1., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 0.], dtype=float32)>
     """
     _check_range(min, max)
     dx = _fake_quant_gradients(gradients, inputs, cast(min, float32), cast(max, float32), num_bits, narrow_range)[0]
@@ -194,7 +194,7 @@ fake_quant_with_min_max_vars_gradient = _fake_quant_gradient_in_range(
     """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max.
 
     >>> tf.quantization.fake_quant_with_min_max_vars_gradient([1., 1.], [0.3, 2.], 0., 1.).backprop_wrt_max
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """,
     "quantization.fake_quant_with_min_max_vars_gradient",
 )
@@ -204,7 +204,7 @@ fake_quant_with_min_max_vars_per_channel_gradient = _fake_quant_gradient_in_rang
 
     >>> dy, x = [[1., 1.]], [[0.3, 2.]]
     >>> tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient(dy, x, [0., 0.], [1., 1.]).backprop_wrt_max
-    [0., 1.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 1.], dtype=float32)>
     """,
     "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
 )
@@ -311,7 +311,7 @@ quantize_and_dequantize_v2 = _quantized_and_back(
     """`input` rounded to `2 ** num_bits` levels of the given range, or of its own; gradients pass inside the given one.
 
     >>> tf.quantization.quantize_and_dequantize_v2([0.4], -1., 1., num_bits=3, range_given=True)
-    [0.33333334]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.33333334], dtype=float32)>
     """,
     "quantization.quantize_and_dequantize_v2",
 )
@@ -320,7 +320,7 @@ quantize_and_dequantize = _quantized_and_back(
     """As `quantize_and_dequantize_v2`, but the gradient passes everywhere.
 
     >>> tf.quantization.quantize_and_dequantize([0.4], -1., 1., num_bits=3, range_given=True)
-    [0.33333334]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.33333334], dtype=float32)>
     """,
     "quantization.quantize_and_dequantize",
 )
@@ -345,7 +345,7 @@ def quantize(
     """`input` as integers of the size of `T`, and the range that they stand for.
 
     >>> tf.quantization.quantize([0.5], 0., 1., tf.quint8).output
-    [128]
+    <tf.Tensor: shape=(1,), dtype=uint8, numpy=array([128], dtype=uint8)>
     """
     x = convert_to_tensor(input, dtype_hint=float32)
     kind = as_dtype(T)
@@ -392,7 +392,7 @@ def dequantize(
     """The numbers that integers of a range stand for; the inverse of `quantize`.
 
     >>> tf.quantization.dequantize(tf.constant([255], tf.uint8), 0., 1.)
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
     x = convert_to_tensor(input)
     least, most = (int(v) for v in (np.iinfo(x.dtype.as_numpy_dtype).min, np.iinfo(x.dtype.as_numpy_dtype).max))

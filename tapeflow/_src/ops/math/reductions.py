@@ -15,7 +15,7 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
     """`log(sum(exp(x)))` over the axes, without overflow.
 
     >>> tf.reduce_logsumexp([0., 0.])
-    0.6931472
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.6931471824645996>
     """
     x = convert_to_tensor(input_tensor)
     largest = primitives.Max(x, axis, True)
@@ -31,7 +31,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     """The variance over the axes; of complex numbers, the mean squared distance from the mean.
 
     >>> tf.math.reduce_variance([1., 3.])
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     x = convert_to_tensor(input_tensor)
     y = _variance(x, axis, keepdims)
@@ -43,7 +43,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     """The standard deviation over the axes.
 
     >>> tf.math.reduce_std([1., 3.])
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     x = convert_to_tensor(input_tensor)
     y = primitives.Sqrt(_variance(x, axis, keepdims))
@@ -78,7 +78,7 @@ def count_nonzero(
     """The number of elements that are not zero (not False, not the empty string) over the axes.
 
     >>> tf.math.count_nonzero([[0, 1], [2, 3]], axis=0)
-    [1, 2]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 2])>
     """
     x = convert_to_tensor(input)
     zero = convert_to_tensor("") if x.dtype == string else cast(0, x.dtype)
@@ -91,7 +91,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     """The share of elements that are zero, as float32; NaN if there are none.
 
     >>> tf.math.zero_fraction([0., 1., 0., 0.])
-    0.75
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.75>
     """
     x = convert_to_tensor(value)
     return primitives.Mean(cast(primitives.Equal(x, cast(0, x.dtype)), float32))

@@ -39,7 +39,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     """The mean of the rows of `data` that share a number in `segment_ids`, which is sorted; 0 where there are none.
 
     >>> tf.math.segment_mean([1., 3., 5.], [0, 0, 1])
-    [2., 5.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 5.], dtype=float32)>
     """
     data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     total = primitives.SegmentSum(data, segment_ids)
@@ -57,7 +57,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     """The mean of the rows of `data` that share a number in `segment_ids`; 0 where there are none.
 
     >>> tf.math.unsorted_segment_mean([1., 3., 5.], [0, 1, 0], 2)
-    [3., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
     """
     data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     total = primitives.UnsortedSegmentSum(data, segment_ids, num_segments)
@@ -69,7 +69,7 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
     """The sum of the rows that share a number in `segment_ids`, divided by the square root of how many they are.
 
     >>> tf.math.unsorted_segment_sqrt_n([1., 3., 5., 7.], [0, 0, 0, 0], 1)
-    [8.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([8.], dtype=float32)>
     """
     data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     total = primitives.UnsortedSegmentSum(data, segment_ids, num_segments)
@@ -132,7 +132,7 @@ sparse_segment_sum = _chosen_reduction(
     """The sums of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
 
     >>> tf.sparse.segment_sum([[1.], [2.], [4.]], [0, 2], [0, 0])
-    [[5.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[5.]], dtype=float32)>
     """,
     "sparse.segment_sum",
 )
@@ -141,7 +141,7 @@ sparse_segment_mean = _chosen_reduction(
     """The means of the rows `indices` of `data` that share a number in `segment_ids`, which is sorted.
 
     >>> tf.sparse.segment_mean([[1.], [2.], [4.]], [0, 2], [0, 0])
-    [[2.5]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[2.5]], dtype=float32)>
     """,
     "sparse.segment_mean",
 )
@@ -150,7 +150,7 @@ sparse_segment_sqrt_n = _chosen_reduction(
     """As `tf.sparse.segment_sum`, divided by the square root of the number of rows.
 
     >>> tf.sparse.segment_sqrt_n([[1.], [2.], [4.]], [1, 1, 1, 1], [0, 0, 0, 0])
-    [[4.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[4.]], dtype=float32)>
     """,
     "sparse.segment_sqrt_n",
 )
@@ -199,7 +199,7 @@ def bincount(
     """How often each number occurs, or the sum of its weights; for each row if `axis` is -1.
 
     >>> tf.math.bincount([1, 1, 3])
-    [0, 2, 0, 1]
+    <tf.Tensor: shape=(4,), dtype=int32, numpy=array([0, 2, 0, 1], dtype=int32)>
     """
     if axis not in (None, 0, -1):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
@@ -257,7 +257,9 @@ def confusion_matrix(
     """How often (or with which weight) each class, a row, was predicted as each class, a column.
 
     >>> tf.math.confusion_matrix([0, 1], [0, 0])
-    [[1, 0], [1, 0]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 0],
+           [1, 0]], dtype=int32)>
     """
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
     if predictions.shape.rank == labels.shape.rank + 1 and predictions.shape[-1] == 1:
@@ -291,7 +293,7 @@ def histogram_fixed_width_bins(
     """The number of the bin of each value, of `nbins` equal ones between the two numbers of `value_range`.
 
     >>> tf.histogram_fixed_width_bins([-1., 0.5, 9.], [0., 2.], nbins=4)
-    [0, 1, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 3], dtype=int32)>
     """
     values = convert_to_tensor(values)
     low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
@@ -320,7 +322,7 @@ def histogram_fixed_width(
     """How many values lie in each of `nbins` equal bins; what lies outside counts for the nearest.
 
     >>> tf.histogram_fixed_width([-1., 0.5, 9.], [0., 2.], nbins=4)
-    [1, 1, 0, 1]
+    <tf.Tensor: shape=(4,), dtype=int32, numpy=array([1, 1, 0, 1], dtype=int32)>
     """
     places = primitives.Reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
     return primitives.UnsortedSegmentSum(_ones_for(places, as_dtype(dtype)), places, int(nbins))

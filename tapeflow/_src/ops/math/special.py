@@ -17,7 +17,7 @@ def lbeta(x: Any, name: str | None = None) -> Any:
     Shape `[..., n]` gives `[...]`.
 
     >>> tf.math.lbeta([1., 2., 3.])
-    -4.0943446
+    <tf.Tensor: shape=(), dtype=float32, numpy=-4.094344615936279>
     """
     x = convert_to_tensor(x)
     total = primitives.Lgamma(primitives.Sum(x, -1))
@@ -31,7 +31,7 @@ def erfcinv(x: Any, name: str | None = None) -> Any:
     """The inverse of `erfc`.
 
     >>> tf.math.erfcinv([0.5, 1.5])
-    [0.4769363, -0.4769363]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 0.47693625, -0.47693625], dtype=float32)>
     """
     x = convert_to_tensor(x)
     if x.dtype.is_integer or x.dtype.is_bool:

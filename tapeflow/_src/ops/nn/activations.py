@@ -16,7 +16,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
     """`features` times the probability that a normal number lies below it; with `approximate`, by a tanh.
 
     >>> tf.nn.gelu([-1., 1.])
-    [-0.15865526, 0.8413447]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.15865526,  0.8413447 ], dtype=float32)>
     """
     features = convert_to_tensor(features)
     if not features.dtype.is_floating:
@@ -29,7 +29,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> An
     """`features` where positive, `alpha * features` elsewhere.
 
     >>> tf.nn.leaky_relu([-1., 2.])
-    [-0.2, 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.2,  2. ], dtype=float32)>
     """
     features = convert_to_tensor(features)
     if features.dtype.is_integer:
@@ -45,7 +45,7 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
     """`features * sigmoid(beta * features)`; a `beta` that is a tensor has a gradient too.
 
     >>> tf.nn.silu([0., 1.])
-    [0., 0.7310586]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.7310586], dtype=float32)>
     """
     features = convert_to_tensor(features)
     if _core.is_tensor(beta):
@@ -61,7 +61,7 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Any:
     """relu of `features` and of `-features`, side by side along `axis`.
 
     >>> tf.nn.crelu([-1., 2.])
-    [0., 2., 1., 0.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([0., 2., 1., 0.], dtype=float32)>
     """
     features = convert_to_tensor(features)
     return primitives.Relu(primitives.ConcatV2([features, -features], axis))
@@ -72,7 +72,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
     """`relu(x @ weights + biases)`.
 
     >>> tf.compat.v1.nn.relu_layer([[1., 2.]], [[1.], [1.]], [-1.])
-    [[2.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[2.]], dtype=float32)>
     """
     return primitives.Relu(primitives.MatMul(x, weights) + biases)
 
@@ -117,7 +117,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> An
     """`exp(logits)` scaled so that the sum along `axis` is 1.
 
     >>> tf.nn.softmax([0., 0.])
-    [0.5, 0.5]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 0.5], dtype=float32)>
     """
     return _along(-1 if axis is None else int(axis), logits, primitives.Softmax, _softmax_along)
 
@@ -127,7 +127,7 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -
     """The logarithm of softmax, without loss of accuracy.
 
     >>> tf.nn.log_softmax([0., 0.])
-    [-0.6931472, -0.6931472]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.6931472, -0.6931472], dtype=float32)>
     """
     return _along(-1 if axis is None else int(axis), logits, primitives.LogSoftmax, _log_softmax_along)
 

@@ -94,7 +94,7 @@ uniform_candidate_sampler = _sampler(
     """Classes of 0 to `range_max` - 1, all equally likely; also the expected counts of the true and the drawn ones.
 
     >>> tf.random.uniform_candidate_sampler([[0]], 1, 2, False, 2)[1]
-    [[1.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[1.]], dtype=float32)>
     """,
     "random.uniform_candidate_sampler",
     "compat.v1.random.uniform_candidate_sampler",
@@ -105,7 +105,7 @@ log_uniform_candidate_sampler = _sampler(
     """Classes with probability log(1 + 1 / (class + 1)) / log(1 + range_max), as frequencies of words fall.
 
     >>> tf.random.log_uniform_candidate_sampler([[0]], 1, 1, True, 1)[0]
-    [0]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """,
     "random.log_uniform_candidate_sampler",
     "compat.v1.random.log_uniform_candidate_sampler",
@@ -116,7 +116,7 @@ learned_unigram_candidate_sampler = _sampler(
     """Classes by how often they were true ones in the calls before, plus one.
 
     >>> tf.random.learned_unigram_candidate_sampler([[0]], 1, 2, False, 2)[1]
-    [[1.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[1.]], dtype=float32)>
     """,
     "random.learned_unigram_candidate_sampler",
     "nn.learned_unigram_candidate_sampler",
@@ -147,7 +147,7 @@ def fixed_unigram_candidate_sampler(
     """Classes by the given weights, or by the last column of `vocab_file`, each to the power `distortion`.
 
     >>> tf.random.fixed_unigram_candidate_sampler([[1]], 1, 2, False, 2, unigrams=[0., 3.])[0]
-    [1, 1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 1])>
     """
     classes = _classes(true_classes, num_true)
     if bool(vocab_file) == bool(len(unigrams)):
@@ -177,7 +177,7 @@ def all_candidate_sampler(
     """All classes, each expected once: for tests of sampled losses.
 
     >>> tf.random.all_candidate_sampler([[0]], 1, 2, True)[0]
-    [0, 1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>
     """
     classes = _classes(true_classes, num_true)
     sampled = convert_to_tensor(np.arange(num_sampled, dtype=np.int64))

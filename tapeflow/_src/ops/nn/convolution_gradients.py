@@ -120,7 +120,7 @@ conv2d_backprop_filter_v2 = _conv2d_gradient(
 
     >>> x = tf.ones([1, 2, 2, 1])
     >>> tf.conv2d_backprop_filter_v2(x, tf.ones([1, 1, 1, 1]), x, [1, 1, 1, 1], "SAME")
-    [[[[4.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=float32, numpy=array([[[[4.]]]], dtype=float32)>
     """,
 )
 conv2d_backprop_input_v2 = _conv2d_gradient(
@@ -132,6 +132,8 @@ conv2d_backprop_input_v2 = _conv2d_gradient(
 
     >>> x = tf.ones([1, 1, 2, 1])
     >>> tf.conv2d_backprop_input_v2(x, 3 * tf.ones([1, 1, 1, 1]), x, [1, 1, 1, 1], "SAME")
-    [[[[3.], [3.]]]]
+    <tf.Tensor: shape=(1, 1, 2, 1), dtype=float32, numpy=
+    array([[[[3.],
+             [3.]]]], dtype=float32)>
     """,
 )

@@ -85,7 +85,7 @@ def conv1d(
     """A 1-D convolution of sequences (N, W, C) with filters (width, in, out).
 
     >>> tf.nn.conv1d(tf.ones([1, 4, 1]), tf.ones([2, 1, 1]), 1, "VALID")[0, :, 0]
-    [2., 2., 2.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([2., 2., 2.], dtype=float32)>
     """
     if data_format in ("NHWC", "NCHW"):
         data_format = data_format.replace("H", "")
@@ -143,7 +143,7 @@ def convolution(
     """A convolution with as many spatial dimensions as the filters have: 1, 2 or 3.
 
     >>> tf.nn.convolution(tf.ones([1, 4, 1]), tf.ones([2, 1, 1]))[0, :, 0]
-    [2., 2., 2.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([2., 2., 2.], dtype=float32)>
     """
     filters = convert_to_tensor(filters)
     spatial = filters.shape.rank - 2

@@ -45,7 +45,7 @@ def ctc_loss(
     """Minus the log probability of each label sequence under `logits` (time, batch, classes), which it may stretch.
 
     >>> tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1], blank_index=0)
-    [0.6931472]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
     logits = convert_to_tensor(logits)
     if logits.shape.rank != 3:
@@ -96,7 +96,7 @@ def ctc_beam_search_decoder(
 
     >>> paths, scores = tf.nn.ctc_beam_search_decoder(tf.constant([[[5., 0., 0.]]]), [1])
     >>> paths[0].values
-    [0]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
     return beam_search_paths(inputs, sequence_length, beam_width, top_paths, False)
 
@@ -117,7 +117,7 @@ def ctc_greedy_decoder(
 
     >>> paths, scores = tf.nn.ctc_greedy_decoder(tf.constant([[[5., 0., 0.]]]), [1])
     >>> paths[0].values
-    [0]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
     inputs = convert_to_tensor(inputs)
     lengths = convert_to_tensor(sequence_length)
@@ -162,7 +162,8 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:
     """The different labels of each row in order of appearance, filled up with 0, and the number of each label's own.
 
     >>> tf.nn.ctc_unique_labels([[3, 4, 4, 3]])
-    [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
+    [<tf.Tensor: shape=(1, 4), dtype=int64, numpy=array([[3, 4, 0, 0]])>, <tf.Tensor: shape=(1, 4), dtype=int32,
+     numpy=array([[0, 1, 1, 0]], dtype=int32)>]
     """
     labels = cast(convert_to_tensor(labels), int64)
     batch, width = labels.shape.as_list()
@@ -183,7 +184,8 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
     """Each run of one label as one label, filled up with 0, and the new lengths.
 
     >>> tf.nn.collapse_repeated([[1, 1, 2]], [3])
-    ([[1, 2]], [2])
+    (<tf.Tensor: shape=(1, 2), dtype=int32, numpy=array([[1, 2]], dtype=int32)>, <tf.Tensor: shape=(1,),
+     dtype=int32, numpy=array([2], dtype=int32)>)
     """
     labels, seq_length = convert_to_tensor(labels), convert_to_tensor(seq_length)
     batch, width = labels.shape.as_list()
@@ -204,7 +206,7 @@ def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) ->
     """The nearest sequence that never rises (or never falls) along `axis`, and the number of each element's run.
 
     >>> tf.nn.isotonic_regression([3., 1., 2.])[0]
-    [3., 1.5, 1.5]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3. , 1.5, 1.5], dtype=float32)>
     """
     x = convert_to_tensor(inputs)
     if x.dtype.is_integer:

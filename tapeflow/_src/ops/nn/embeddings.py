@@ -92,7 +92,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     """The rows of `params` with the numbers `ids`; a list of tables is one table cut into blocks of rows.
 
     >>> tf.nn.embedding_lookup([[1., 2.], [3., 4.]], [1])
-    [[3., 4.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[3., 4.]], dtype=float32)>
     """
     return lookup(params, ids, "div", max_norm)
 
@@ -130,7 +130,7 @@ def embedding_lookup_sparse(
     """For each row of the sparse matrix `sp_ids`, the (weighted) mean, sum or sum by sqrt of squares of its embeddings.
 
     >>> tf.nn.embedding_lookup_sparse(tf.eye(3), tf.sparse.from_dense([[1, 2]]), None, combiner="sum")
-    [[0., 1., 1.]]
+    <tf.Tensor: shape=(1, 3), dtype=float32, numpy=array([[0., 1., 1.]], dtype=float32)>
     """
     return lookup_sparse(params, sp_ids, sp_weights, "div", combiner, max_norm)
 
@@ -194,7 +194,9 @@ def safe_embedding_lookup_sparse(
     """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
 
     >>> tf.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
-    [[0., 1.], [0., 0.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[0., 1.],
+           [0., 0.]], dtype=float32)>
     """
     return safe_lookup_sparse(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, "div", max_norm)
 

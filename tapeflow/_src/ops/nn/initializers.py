@@ -201,7 +201,9 @@ class OrthogonalInitializerV1(_Initializer):
 
     >>> q = tf.compat.v1.orthogonal_initializer(seed=1)([2, 2])
     >>> tf.round(q @ tf.transpose(q) * 1000.) / 1000.
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[ 1., -0.],
+           [-0.,  1.]], dtype=float32)>
     """
 
     _settings: tuple[str, ...] = ("gain", "seed", "dtype")

@@ -18,7 +18,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     """The cross entropy between probabilities `labels` and softmax of `logits`, one number per row.
 
     >>> tf.nn.softmax_cross_entropy_with_logits([[1., 0.]], [[0., 0.]])
-    [0.6931472]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
     logits = convert_to_tensor(logits)
     labels = convert_to_tensor(labels, dtype_hint=logits.dtype)
@@ -60,7 +60,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
 
     >>> tf.nn.sparse_softmax_cross_entropy_with_logits([0], [[0., 0.]])
-    [0.6931472]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
     if not isinstance(labels, _core.Tensor):
         labels = convert_to_tensor(labels)
@@ -108,7 +108,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
 
     >>> tf.nn.sigmoid_cross_entropy_with_logits([1.], [0.])
-    [0.6931472]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
     if labels is None or logits is None:
         raise ValueError("Both labels and logits must be provided.")
@@ -123,7 +123,7 @@ def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any
     """The sigmoid cross entropy in which positive labels count `pos_weight` times.
 
     >>> tf.nn.weighted_cross_entropy_with_logits([1.], [0.], pos_weight=2.)
-    [1.3862944]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.3862944], dtype=float32)>
     """
     logits = convert_to_tensor(logits)
     labels = convert_to_tensor(labels, dtype_hint=logits.dtype)
@@ -138,7 +138,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     """The Poisson loss `exp(log_input) - targets * log_input`; in full, with Stirling's term for `targets > 1`.
 
     >>> tf.nn.log_poisson_loss([2.], [0.])
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
     log_input = convert_to_tensor(log_input)
     targets = convert_to_tensor(targets, dtype_hint=log_input.dtype)
@@ -158,7 +158,7 @@ def l2_loss(t: Any, name: str | None = None) -> Any:
     """Half the sum of the squares.
 
     >>> tf.nn.l2_loss([3., 4.])
-    12.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=12.5>
     """
     t = convert_to_tensor(t)
     return primitives.SumOfSquares(t) * 0.5
@@ -169,7 +169,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
     """The sum of the losses over the batch size of all replicas.
 
     >>> tf.nn.compute_average_loss([1., 3.])
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     loss = convert_to_tensor(per_example_loss)
     if loss.shape.rank == 0:
@@ -210,7 +210,7 @@ def scale_regularization_loss(regularization_loss: Any) -> Any:
     """The sum of the losses over the number of replicas, which is 1.
 
     >>> tf.nn.scale_regularization_loss([1., 2.])
-    3.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
     """
     loss = primitives.Sum(convert_to_tensor(regularization_loss), None, False)
     return cast(loss, _quotient_dtype(loss.dtype)) if loss.dtype.is_integer else loss

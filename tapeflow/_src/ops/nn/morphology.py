@@ -80,7 +80,7 @@ def dilation2d(
     """Grayscale dilation: the largest of `input + filters` in each window.
 
     >>> tf.nn.dilation2d([[[[1.], [3.]]]], [[[0.], [1.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
-    [[[[4.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=float32, numpy=array([[[[4.]]]], dtype=float32)>
     """
     _check_nhwc(data_format)
     return _dilate("nn.dilation2d", input, filters, strides, padding, dilations)
@@ -99,7 +99,7 @@ def erosion2d(
     """Grayscale erosion: the smallest of `value` minus the reversed `filters` in each window.
 
     >>> tf.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [2.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
-    [[[[-1.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=float32, numpy=array([[[[-1.]]]], dtype=float32)>
     """
     _check_nhwc(data_format)
     value = convert_to_tensor(value)

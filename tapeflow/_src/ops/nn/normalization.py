@@ -41,7 +41,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     """The mean and the variance of `x` over `axes`.
 
     >>> tf.nn.moments([1., 3.], [0])
-    (2.0, 1.0)
+    (<tf.Tensor: shape=(), dtype=float32, numpy=2.0>, <tf.Tensor: shape=(), dtype=float32, numpy=1.0>)
     """
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
@@ -63,7 +63,7 @@ def weighted_moments(
     """The mean and the variance of `x` over `axes`, each element counted by its weight.
 
     >>> tf.nn.weighted_moments([1., 4.], [0], [2., 1.])
-    (2.0, 2.0)
+    (<tf.Tensor: shape=(), dtype=float32, numpy=2.0>, <tf.Tensor: shape=(), dtype=float32, numpy=2.0>)
     """
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
@@ -85,7 +85,8 @@ def sufficient_statistics(
     """The count, the sum and the sum of squares of `x - shift` over `axes`, and the shift.
 
     >>> tf.nn.sufficient_statistics([1., 3.], [0])[:3]
-    (2.0, 4.0, 10.0)
+    (<tf.Tensor: shape=(), dtype=float32, numpy=2.0>, <tf.Tensor: shape=(), dtype=float32, numpy=4.0>,
+     <tf.Tensor: shape=(), dtype=float32, numpy=10.0>)
     """
     x = convert_to_tensor(x)
     rank = x.shape.rank
@@ -107,7 +108,7 @@ def normalize_moments(
     """The mean and the variance from sufficient statistics.
 
     >>> tf.nn.normalize_moments(2., 4., 10., None)
-    (2.0, 1.0)
+    (<tf.Tensor: shape=(), dtype=float32, numpy=2.0>, <tf.Tensor: shape=(), dtype=float32, numpy=1.0>)
     """
     counts = convert_to_tensor(counts)
     mean_ss = convert_to_tensor(mean_ss, dtype_hint=counts.dtype)
@@ -136,7 +137,7 @@ def batch_normalization(
     """`(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`; offset and scale may be None.
 
     >>> tf.nn.batch_normalization([3.], 1., 4., None, None, 0.)
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
     x = convert_to_tensor(x)
     if _one_normalization(x, mean, variance, offset, scale, variance_epsilon):
@@ -167,7 +168,7 @@ def batch_norm_with_global_normalization(
     """Batch normalization with `beta` as offset and, if wanted, `gamma` as scale.
 
     >>> tf.nn.batch_norm_with_global_normalization([[[[3.]]]], [1.], [4.], [0.], [2.], 0., True)
-    [[[[2.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=float32, numpy=array([[[[2.]]]], dtype=float32)>
     """
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
@@ -189,7 +190,7 @@ def fused_batch_norm(
     """Batch normalization over all but the channels: the result, and the mean and (unbiased) variance to keep.
 
     >>> tf.compat.v1.nn.fused_batch_norm([[[[1.]], [[3.]]]], [1.], [0.])[1]
-    [2.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([2.], dtype=float32)>
     """
     if (not is_training or exponential_avg_factor != 1.0) and (mean is None or variance is None):
         raise ValueError(
@@ -256,7 +257,7 @@ def local_response_normalization(
     """`input / (bias + alpha * s) ** beta`, where `s` sums the squares of the channels within `depth_radius`.
 
     >>> tf.nn.lrn([[[[3.]]]], alpha=0.)
-    [[[[3.]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=float32, numpy=array([[[[3.]]]], dtype=float32)>
     """
     x = convert_to_tensor(input)
     if x.shape.rank != 4:
@@ -277,7 +278,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """`value + bias` along the channels.
 
     >>> tf.nn.bias_add([[1., 2.]], [10., 20.])
-    [[11., 22.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[11., 22.]], dtype=float32)>
     """
     value = convert_to_tensor(value)
     bias = convert_to_tensor(bias, dtype_hint=value.dtype)
@@ -308,7 +309,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
     """`x` with a random part `rate` of its elements set to 0 and the others scaled by `1 / (1 - rate)`.
 
     >>> tf.nn.dropout([1., 2.], rate=0.)
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
 
     def sample(shape: Any, dtype: Any) -> Any:
@@ -324,7 +325,7 @@ def stateless_dropout(
     """Dropout whose choice depends on `seed` alone.
 
     >>> tf.nn.experimental.stateless_dropout([1., 2.], rate=0., seed=[1, 2])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     extra = {} if rng_alg is None else {"alg": rng_alg}
 
@@ -345,7 +346,7 @@ def general_dropout(
     """Dropout with uniform numbers from `uniform_sampler(shape=..., dtype=...)`.
 
     >>> tf.nn.experimental.general_dropout([1., 2.], 0.5, lambda shape, dtype: tf.ones(shape, dtype))
-    [2., 4.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 4.], dtype=float32)>
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:

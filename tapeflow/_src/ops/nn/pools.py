@@ -104,7 +104,7 @@ max_pool1d = _pool_of_rank(
     """The largest value in each window of a sequence (N, W, C).
 
     >>> tf.nn.max_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [3., 4.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 4.], dtype=float32)>
     """,
     "nn.max_pool1d",
     "compat.v1.nn.max_pool1d",
@@ -137,7 +137,7 @@ avg_pool1d = _pool_of_rank(
     """The mean of each window of a sequence (N, W, C); cells outside do not count.
 
     >>> tf.nn.avg_pool1d([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [2., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """,
     "nn.avg_pool1d",
     "compat.v1.nn.avg_pool1d",
@@ -169,7 +169,7 @@ max_pool = _pool_of_rank(
     """The largest value in each window, over 1, 2 or 3 spatial dimensions by the rank of the input.
 
     >>> tf.nn.max_pool([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [3., 4.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 4.], dtype=float32)>
     """,
     "nn.max_pool",
     "compat.v1.nn.max_pool_v2",
@@ -180,7 +180,7 @@ avg_pool = _pool_of_rank(
     """The mean of each window, over 1, 2 or 3 spatial dimensions by the rank of the input.
 
     >>> tf.nn.avg_pool([[[1.], [3.], [2.], [4.]]], 2, 2, "VALID")[0, :, 0]
-    [2., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """,
     "nn.avg_pool",
     "compat.v1.nn.avg_pool_v2",
@@ -201,7 +201,7 @@ def pool(
     """A pool of the type "MAX" or "AVG", with as many spatial dimensions as the window.
 
     >>> tf.nn.pool([[[1.], [3.], [2.], [4.]]], [2], "MAX")[0, :, 0]
-    [3., 3., 4.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3., 3., 4.], dtype=float32)>
     """
     spatial = len(list(window_shape))
     if spatial not in (1, 2, 3):
@@ -241,7 +241,7 @@ def max_pool_with_argmax(
     """The largest value in each window of an image, and its position in the flattened image.
 
     >>> tf.nn.max_pool_with_argmax([[[[1.], [5.]], [[2.], [3.]]]], 2, 2, "VALID").argmax
-    [[[[1]]]]
+    <tf.Tensor: shape=(1, 1, 1, 1), dtype=int64, numpy=array([[[[1]]]])>
     """
     if data_format != "NHWC":
         raise ValueError(

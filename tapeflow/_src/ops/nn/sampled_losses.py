@@ -23,7 +23,8 @@ def compute_accidental_hits(
     """Where a sampled candidate is a true class: rows, numbers of candidates, and the lowest float for each.
 
     >>> tf.nn.compute_accidental_hits([[1], [2]], [2, 5], 1)[:2]
-    ([1], [0])
+    (<tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>, <tf.Tensor: shape=(1,), dtype=int64,
+     numpy=array([0])>)
     """
     true = cast(convert_to_tensor(true_classes), int64)
     sampled = cast(convert_to_tensor(sampled_candidates), int64)

@@ -80,7 +80,7 @@ conv1d_transpose = _transpose_of_rank(
     """The transpose of a 1-D convolution, with filters (width, out, in).
 
     >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 1]), tf.ones([2, 1, 1]), [1, 4, 1], 2)[0, :, 0]
-    [1., 1., 1., 1.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 1., 1., 1.], dtype=float32)>
     """,
     "nn.conv1d_transpose",
     "compat.v1.nn.conv1d_transpose",
@@ -119,7 +119,7 @@ def conv_transpose(
     """The transpose of a convolution with as many spatial dimensions as the output has: 1, 2 or 3.
 
     >>> tf.nn.conv_transpose(tf.ones([1, 2, 1]), tf.ones([2, 1, 1]), [1, 4, 1], 2)[0, :, 0]
-    [1., 1., 1., 1.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 1., 1., 1.], dtype=float32)>
     """
     spatial = len(numbers_of(output_shape)) - 2
     if spatial not in (1, 2, 3):

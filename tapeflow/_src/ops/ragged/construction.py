@@ -28,7 +28,7 @@ def constant(
     """A ragged tensor from nested lists.
 
     >>> tf.ragged.constant([[1, 2], [3]]).row_splits
-    [0, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 2, 3])>
     """
 
     def depth(part: Any) -> int:

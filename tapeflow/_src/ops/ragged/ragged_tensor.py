@@ -125,7 +125,9 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         """A dense tensor with `default_value` (zero) behind the end of each row; larger or cut if `shape` says so.
 
         >>> tf.ragged.constant([[1, 2], [3]]).to_tensor()
-        [[1, 2], [3, 0]]
+        <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+        array([[1, 2],
+               [3, 0]], dtype=int32)>
         """
         if _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
             wanted = None if shape is None or _core.is_tensor(shape) else as_shape(shape).as_list()

@@ -17,7 +17,7 @@ class RowPartition:
     """Rows of values that lie one after the other; kept as the places of the values.
 
     >>> tf.experimental.RowPartition.from_value_rowids([0, 0, 2], nrows=3).row_splits()
-    [0, 2, 2, 3]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([0, 2, 2, 3])>
     """
 
     def __init__(self, places: RaggedTensor) -> None:

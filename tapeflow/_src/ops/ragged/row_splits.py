@@ -76,7 +76,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     """The row of each value.
 
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 3])
-    [0, 0, 1]
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 0, 1])>
     """
     splits = splits_tensor(splits)
     if splits.shape.rank != 1:
@@ -96,7 +96,7 @@ def segment_ids_to_row_splits(
     """Where rows begin and end, from the row of each value.
 
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2])
-    [0, 2, 2, 3]
+    <tf.Tensor: shape=(4,), dtype=int64, numpy=array([0, 2, 2, 3])>
     """
     ids = splits_tensor(segment_ids)
     if ids.shape.rank != 1:

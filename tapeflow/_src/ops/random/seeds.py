@@ -99,7 +99,7 @@ def set_seed(seed: int | None) -> None:
 
     >>> tf.random.set_seed(1234)
     >>> tf.random.uniform([1])
-    [0.5380393]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5380393], dtype=float32)>
     """
     if seed is not None:
         seed = int(seed)

@@ -108,7 +108,7 @@ def stateless_uniform(
     """Uniform numbers in [minval, maxval) that depend on `seed` alone; integers of all values with both bounds None.
 
     >>> tf.random.stateless_uniform([2], seed=[1, 2])
-    [0.8440604, 0.19204533]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.8440604 , 0.19204533], dtype=float32)>
     """
     dtype = as_dtype(dtype)
     if dtype not in _UNIFORM_DTYPES:
@@ -165,7 +165,7 @@ stateless_normal = _stateless_normals(
     """Normal numbers that depend on `seed` alone.
 
     >>> tf.random.stateless_normal([2], seed=[1, 2])
-    [0.5441101, 0.20738031]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5441101 , 0.20738031], dtype=float32)>
     """,
     "random.stateless_normal",
     "compat.v1.random.stateless_normal",
@@ -175,7 +175,7 @@ stateless_truncated_normal = _stateless_normals(
     """Normal numbers within two deviations of the mean, that depend on `seed` alone.
 
     >>> tf.random.stateless_truncated_normal([2], seed=[1, 2])
-    [0.5441101, 0.20738031]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5441101 , 0.20738031], dtype=float32)>
     """,
     "random.stateless_truncated_normal",
     "compat.v1.random.stateless_truncated_normal",
@@ -215,7 +215,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
     """Poisson counts that depend on `seed` alone; `shape` ends with the shape of `lam`.
 
     >>> tf.random.stateless_poisson([3], seed=[1, 2], lam=0.)
-    [0, 0, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 0, 0], dtype=int32)>
     """
     key, counter, _ = key_counter_of(seed)
     lam = convert_to_tensor(lam)
@@ -229,7 +229,7 @@ def stateless_binomial(
     """Counts of successes in `counts` trials of probability `probs`, that depend on `seed` alone.
 
     >>> tf.random.stateless_binomial([3], seed=[1, 2], counts=5., probs=0.)
-    [0, 0, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 0, 0], dtype=int32)>
     """
     probs = convert_to_tensor(probs, dtype_hint=float32)
     counts = convert_to_tensor(counts, dtype_hint=probs.dtype)
@@ -250,7 +250,7 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
     """Classes drawn from each row of unnormalised log-probabilities, that depend on `seed` alone.
 
     >>> tf.random.stateless_categorical([[0., -1e9]], 3, seed=[1, 2])
-    [[0, 0, 0]]
+    <tf.Tensor: shape=(1, 3), dtype=int64, numpy=array([[0, 0, 0]])>
     """
     dtype = categorical_dtype(dtype)
     key, counter, _ = key_counter_of(seed)
@@ -316,7 +316,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
     """The rows of `value` in an order that depends on `seed` alone.
 
     >>> tf.random.experimental.stateless_shuffle([7, 7], seed=[1, 2])
-    [7, 7]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([7, 7], dtype=int32)>
     """
     key, counter, _ = key_counter_of(seed, alg)
     return primitives.PhiloxShuffle(convert_to_tensor(value), key, counter)
@@ -327,7 +327,7 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
     """Where `index` goes in a permutation of 0 to `max_index` that depends on `seed` alone and is never stored.
 
     >>> tf.sort(tf.random.experimental.index_shuffle(tf.range(4), [1, 2], 3))
-    [0, 1, 2, 3]
+    <tf.Tensor: shape=(4,), dtype=int32, numpy=array([0, 1, 2, 3], dtype=int32)>
     """
     seed = convert_to_tensor(seed)
     paddings = [1, 0] + [0, 0] * (seed.shape.rank - 1)

@@ -43,7 +43,7 @@ def uniform(
 
     >>> tf.random.set_seed(1234)
     >>> tf.random.uniform([1])
-    [0.5380393]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5380393], dtype=float32)>
     """
     dtype = as_dtype(dtype)
     if dtype is not float32 and dtype not in _UNIFORM_DTYPES:
@@ -143,7 +143,7 @@ def categorical(
     """Classes drawn from each row of unnormalised log-probabilities: shape [rows, num_samples].
 
     >>> tf.random.categorical([[0., -1e9]], 3)
-    [[0, 0, 0]]
+    <tf.Tensor: shape=(1, 3), dtype=int64, numpy=array([[0, 0, 0]])>
     """
     logits, dtype, num_samples = convert_to_tensor(logits), categorical_dtype(dtype), int(num_samples)
     rows = (dynamic_dims(logits) or [0])[0]
@@ -158,7 +158,7 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     """The rows of `value` in a random order.
 
     >>> tf.sort(tf.random.shuffle([3, 1, 2]))
-    [1, 2, 3]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
     value = convert_to_tensor(value)
     rows = dynamic_dims(value)[0] if value.shape.rank else 1

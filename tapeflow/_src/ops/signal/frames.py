@@ -46,7 +46,10 @@ def frame(
     """Overlapping pieces of a dimension: [..., samples, ...] becomes [..., frames, frame_length, ...].
 
     >>> tf.signal.frame([1, 2, 3, 4], 2, 1)
-    [[1, 2], [2, 3], [3, 4]]
+    <tf.Tensor: shape=(3, 2), dtype=int32, numpy=
+    array([[1, 2],
+           [2, 3],
+           [3, 4]], dtype=int32)>
     """
     x = convert_to_tensor(signal)
     x.shape.with_rank_at_least(1)
@@ -80,7 +83,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
     """The signal whose frames, `frame_step` apart, add up: [..., frames, length] becomes [..., samples].
 
     >>> tf.signal.overlap_and_add([[1., 1.], [1., 1.]], 1)
-    [1., 2., 1.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 1.], dtype=float32)>
     """
     x = convert_to_tensor(signal)
     x.shape.with_rank_at_least(2)
@@ -122,7 +125,9 @@ def stft(
     """The short-time Fourier transform: [..., samples] becomes [..., frames, fft_length / 2 + 1].
 
     >>> tf.signal.stft([1., 1., 1., 1.], 2, 2, window_fn=None)
-    [[2.+0.j, 0.+0.j], [2.+0.j, 0.+0.j]]
+    <tf.Tensor: shape=(2, 2), dtype=complex64, numpy=
+    array([[2.+0.j, 0.+0.j],
+           [2.+0.j, 0.+0.j]], dtype=complex64)>
     """
     length = _scalar(frame_length, "frame_length")
     points = _enclosing_power_of_two(length) if fft_length is None else _scalar(fft_length, "fft_length")
@@ -137,7 +142,7 @@ def inverse_stft_window_fn(frame_step: Any, forward_window_fn: Window = hann_win
     """The window for `inverse_stft` that makes it the inverse of `stft` with `forward_window_fn`.
 
     >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32)
-    [0., 1., 1., 1.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([0., 1., 1., 1.], dtype=float32)>
     """
 
     def inverse_window(frame_length: Any, dtype: Any = float32) -> Any:
@@ -166,7 +171,7 @@ def inverse_stft(
     """The signal of a short-time Fourier transform: [..., frames, fft_length / 2 + 1] becomes [..., samples].
 
     >>> tf.signal.inverse_stft(tf.constant([[2, 0], [2, 0]], tf.complex64), 2, 2, window_fn=None)
-    [1., 1., 1., 1.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 1., 1., 1.], dtype=float32)>
     """
     stfts = convert_to_tensor(stfts)
     stfts.shape.with_rank_at_least(2)
@@ -194,7 +199,7 @@ def mdct(
     """The modified discrete cosine transform: [..., samples] becomes [..., frames, frame_length / 2].
 
     >>> tf.signal.mdct([0., 0., 0., 0.], 4)
-    [[0., 0.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[0., 0.]], dtype=float32)>
     """
     length = _scalar(frame_length, "frame_length")
     if length % 4:
@@ -213,7 +218,7 @@ def inverse_mdct(
     """The signal of a modified discrete cosine transform: [..., frames, half] becomes [..., samples].
 
     >>> tf.signal.inverse_mdct([[0., 0.]])
-    [0., 0., 0., 0.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([0., 0., 0., 0.], dtype=float32)>
     """
     mdcts = convert_to_tensor(mdcts)
     mdcts.shape.with_rank_at_least(2)
@@ -278,7 +283,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     """The mel-frequency cepstral coefficients, over the last dimension.
 
     >>> tf.signal.mfccs_from_log_mel_spectrograms([1., 1.])
-    [2., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 0.], dtype=float32)>
     """
     x = convert_to_tensor(log_mel_spectrograms)
     bins = x.shape[-1] if x.shape.rank else 0

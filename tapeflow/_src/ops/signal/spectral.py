@@ -102,7 +102,7 @@ def fft(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last dimension.
 
     >>> tf.signal.fft(tf.constant([1, 0], tf.complex64))
-    [1.+0.j, 1.+0.j]
+    <tf.Tensor: shape=(2,), dtype=complex64, numpy=array([1.+0.j, 1.+0.j], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "fft"), 1, False)
 
@@ -112,7 +112,7 @@ def ifft(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last dimension.
 
     >>> tf.signal.ifft(tf.constant([2, 0], tf.complex64))
-    [1.+0.j, 1.+0.j]
+    <tf.Tensor: shape=(2,), dtype=complex64, numpy=array([1.+0.j, 1.+0.j], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "ifft"), 1, True)
 
@@ -122,7 +122,7 @@ def fft2d(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.fft2d(tf.constant([[1, 0]], tf.complex64))
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "fft2d"), 2, False)
 
@@ -132,7 +132,7 @@ def ifft2d(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.ifft2d(tf.constant([[2, 0]], tf.complex64))
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "ifft2d"), 2, True)
 
@@ -142,7 +142,7 @@ def fft3d(input: Any, name: str | None = None) -> Any:
     """The discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.fft3d(tf.constant([[[1, 0]]], tf.complex64))
-    [[[1.+0.j, 1.+0.j]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=complex64, numpy=array([[[1.+0.j, 1.+0.j]]], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "fft3d"), 3, False)
 
@@ -152,7 +152,7 @@ def ifft3d(input: Any, name: str | None = None) -> Any:
     """The inverse discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.ifft3d(tf.constant([[[2, 0]]], tf.complex64))
-    [[[1.+0.j, 1.+0.j]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=complex64, numpy=array([[[1.+0.j, 1.+0.j]]], dtype=complex64)>
     """
     return primitives.Fourier(_complex_input(input, "ifft3d"), 3, True)
 
@@ -162,7 +162,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     """The first `n / 2 + 1` values of the Fourier transform of real rows; `fft_length` cuts or pads the rows first.
 
     >>> tf.signal.rfft([1., 0.])
-    [1.+0.j, 1.+0.j]
+    <tf.Tensor: shape=(2,), dtype=complex64, numpy=array([1.+0.j, 1.+0.j], dtype=complex64)>
     """
     return _real_transform(input_tensor, fft_length, 1)
 
@@ -172,7 +172,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
     """Real rows from the first `n / 2 + 1` values of their transforms; `n` is even unless `fft_length` says otherwise.
 
     >>> tf.signal.irfft(tf.constant([1, 1], tf.complex64))
-    [1., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 0.], dtype=float32)>
     """
     return _transform_to_real(input_tensor, fft_length, 1)
 
@@ -182,7 +182,7 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     """The Fourier transform of real matrices, of whose last dimension the first `n / 2 + 1` values.
 
     >>> tf.signal.rfft2d([[1., 0.]])
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     return _real_transform(input_tensor, fft_length, 2)
 
@@ -192,7 +192,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     """Real matrices from the transforms that `rfft2d` gives.
 
     >>> tf.signal.irfft2d(tf.constant([[1, 1]], tf.complex64))
-    [[1., 0.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 0.]], dtype=float32)>
     """
     return _transform_to_real(input_tensor, fft_length, 2)
 
@@ -202,7 +202,7 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     """The Fourier transform over three dimensions of real numbers, of the last of which the first `n / 2 + 1` values.
 
     >>> tf.signal.rfft3d([[[1., 0.]]])
-    [[[1.+0.j, 1.+0.j]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=complex64, numpy=array([[[1.+0.j, 1.+0.j]]], dtype=complex64)>
     """
     return _real_transform(input_tensor, fft_length, 3)
 
@@ -212,7 +212,7 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     """Real numbers from the transforms that `rfft3d` gives.
 
     >>> tf.signal.irfft3d(tf.constant([[[1, 1]]], tf.complex64))
-    [[[1., 0.]]]
+    <tf.Tensor: shape=(1, 1, 2), dtype=float32, numpy=array([[[1., 0.]]], dtype=float32)>
     """
     return _transform_to_real(input_tensor, fft_length, 3)
 
@@ -262,7 +262,7 @@ def fftnd(
     """The Fourier transform over the dimensions `axes`, or all; `fft_length` cuts or pads them first.
 
     >>> tf.signal.fftnd(tf.constant([[1, 0]], tf.complex64))
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     return _complex_nd(_complex_input(input_tensor, "fftnd"), fft_length, axes, norm, False)
 
@@ -274,7 +274,7 @@ def ifftnd(
     """The inverse Fourier transform over the dimensions `axes`, or all.
 
     >>> tf.signal.ifftnd(tf.constant([[2, 0]], tf.complex64))
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     return _complex_nd(_complex_input(input_tensor, "ifftnd"), fft_length, axes, norm, True)
 
@@ -293,7 +293,7 @@ def rfftnd(
     """The Fourier transform of real numbers over `axes`, or all; of the last of them the first `n / 2 + 1` values.
 
     >>> tf.signal.rfftnd([[1., 0.]])
-    [[1.+0.j, 1.+0.j]]
+    <tf.Tensor: shape=(1, 2), dtype=complex64, numpy=array([[1.+0.j, 1.+0.j]], dtype=complex64)>
     """
     x = _real_input(input_tensor)
     axes = _axes_of(x, axes)
@@ -309,7 +309,7 @@ def irfftnd(
     """Real numbers from the transforms that `rfftnd` gives.
 
     >>> tf.signal.irfftnd(tf.constant([[1, 1]], tf.complex64))
-    [[1., 0.]]
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 0.]], dtype=float32)>
     """
     x = _half_spectrum_input(input_tensor)
     axes = _axes_of(x, axes)
@@ -342,7 +342,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     """The zero frequency moved to the middle of the dimensions `axes`, or all.
 
     >>> tf.signal.fftshift([0, 1, 2, -2, -1])
-    [-2, -1, 0, 1, 2]
+    <tf.Tensor: shape=(5,), dtype=int32, numpy=array([-2, -1,  0,  1,  2], dtype=int32)>
     """
     return _rotated(x, axes, True)
 
@@ -352,7 +352,7 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     """What `fftshift` did, undone.
 
     >>> tf.signal.ifftshift([-2, -1, 0, 1, 2])
-    [0, 1, 2, -2, -1]
+    <tf.Tensor: shape=(5,), dtype=int32, numpy=array([ 0,  1,  2, -2, -1], dtype=int32)>
     """
     return _rotated(x, axes, False)
 
@@ -436,7 +436,7 @@ dct = _cosine_function(
     """The discrete cosine transform of kind `type` (1 to 4) over the last dimension, cut or padded to `n`.
 
     >>> tf.signal.dct([1., 1.])
-    [4., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 0.], dtype=float32)>
     """,
     *_paths("dct"),
 )
@@ -445,7 +445,7 @@ idct = _cosine_function(
     """The inverse of `dct`, without its scale unless `norm` is "ortho".
 
     >>> tf.signal.idct([1., 0.])
-    [1., 1.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """,
     *_paths("idct"),
 )

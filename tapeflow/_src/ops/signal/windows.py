@@ -36,7 +36,7 @@ def hann_window(window_length: Any, periodic: bool = True, dtype: Any = float32,
     """Half a raised cosine, 0 at the edge; `periodic` leaves the last point of an even length out.
 
     >>> tf.signal.hann_window(4)
-    [0., 0.5, 1., 0.5]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([0. , 0.5, 1. , 0.5], dtype=float32)>
     """
     return _raised_cosine(window_length, periodic, dtype, 0.5, 0.5)
 
@@ -46,7 +46,7 @@ def hamming_window(window_length: Any, periodic: bool = True, dtype: Any = float
     """A raised cosine that is 0.08 at the edge.
 
     >>> tf.signal.hamming_window(3, periodic=False)
-    [0.08, 1., 0.08]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.08, 1.  , 0.08], dtype=float32)>
     """
     return _raised_cosine(window_length, periodic, dtype, 0.54, 0.46)
 
@@ -56,7 +56,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     """The window of the Vorbis codec, whose squares add up to 1 at half a length.
 
     >>> tf.signal.vorbis_window(2)
-    [0.70710677, 0.70710677]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.70710677, 0.70710677], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
     sine = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
@@ -68,7 +68,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = float32, na
     """Kaiser's window: I0(beta sqrt(1 - t²)) / I0(beta) for t from -1 to 1.
 
     >>> tf.signal.kaiser_window(3, beta=0.)
-    [1., 1., 1.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 1., 1.], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
     if length == 1:
@@ -87,7 +87,7 @@ def kaiser_bessel_derived_window(
     """The window, made of sums of Kaiser's, whose squares add up to 1 at half a length.
 
     >>> tf.signal.kaiser_bessel_derived_window(2)
-    [0.70710677, 0.70710677]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.70710677, 0.70710677], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
     sums = primitives.Cumsum(kaiser_window(length // 2 + 1, beta, dtype), 0)

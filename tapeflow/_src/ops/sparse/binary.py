@@ -50,7 +50,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     Elements of a sparse sum whose magnitude is below `threshold` are left out.
 
     >>> tf.sparse.add(tf.SparseTensor([[1]], [5.], [2]), [1., 1.])
-    [1., 6.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 6.], dtype=float32)>
     """
     if not is_sparse(a) and not is_sparse(b):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
@@ -91,7 +91,7 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The larger element at each position that is stored in either; one that is not stored counts as 0.
 
     >>> tf.sparse.maximum(tf.SparseTensor([[1]], [5.], [3]), tf.SparseTensor([[1]], [7.], [3])).values
-    [7.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([7.], dtype=float32)>
     """
     return _extremum(primitives.Maximum, sp_a, sp_b, "sparse.maximum")
 
@@ -101,7 +101,7 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The smaller element at each position that is stored in either; one that is not stored counts as 0.
 
     >>> tf.sparse.minimum(tf.SparseTensor([[1]], [5.], [3]), tf.SparseTensor([[1]], [7.], [3])).values
-    [5.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>
     """
     return _extremum(primitives.Minimum, sp_a, sp_b, "sparse.minimum")
 
@@ -152,7 +152,9 @@ def sparse_dense_matmul(
     """The product of two matrices of which one is sparse.
 
     >>> tf.sparse.sparse_dense_matmul(tf.SparseTensor([[0, 1]], [2.], [2, 2]), [[1.], [3.]])
-    [[6.], [0.]]
+    <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+    array([[6.],
+           [0.]], dtype=float32)>
     """
     if is_sparse(b) and is_sparse(sp_a):
         raise TypeError("sparse_dense_matmul: one matrix must be dense; got two SparseTensors")
@@ -186,7 +188,7 @@ def sampled_addmm(
     """`alpha * (mat1 mat2) + beta * values` at the given positions alone: the positions, elements and shape.
 
     >>> tf.sparse.sampled_addmm([[0, 1]], [1.], [2, 2], [[1.], [2.]], [[3., 4.]])[1]
-    [5.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>
     """
     indices, values, dims = convert_to_tensor(indices), convert_to_tensor(values), convert_to_tensor(dense_shape)
     mat1, mat2 = convert_to_tensor(mat1), convert_to_tensor(mat2)
@@ -209,7 +211,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     """The Levenshtein distance of the sequences in the last dimension, divided by the true length if `normalize`.
 
     >>> tf.edit_distance(tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[1, 3]]))
-    [0.5]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5], dtype=float32)>
     """
     a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
     if len(dims_of_sparse(a)) != len(dims_of_sparse(b)):

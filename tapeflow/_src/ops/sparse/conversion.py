@@ -24,7 +24,9 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """The elements of a dense tensor that are not zero.
 
     >>> tf.sparse.from_dense([[0, 5], [6, 0]]).indices
-    [[0, 1], [1, 0]]
+    <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+    array([[0, 1],
+           [1, 0]])>
     """
     x = convert_to_tensor(tensor)
     zero = _core.convert_to_tensor(
@@ -63,7 +65,7 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
     """The dense tensor, with `default_value` (zero) where nothing is stored.
 
     >>> tf.sparse.to_dense(tf.SparseTensor([[1]], [5], [3]))
-    [0, 5, 0]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 5, 0], dtype=int32)>
     """
     x = as_sparse(sp_input, "to_dense")
     dims = dims_of_sparse(x)
@@ -82,7 +84,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any
     """True at [..., v] for each stored number v, of shape [..., vocab_size].
 
     >>> tf.sparse.to_indicator(tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1]), 3)
-    [[False, True, False]]
+    <tf.Tensor: shape=(1, 3), dtype=bool, numpy=array([[False,  True, False]])>
     """
     x = as_sparse(sp_input, "to_indicator")
     dims = [*dims_of_sparse(x)[:-1], int(vocab_size)]
@@ -99,7 +101,7 @@ def eye(num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str 
     """The identity matrix.
 
     >>> tf.sparse.eye(2).values
-    [1., 1.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """
     rows = int(num_rows)
     columns = rows if num_columns is None else int(num_columns)

@@ -79,7 +79,7 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
     """All combinations of one feature of each input, row by row, as text.
 
     >>> tf.sparse.cross([tf.constant([["a"]]), tf.constant([["b"]])]).values
-    [b'a_X_b']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'a_X_b'], dtype=object)>
     """
     between = "_X_" if separator is None else separator
     if not isinstance(between, str):
@@ -94,6 +94,6 @@ def cross_hashed(
     """All combinations of one feature of each input, row by row, hashed into `num_buckets` numbers.
 
     >>> tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).values
-    [0]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
     return _sparse_rows(crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key)), int64)

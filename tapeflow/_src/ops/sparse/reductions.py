@@ -85,7 +85,7 @@ reduce_sum = _reduction(
     """The sums of the stored elements along `axis`, dense or sparse.
 
     >>> tf.sparse.reduce_sum(tf.SparseTensor([[0, 1], [1, 0]], [5., 6.], [2, 2]), 1)
-    [5., 6.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([5., 6.], dtype=float32)>
     """,
     "sparse.reduce_sum",
 )
@@ -94,7 +94,7 @@ reduce_max = _reduction(
     """The largest of the stored elements along `axis`; 0 where there are none.
 
     >>> tf.sparse.reduce_max(tf.SparseTensor([[0, 0], [0, 1]], [5., 6.], [2, 2]), 1)
-    [6., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([6., 0.], dtype=float32)>
     """,
     "sparse.reduce_max",
 )
@@ -105,7 +105,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The softmax of the stored elements of each line of the last dimension.
 
     >>> tf.sparse.softmax(tf.SparseTensor([[0, 0], [0, 1]], [1., 1.], [1, 3])).values
-    [0.5, 0.5]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 0.5], dtype=float32)>
     """
     x = as_sparse(sp_input, "softmax")
     dims = dims_of_sparse(x)
@@ -131,7 +131,7 @@ def bincount(
     """How often each number occurs, or the sum of its weights, as a sparse tensor; for each row if `axis` is -1.
 
     >>> tf.sparse.bincount([1, 1, 3]).values
-    [2, 1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
     if axis not in (0, -1):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")

@@ -35,7 +35,7 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     """`op` applied to the stored elements; all SparseTensors among the arguments must have the same positions.
 
     >>> tf.sparse.map_values(tf.square, tf.SparseTensor([[1]], [5.], [3])).values
-    [25.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([25.], dtype=float32)>
     """
     found = [a for a in nest.flatten((args, kwargs)) if is_sparse(a)]
     if not found:
@@ -63,7 +63,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same elements in the order of their positions.
 
     >>> tf.sparse.reorder(tf.SparseTensor([[1], [0]], [5., 6.], [3])).values
-    [6., 5.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([6., 5.], dtype=float32)>
     """
     x = as_sparse(sp_input, "reorder")
     if not x.indices.shape[0]:
@@ -78,7 +78,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     """Dimensions in another order; reversed if `perm` is None.
 
     >>> tf.sparse.transpose(tf.SparseTensor([[0, 2]], [5.], [2, 3])).indices
-    [[2, 0]]
+    <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[2, 0]])>
     """
     x = as_sparse(sp_input, "transpose")
     order = list(range(x.indices.shape[1]))[::-1] if perm is None else dims_of(perm)
@@ -91,7 +91,7 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """The same elements under another shape; one dimension may be -1.
 
     >>> tf.sparse.reshape(tf.SparseTensor([[1, 0]], [5.], [2, 3]), [6]).indices
-    [[3]]
+    <tf.Tensor: shape=(1, 1), dtype=int64, numpy=array([[3]])>
     """
     x = as_sparse(sp_input, "reshape")
     old, new = dims_of_sparse(x), dims_of(shape)
@@ -119,7 +119,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     """A dimension of 1 put in at `axis`, the last one by default.
 
     >>> tf.sparse.expand_dims(tf.SparseTensor([[1]], [5.], [3]), 0).indices
-    [[0, 1]]
+    <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[0, 1]])>
     """
     x = as_sparse(sp_input, "expand_dims")
     rank = x.indices.shape[1]
@@ -138,7 +138,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """The stored elements for which `to_retain` is true.
 
     >>> tf.sparse.retain(tf.SparseTensor([[1], [2]], [5., 6.], [3]), [False, True]).values
-    [6.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([6.], dtype=float32)>
     """
     x, mask = as_sparse(sp_input, "retain"), convert_to_tensor(to_retain)
     if not mask.shape.is_compatible_with(x.values.shape):
@@ -154,7 +154,7 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
     """The stored elements in a block of `size` from the position `start`.
 
     >>> tf.sparse.slice(tf.SparseTensor([[1], [2]], [5., 6.], [3]), [2], [1]).indices
-    [[0]]
+    <tf.Tensor: shape=(1, 1), dtype=int64, numpy=array([[0]])>
     """
     x = as_sparse(sp_input, "slice")
     begin, dims = np.asarray(start, np.int64), np.asarray(dims_of_sparse(x), np.int64)
@@ -171,7 +171,8 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     """So many parts along `axis`; the first ones are longer by one if the dimension does not divide.
 
     >>> [part.values for part in tf.sparse.split(tf.SparseTensor([[1], [2]], [5., 6.], [4]), 2, 0)]
-    [[5.], [6.]]
+    [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>, <tf.Tensor: shape=(1,),
+     dtype=float32, numpy=array([6.], dtype=float32)>]
     """
     if sp_input is None or num_split is None or axis is None:
         raise ValueError("sparse.split: sp_input, num_split and axis are required")
@@ -195,7 +196,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """The same elements in a larger shape, or in the tightest one if none is given.
 
     >>> tf.sparse.reset_shape(tf.SparseTensor([[1]], [5.], [9])).dense_shape
-    [2]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([2])>
     """
     x = as_sparse(sp_input, "reset_shape")
     if new_shape is None:
@@ -215,7 +216,7 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     """An element `default_value` at column 0 of each row without elements; and which rows these are.
 
     >>> tf.sparse.fill_empty_rows(tf.SparseTensor([[1, 0]], [5.], [2, 2]), 9.)[0].values
-    [9., 5.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([9., 5.], dtype=float32)>
     """
     x = as_sparse(sp_input, "fill_empty_rows")
     dims = dims_of_sparse(x)
@@ -248,7 +249,9 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
     """Sparse tensors joined along `axis`. No gradient flows.
 
     >>> tf.sparse.concat(0, [tf.SparseTensor([[1]], [5.], [2]), tf.SparseTensor([[0]], [6.], [2])]).indices
-    [[1], [2]]
+    <tf.Tensor: shape=(2, 1), dtype=int64, numpy=
+    array([[1],
+           [2]])>
     """
     parts = [as_sparse(x, "concat") for x in (sp_inputs if isinstance(sp_inputs, list | tuple) else [sp_inputs])]
     if len(parts) == 1:
@@ -286,7 +289,7 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """The slices of an IndexedSlices whose index is not among `mask_indices`.
 
     >>> tf.sparse.mask(tf.IndexedSlices(tf.constant([[1.], [2.]]), tf.constant([0, 3])), [3]).values
-    [[1.]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[1.]], dtype=float32)>
     """
     if not isinstance(a, IndexedSlices):
         raise TypeError(f"sparse.mask: `a` must be a tf.IndexedSlices; got {type(a).__name__}")
@@ -305,7 +308,7 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
     """A sparse tensor as it is, and anything else as a tensor.
 
     >>> tf.compat.v1.convert_to_tensor_or_sparse_tensor([1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     if isinstance(value, SparseTensorValue):
         value = SparseTensor(*value)
@@ -321,7 +324,7 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
     """Indexed slices and sparse tensors as they are, and anything else as a tensor.
 
     >>> tf.compat.v1.convert_to_tensor_or_indexed_slices([1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     if not isinstance(value, IndexedSlices | SparseTensor):
         return convert_to_tensor(value, dtype)

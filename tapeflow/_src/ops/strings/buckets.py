@@ -34,7 +34,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
     """A number below `num_buckets` for each string, by FarmHash's fingerprint.
 
     >>> tf.strings.to_hash_bucket_fast(["hello"], 10)
-    [6]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([6])>
     """
     return _buckets(input, num_buckets, fingerprint64)
 
@@ -44,7 +44,7 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any
     """A number below `num_buckets` for each string, by Murmur's hash.
 
     >>> tf.strings.to_hash_bucket(["a"], 1000)
-    [868]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([868])>
     """
     return _buckets(input, num_buckets, murmur64)
 
@@ -54,7 +54,7 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     """A number below `num_buckets` for each string, by SipHash with a key of two numbers.
 
     >>> tf.strings.to_hash_bucket_strong(["a"], 1000, [1, 2])
-    [646]
+    <tf.Tensor: shape=(1,), dtype=int64, numpy=array([646])>
     """
     numbers = [int(k) for k in key]
     if len(numbers) != 2:
@@ -67,7 +67,7 @@ def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) 
     """The eight bytes of FarmHash's fingerprint of each row.
 
     >>> tf.fingerprint(["a"])
-    [[227, 117, 223, 182, 101, 66, 69, 179]]
+    <tf.Tensor: shape=(1, 8), dtype=uint8, numpy=array([[227, 117, 223, 182, 101,  66,  69, 179]], dtype=uint8)>
     """
     if method != "farmhash64":
         raise InvalidArgumentError.of(f"fingerprint: Unsupported fingerprint method {method!r}")

@@ -20,7 +20,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any
     """Bytes as web-safe base64 text.
 
     >>> tf.io.encode_base64("hello")
-    b'aGVsbG8'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'aGVsbG8'>
     """
     return map_bytes(input, lambda v: base64.urlsafe_b64encode(v) if pad else base64.urlsafe_b64encode(v).rstrip(b"="))
 
@@ -30,7 +30,7 @@ def decode_base64(input: Any, name: str | None = None) -> Any:
     """The bytes that web-safe base64 text stands for.
 
     >>> tf.io.decode_base64("aGVsbG8")
-    b'hello'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'hello'>
     """
     return map_bytes(input, lambda v: base64.urlsafe_b64decode(v + b"=" * (-len(v) % 4)))
 
@@ -46,7 +46,7 @@ def decode_raw(
     """Bytes as numbers of a type, in a new last dimension.
 
     >>> tf.io.decode_raw(["ab"], tf.uint8)
-    [[97, 98]]
+    <tf.Tensor: shape=(1, 2), dtype=uint8, numpy=array([[97, 98]], dtype=uint8)>
     """
     tensor, dtype = string_tensor(input_bytes), as_dtype(out_type)
     order = np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">")

@@ -70,7 +70,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     r"""Each match of a regular expression (or the first) replaced; `\1` stands for the first group.
 
     >>> tf.strings.regex_replace(["a1b22"], "[0-9]+", "#")
-    [b'a#b#']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'a#b#'], dtype=object)>
     """
     text, new = bytes_of(pattern, "pattern"), bytes_of(rewrite, "rewrite")
     _rewriter(_compiled(text), new)
@@ -82,7 +82,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     """Whether a regular expression matches the whole string.
 
     >>> tf.strings.regex_full_match(["a1", "b"], "[a-z][0-9]")
-    [True, False]
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>
     """
     text = bytes_of(pattern, "pattern")
     _compiled(text)

@@ -45,7 +45,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Small letters: of ASCII alone, or of all characters if `encoding` is "utf-8".
 
     >>> tf.strings.lower(["aB"])
-    [b'ab']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'ab'], dtype=object)>
     """
     if encoding not in ("", "utf-8"):
         raise InvalidArgumentError.of(f"lower: encoding must be '' or 'utf-8', got {encoding!r}")
@@ -57,7 +57,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Capital letters: of ASCII alone, or of all characters if `encoding` is "utf-8".
 
     >>> tf.strings.upper(["aB"])
-    [b'AB']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'AB'], dtype=object)>
     """
     if encoding not in ("", "utf-8"):
         raise InvalidArgumentError.of(f"upper: encoding must be '' or 'utf-8', got {encoding!r}")
@@ -69,7 +69,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     """Without white space at both ends.
 
     >>> tf.strings.strip([" a "])
-    [b'a']
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'a'], dtype=object)>
     """
     return map_bytes(input, bytes.strip)
 
@@ -79,7 +79,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """The number of bytes, or of characters with `unit="UTF8_CHAR"`.
 
     >>> tf.strings.length(["ab", "c"])
-    [2, 1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
     return map_bytes(input, functools.partial(_count_of, unit), int32)
 
@@ -89,7 +89,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     """`len` bytes (or characters) from the place `pos`; a negative place counts from the end.
 
     >>> tf.strings.substr("hello", 1, 3)
-    b'ell'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'ell'>
     """
     text = string_tensor(input)
     values, starts, counts = np.broadcast_arrays(
@@ -111,7 +111,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     """Elements of several tensors joined; scalars go with every element.
 
     >>> tf.strings.join(["a", ["b", "c"]], "-")
-    [b'a-b', b'a-c']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'a-b', b'a-c'], dtype=object)>
     """
     if any(isinstance(x, RaggedTensor) for x in inputs):
         first = next(x for x in inputs if isinstance(x, RaggedTensor))
@@ -135,7 +135,7 @@ def reduce_join(
     """Elements joined along `axis`; along several in the order in which they are given.
 
     >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1)
-    [b'ab', b'cd']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'ab', b'cd'], dtype=object)>
     """
     values = np.asarray(string_tensor(inputs).numpy(), dtype=object)
     rank = values.ndim
@@ -165,7 +165,7 @@ def unsorted_segment_join(
     """Elements that share a number in `segment_ids` joined.
 
     >>> tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, ":")
-    [b'a:c', b'b']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'a:c', b'b'], dtype=object)>
     """
     words, segments, count = string_tensor(inputs), np.asarray(convert_to_tensor(segment_ids)), int(num_segments)
     if segments.ndim == 0:
@@ -197,7 +197,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
     """The number that each string spells.
 
     >>> tf.strings.to_number(["1.5", "2"])
-    [1.5, 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.5, 2. ], dtype=float32)>
     """
     dtype = as_dtype(out_type)
 
@@ -236,7 +236,7 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
     """The parts between separators; between white space if none is given.
 
     >>> tf.strings.split("a b c")
-    [b'a', b'b', b'c']
+    <tf.Tensor: shape=(3,), dtype=string, numpy=array([b'a', b'b', b'c'], dtype=object)>
     """
     between = None if sep is None else bytes_of(sep, "sep")
     return split_rows(input, lambda v: v.split(between or None, maxsplit))
@@ -247,7 +247,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     """The single bytes.
 
     >>> tf.strings.bytes_split("abc")
-    [b'a', b'b', b'c']
+    <tf.Tensor: shape=(3,), dtype=string, numpy=array([b'a', b'b', b'c'], dtype=object)>
     """
     return split_rows(input, lambda v: _characters(v, "BYTE"))
 
@@ -265,7 +265,7 @@ def ngrams(
     """Runs of `ngram_width` neighbouring strings of the last dimension, joined.
 
     >>> tf.strings.ngrams(["a", "b", "c"], 2)
-    [b'a b', b'b c']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'a b', b'b c'], dtype=object)>
     """
     widths = [int(width) for width in np.atleast_1d(ngram_width)]
     if not isinstance(data, RaggedTensor):

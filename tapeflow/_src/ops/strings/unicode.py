@@ -96,7 +96,7 @@ unicode_decode = _decoder(
     """The code points of the characters.
 
     >>> tf.strings.unicode_decode("ab", "UTF-8")
-    [97, 98]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([97, 98], dtype=int32)>
     """,
     "strings.unicode_decode",
 )
@@ -105,7 +105,7 @@ unicode_decode_with_offsets = _decoder(
     """The code points of the characters, and the byte at which each begins.
 
     >>> tf.strings.unicode_decode_with_offsets("ab", "UTF-8")[1]
-    [0, 1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>
     """,
     "strings.unicode_decode_with_offsets",
 )
@@ -114,7 +114,7 @@ unicode_split = _splitter(
     """The single characters, in the same encoding.
 
     >>> tf.strings.unicode_split("ab", "UTF-8")
-    [b'a', b'b']
+    <tf.Tensor: shape=(2,), dtype=string, numpy=array([b'a', b'b'], dtype=object)>
     """,
     "strings.unicode_split",
 )
@@ -123,7 +123,7 @@ unicode_split_with_offsets = _splitter(
     """The single characters, and the byte at which each begins.
 
     >>> tf.strings.unicode_split_with_offsets("ab", "UTF-8")[1]
-    [0, 1]
+    <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>
     """,
     "strings.unicode_split_with_offsets",
 )
@@ -140,7 +140,7 @@ def unicode_encode(
     """Text from the code points in the last dimension.
 
     >>> tf.strings.unicode_encode([97, 98], "UTF-8")
-    b'ab'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'ab'>
     """
     if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         raise ValueError(f"output_encoding must be UTF-8, UTF-16-BE or UTF-32-BE; got {output_encoding!r}")
@@ -183,7 +183,7 @@ def unicode_transcode(
     """Text in another encoding.
 
     >>> tf.strings.unicode_transcode("a", "UTF-8", "UTF-16-BE")
-    b'\\x00a'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'\\x00a'>
     """
 
     def transcode(value: bytes) -> bytes:

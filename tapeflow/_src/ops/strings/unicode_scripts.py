@@ -67,7 +67,7 @@ def unicode_script(input: Any, name: str | None = None) -> Any:
     """The scripts of code points as the ICU library numbers them (25 is Latin, 8 Cyrillic); -1 for no character.
 
     >>> tf.strings.unicode_script([ord("a"), ord("я"), -1])
-    [25, 8, -1]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([25,  8, -1], dtype=int32)>
     """
     points = convert_to_tensor(input, int32)
     return host_call(_scripts, [points], [(int32, points.shape)])[0]

@@ -27,7 +27,7 @@ class Normal(Distribution):
     """The normal distribution with mean `loc` and standard deviation `scale`.
 
     >>> tf.compat.v1.distributions.Normal(0., 1.).log_prob(0.)
-    -0.9189385
+    <tf.Tensor: shape=(), dtype=float32, numpy=-0.9189385175704956>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -76,7 +76,7 @@ class Laplace(Distribution):
     """The distribution with density exp(-|x - loc| / scale) / (2 scale).
 
     >>> tf.compat.v1.distributions.Laplace(0., 0.5).prob(0.)
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -116,7 +116,7 @@ class Uniform(Distribution):
     """Numbers from `low` up to `high`, all alike.
 
     >>> tf.compat.v1.distributions.Uniform(0., 4.).prob(1.)
-    0.25
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.25>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -168,7 +168,7 @@ class Gamma(Distribution):
     """The gamma distribution with shape `concentration` and `rate`.
 
     >>> tf.compat.v1.distributions.Gamma(2., 4.).mean()
-    0.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -227,7 +227,7 @@ class Exponential(Gamma):
     """The distribution with density rate * exp(-rate * x).
 
     >>> tf.compat.v1.distributions.Exponential(2.).mean()
-    0.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class Beta(Distribution):
     """The beta distribution on [0, 1].
 
     >>> tf.compat.v1.distributions.Beta(1., 3.).mean()
-    0.25
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.25>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -312,7 +312,7 @@ class StudentT(Distribution):
     """Student's t distribution with `df` degrees of freedom.
 
     >>> tf.compat.v1.distributions.StudentT(3., 1., 2.).mean()
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
@@ -373,7 +373,7 @@ class Dirichlet(Distribution):
     """The Dirichlet distribution: positive numbers whose sum is 1.
 
     >>> tf.compat.v1.distributions.Dirichlet([1., 3.]).mean()
-    [0.25, 0.75]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.25, 0.75], dtype=float32)>
     """
 
     _event_rank = 1

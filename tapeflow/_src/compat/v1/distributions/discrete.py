@@ -32,7 +32,7 @@ class Bernoulli(Distribution):
     """1 with probability `probs`, else 0.
 
     >>> tf.compat.v1.distributions.Bernoulli(probs=0.25).prob(1)
-    0.25
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.25>
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Categorical(Distribution):
     """One of several classes; the last dimension of the parameter has a number for each.
 
     >>> tf.compat.v1.distributions.Categorical(probs=[0.25, 0.75]).prob(1)
-    0.75
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.75>
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Multinomial(_Counts):
     """How often each class comes in `total_count` draws of known probabilities.
 
     >>> tf.compat.v1.distributions.Multinomial(4., probs=[0.25, 0.75]).mean()
-    [1., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 3.], dtype=float32)>
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class DirichletMultinomial(_Counts):
     """How often each class comes in `total_count` draws whose probabilities are a draw of a Dirichlet distribution.
 
     >>> tf.compat.v1.distributions.DirichletMultinomial(4., [1., 3.]).mean()
-    [1., 3.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 3.], dtype=float32)>
     """
 
     def __init__(

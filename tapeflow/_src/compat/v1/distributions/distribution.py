@@ -271,7 +271,7 @@ def kl_divergence(
 
     >>> normal = tf.compat.v1.distributions.Normal
     >>> tf.compat.v1.distributions.kl_divergence(normal(0., 1.), normal(1., 1.))
-    0.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
     """
     for a in type(distribution_a).__mro__:
         for b in type(distribution_b).__mro__:

@@ -65,7 +65,7 @@ def while_loop(
     """`tf.while_loop`; in graphs, and where the body returns it bare, a single loop variable is given bare.
 
     >>> tf.compat.v1.while_loop(lambda i: i < 10, lambda i: i * 2, [tf.constant(1)])
-    16
+    <tf.Tensor: shape=(), dtype=int32, numpy=16>
     """
     kind: Any = None  # of what the body returns
 

@@ -27,7 +27,7 @@ def gradients(
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     ...     x = tf.constant(2.)
     ...     session.run(tf.compat.v1.gradients(x ** 3, x))
-    [12.0]
+    [np.float32(12.0)]
     """
     return find_gradients(
         ys, xs, grad_ys, name, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients

@@ -42,7 +42,7 @@ class Graph(VariablesOfGraph, _core.Graph):
     >>> with graph.as_default():
     ...     y = tf.constant(2.) * 3.
     >>> tf.compat.v1.Session(graph=graph).run(y)
-    6.0
+    np.float32(6.0)
     """
 
     may_create_variables = True

@@ -181,7 +181,7 @@ def import_graph_def(
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     ...     (y,) = tf.import_graph_def(graph.as_graph_def(), {"x:0": tf.constant(2.)}, ["y:0"])
     ...     y.name, session.run(y)
-    ('import/y:0', 6.0)
+    ('import/y:0', np.float32(6.0))
     """
     if not isinstance(graph_def, GraphDef):
         raise TypeError(f"Argument `graph_def` must be a GraphDef proto. Received: {type(graph_def).__name__}")

@@ -48,7 +48,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     ...     rate = tf.compat.v1.placeholder_with_default(0.1, [])
     ...     session.run(rate), session.run(rate, {rate: 0.5})
-    (0.1, 0.5)
+    (np.float32(0.1), np.float32(0.5))
     """
     if _core.current_graph() is None:
         return convert_to_tensor(input)

@@ -66,7 +66,7 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     ...     return x * tf.compat.v1.get_variable("w", initializer=2.)
     >>> wrapped = tf.compat.v1.wrap_function(scale, [tf.TensorSpec([], tf.float32)])
     >>> wrapped(tf.constant(3.))
-    6.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     >>> [v.name for v in wrapped.variables]
     ['w:0']
     """

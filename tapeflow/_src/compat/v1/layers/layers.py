@@ -114,7 +114,7 @@ def dropout(
     """Zeros in random places while training; otherwise the inputs.
 
     >>> tf.compat.v1.layers.dropout([1., 2.])
-    [1., 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     x = convert_to_tensor(inputs)
     if isinstance(training, bool | int):

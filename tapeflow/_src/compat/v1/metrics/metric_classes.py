@@ -34,7 +34,7 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
     ...     value, update = tf.compat.v1.metrics.mean_iou([0, 1], [0, 0], 2)
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update).tolist(), session.run(value)
-    ([[1.0, 0.0], [1.0, 0.0]], 0.25)
+    ([[1.0, 0.0], [1.0, 0.0]], np.float32(0.25))
     """
     labels, predictions, _ = squeezed(labels, predictions)
     table = gathered("total_confusion_matrix", [num_classes, num_classes], float64)
@@ -56,7 +56,7 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
     ...     value, update = tf.compat.v1.metrics.mean_per_class_accuracy([0, 1], [0, 0], 2)
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update).tolist(), session.run(value)
-    ([1.0, 0.0], 0.5)
+    ([1.0, 0.0], np.float32(0.5))
     """
     labels, predictions, _ = squeezed(labels, predictions)
     whole, right = gathered("total", [num_classes]), gathered("count", [num_classes])

@@ -171,7 +171,7 @@ def average_precision_at_k(
     ...     value, update = tf.compat.v1.metrics.average_precision_at_k(labels, [[0.2, 0.7, 0.1]], 2)
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    0.5
+    np.float64(0.5)
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}. `k` should be >= 1.")

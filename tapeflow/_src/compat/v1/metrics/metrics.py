@@ -25,7 +25,7 @@ def mean(values: Any, weights: Any = None) -> tuple[Any, Any]:
     ...     value, update = tf.compat.v1.metrics.mean([1., 3.])
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    2.0
+    np.float32(2.0)
     """
     values, _, weights = squeezed(values, None, weights)
     return mean_of(values, weights)
@@ -54,7 +54,7 @@ def accuracy(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, A
     ...     value, update = tf.compat.v1.metrics.accuracy([1, 0], [1, 1])
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    0.5
+    np.float32(0.5)
     """
     predictions, labels, weights = squeezed(predictions, labels, weights)
     same = primitives.Equal(predictions, cast(labels, predictions.dtype))
@@ -90,7 +90,7 @@ def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights:
     ...     value, update = tf.compat.v1.metrics.mean_relative_error([1.], [3.], [4.])
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    0.5
+    np.float32(0.5)
     """
     predictions, labels, weights = squeezed(predictions, labels, weights)
     predictions, normalizer, _ = squeezed(predictions, normalizer)
@@ -106,7 +106,7 @@ def mean_cosine_distance(labels: Any, predictions: Any, dim: int, weights: Any =
     ...     value, update = tf.compat.v1.metrics.mean_cosine_distance([[0., 1.]], [[0., 1.]], 1)
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    0.0
+    np.float32(0.0)
     """
     predictions, labels, weights = squeezed(predictions, labels, weights)
     products = find_public("reduce_sum")(predictions * labels, [dim], keepdims=True)
@@ -122,7 +122,7 @@ def percentage_below(values: Any, threshold: Any, weights: Any = None) -> tuple[
     ...     value, update = tf.compat.v1.metrics.percentage_below([1., 3.], 2.)
     ...     session.run(tf.compat.v1.local_variables_initializer())
     ...     session.run(update)
-    0.5
+    np.float32(0.5)
     """
     values, _, weights = squeezed(convert_to_tensor(values), None, weights)
     below = primitives.Less(values, cast(threshold, values.dtype))

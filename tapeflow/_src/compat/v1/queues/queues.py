@@ -247,7 +247,7 @@ class FIFOQueue(QueueBase):
     >>> queue = tf.queue.FIFOQueue(3, tf.float32)
     >>> queue.enqueue_many([[1., 2.]])
     >>> queue.dequeue()
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     def __init__(
@@ -268,7 +268,9 @@ class PaddingFIFOQueue(QueueBase):
     >>> queue.enqueue([[1]])
     >>> queue.enqueue([[2, 3]])
     >>> queue.dequeue_many(2)
-    [[1, 0], [2, 3]]
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[1, 0],
+           [2, 3]], dtype=int32)>
     """
 
     def __init__(
@@ -304,7 +306,7 @@ class RandomShuffleQueue(QueueBase):
     >>> queue = tf.queue.RandomShuffleQueue(5, 0, tf.int32)
     >>> queue.enqueue_many([[7, 7]])
     >>> queue.dequeue()
-    7
+    <tf.Tensor: shape=(), dtype=int32, numpy=7>
     """
 
     def __init__(
@@ -327,7 +329,7 @@ class PriorityQueue(QueueBase):
     >>> queue = tf.queue.PriorityQueue(3, [tf.string], [[]])
     >>> queue.enqueue_many([[2, 1], ["late", "early"]])
     >>> queue.dequeue()[1]
-    b'early'
+    <tf.Tensor: shape=(), dtype=string, numpy=b'early'>
     """
 
     def __init__(

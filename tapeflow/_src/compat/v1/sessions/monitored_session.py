@@ -334,7 +334,7 @@ class MonitoredSession(_MonitoredSession):
     ...     v = tf.compat.v1.get_variable("v", initializer=2.)
     ...     with tf.compat.v1.train.MonitoredSession() as session:
     ...         session.run(v)
-    2.0
+    np.float32(2.0)
     """
 
     def __init__(self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: int = 120) -> None:
@@ -349,7 +349,7 @@ class SingularMonitoredSession(_MonitoredSession):
     ...     v = tf.compat.v1.get_variable("v", initializer=2.)
     ...     with tf.compat.v1.train.SingularMonitoredSession() as session:
     ...         session.run(v)
-    2.0
+    np.float32(2.0)
     """
 
     def __init__(

@@ -116,7 +116,7 @@ class SessionManager:
     ...     v = tf.compat.v1.get_variable("v", initializer=2.)
     ...     start = tf.compat.v1.global_variables_initializer()
     ...     tf.compat.v1.train.SessionManager().prepare_session("", init_op=start).run(v)
-    2.0
+    np.float32(2.0)
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class ChiefSessionCreator(SessionCreator):
     >>> with tf.Graph().as_default():
     ...     v = tf.compat.v1.get_variable("v", initializer=2.)
     ...     tf.compat.v1.train.ChiefSessionCreator().create_session().run(v)
-    2.0
+    np.float32(2.0)
     """
 
     def __init__(

@@ -247,7 +247,7 @@ class InteractiveSession(Session):
     >>> with tf.Graph().as_default():
     ...     session = tf.compat.v1.InteractiveSession()
     ...     (tf.constant(2.) * 3.).eval()
-    6.0
+    np.float32(6.0)
     >>> session.close()
     """
 

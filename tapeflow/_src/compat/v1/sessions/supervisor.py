@@ -37,7 +37,7 @@ class Supervisor:
     ...     supervisor = tf.compat.v1.train.Supervisor()
     ...     with supervisor.managed_session() as session:
     ...         session.run(v)
-    2.0
+    np.float32(2.0)
     """
 
     USE_DEFAULT = _DEFAULT

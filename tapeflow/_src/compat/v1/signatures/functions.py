@@ -20,7 +20,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     """Division as in Python 2: whole numbers give whole numbers.
 
     >>> tf.compat.v1.div(7, 2)
-    3
+    <tf.Tensor: shape=(), dtype=int32, numpy=3>
     """
     x = convert_to_tensor(x)
     return x // y if x.dtype.is_integer else primitives.RealDiv(x, y, name=name)
@@ -31,7 +31,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     """A layer without an activation: `x @ weights + biases`.
 
     >>> tf.compat.v1.nn.xw_plus_b([[1., 2.]], [[3.], [4.]], [0.5])
-    [[11.5]]
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.5]], dtype=float32)>
     """
     return find_public("nn.bias_add")(find_public("matmul")(x, weights), biases, name=name or "xw_plus_b")
 
@@ -41,7 +41,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
     """The tensor, made shorter if its norm for each element is more than `clip_norm`.
 
     >>> tf.compat.v1.clip_by_average_norm([3., 4.], 1.25)
-    [1.5, 2.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.5, 2. ], dtype=float32)>
     """
     t = convert_to_tensor(t)
     count = cast(find_public("size")(t), t.dtype)
@@ -54,7 +54,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = "int32", name: str | None = Non
     """The elements of `x` that are not in `y`, and where they stand.
 
     >>> tf.compat.v1.setdiff1d([1, 2, 3], [2]).out
-    [1, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     return find_public("raw_ops.ListDiff")(x=x, y=y, out_idx=as_dtype(index_dtype))
 
@@ -64,7 +64,9 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     """From each row of `params` the elements at the same row of `indices`.
 
     >>> tf.compat.v1.batch_gather([[1, 2], [3, 4]], [[1], [0]])
-    [[2], [3]]
+    <tf.Tensor: shape=(2, 1), dtype=int32, numpy=
+    array([[2],
+           [3]], dtype=int32)>
     """
     indices = convert_to_tensor(indices)
     return find_public("gather")(params, indices, axis=-1, batch_dims=indices.shape.rank - 1, name=name)
@@ -82,7 +84,7 @@ def sparse_to_dense(
     """A tensor with the values at the indices, and `default_value` elsewhere.
 
     >>> tf.compat.v1.sparse_to_dense([0, 2], [3], 7)
-    [7, 0, 7]
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([7, 0, 7], dtype=int32)>
     """
     indices = convert_to_tensor(sparse_indices)
     if indices.shape.rank != 2:
@@ -98,7 +100,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """Elements of `x` where the condition holds, else of `y`; a vector of conditions chooses rows.
 
     >>> tf.compat.v1.where([True, False], [[1., 2.], [3., 4.]], [[0., 0.], [0., 0.]])
-    [[1., 2.], [0., 0.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 2.],
+           [0., 0.]], dtype=float32)>
     """
     if x is None or y is None:
         return find_public("where")(condition, x, y, name=name)
@@ -120,7 +124,7 @@ def Print(  # noqa: N802
     """The tensor itself; whenever it is computed, `message` and `data` are written to the standard error stream.
 
     >>> tf.compat.v1.Print(tf.constant(3.), [tf.constant(1)], "data: ")
-    3.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
     """
     count = [0]
 
@@ -193,7 +197,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     """`tensor` as a tensor; a ValueError unless it is a scalar.
 
     >>> tf.compat.v1.assert_scalar(5)
-    5
+    <tf.Tensor: shape=(), dtype=int32, numpy=5>
     """
     tensor = find_public("convert_to_tensor")(tensor)
     find_public("debugging.assert_scalar")(tensor, message)

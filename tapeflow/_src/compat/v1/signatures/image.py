@@ -67,7 +67,7 @@ def resize(
     """Images at another size, with TensorFlow 1's places of the pixels.
 
     >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
-    [1., 2., 3., 3.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 2., 3., 3.], dtype=float32)>
     """
     batch, single = image_batch(images)
     method = _METHOD_BY_NUMBER.get(method, method)
@@ -87,7 +87,10 @@ def resize_image_with_pad(
     """Images resized as far as they fit, with TensorFlow 1's places of the pixels, in the middle of zeros.
 
     >>> tf.compat.v1.image.resize_image_with_pad([[[1.]]], 1, 3)
-    [[[0.], [1.], [0.]]]
+    <tf.Tensor: shape=(1, 3, 1), dtype=float32, numpy=
+    array([[[0.],
+            [1.],
+            [0.]]], dtype=float32)>
     """
     return resize_into_padding(
         image, target_height, target_width, lambda x, size: resize(x, size, method, align_corners)

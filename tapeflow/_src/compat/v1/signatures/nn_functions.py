@@ -86,7 +86,7 @@ def ctc_loss(
 
     >>> labels = tf.sparse.from_dense([[1]])
     >>> tf.compat.v1.nn.ctc_loss(labels, tf.zeros([1, 1, 3]), [1])
-    [1.0986123]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.0986123], dtype=float32)>
     """
     logits = convert_to_tensor(inputs if logits is None else logits)
     if not is_sparse_matrix(labels):

@@ -84,7 +84,7 @@ def polynomial_decay(
     """(rate - end) * (1 - step / decay_steps) ^ power + end, the step being at most `decay_steps`.
 
     >>> tf.compat.v1.train.polynomial_decay(1., tf.Variable(5), 10, 0.)()
-    0.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
     """
 
     def compute() -> Any:
@@ -105,7 +105,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
     """values[0] while x <= boundaries[0], then values[1] while x <= boundaries[1], and so on.
 
     >>> tf.compat.v1.train.piecewise_constant(tf.Variable(7), [5, 10], [1., 0.5, 0.1])()
-    0.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
     """
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
@@ -128,7 +128,7 @@ def cosine_decay(
     """rate * ((1 - alpha) * (1 + cos(pi * step / decay_steps)) / 2 + alpha).
 
     >>> tf.compat.v1.train.cosine_decay(1., tf.Variable(10), 10)()
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
 
     def compute() -> Any:
@@ -153,7 +153,7 @@ def cosine_decay_restarts(
     """A cosine decay that begins again: each period `t_mul` times as long and beginning `m_mul` times as high.
 
     >>> tf.compat.v1.train.cosine_decay_restarts(1., tf.Variable(10), 10)()
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
 
     def compute() -> Any:
@@ -185,7 +185,7 @@ def linear_cosine_decay(
     """rate * ((alpha + linear) * cosine + beta), both falling over `decay_steps`.
 
     >>> tf.compat.v1.train.linear_cosine_decay(1., tf.Variable(10), 10, beta=0.)()
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
 
     def compute() -> Any:

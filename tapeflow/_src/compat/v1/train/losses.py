@@ -62,7 +62,7 @@ def compute_weighted_loss(
     """The losses times their weights, as one number; a graph collects it.
 
     >>> tf.compat.v1.losses.compute_weighted_loss([1., 3.])
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss"):
@@ -120,7 +120,7 @@ def mean_squared_error(labels: Any, predictions: Any) -> Any:
     """The mean of the squared differences.
 
     >>> tf.compat.v1.losses.mean_squared_error([1., 2.], [1., 4.])
-    2.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
     labels, predictions = _pair(labels, predictions)
     return primitives.Square(predictions - labels)
@@ -131,7 +131,7 @@ def absolute_difference(labels: Any, predictions: Any) -> Any:
     """The mean of the absolute differences.
 
     >>> tf.compat.v1.losses.absolute_difference([1., 2.], [1., 4.])
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     labels, predictions = _pair(labels, predictions)
     return primitives.Abs(predictions - labels)
@@ -151,7 +151,7 @@ def cosine_distance(
     """One minus the products of vectors of length one along `axis` (`dim` is a deprecated name).
 
     >>> tf.compat.v1.losses.cosine_distance([[1., 0.]], [[0.6, 0.8]], axis=1)
-    0.4
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.3999999761581421>
     """
     if axis is not None and dim is not None:
         raise ValueError("Cannot specify both 'dim' and 'axis'.")
@@ -174,7 +174,7 @@ def mean_pairwise_squared_error(
     """The sum over rows of the mean, over pairs of elements of the row, of the squared error of their difference.
 
     >>> tf.compat.v1.losses.mean_pairwise_squared_error([[0., 0.]], [[0., 2.]])
-    4.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=4.0>
     """
     labels, predictions = _pair(labels, predictions)
     errors = predictions - labels
@@ -196,7 +196,7 @@ def huber_loss(labels: Any, predictions: Any, *, delta: float = 1.0) -> Any:
     """Half the square of small differences; large ones count linearly.
 
     >>> tf.compat.v1.losses.huber_loss([0.], [3.])
-    2.5
+    <tf.Tensor: shape=(), dtype=float32, numpy=2.5>
     """
     labels, predictions = _pair(labels, predictions)
     size = primitives.Abs(predictions - labels)
@@ -209,7 +209,7 @@ def log_loss(labels: Any, predictions: Any, *, epsilon: float = 1e-7) -> Any:
     """The cross entropy of probabilities.
 
     >>> tf.compat.v1.losses.log_loss([1.], [1.]) < 1e-6
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     labels, predictions = _pair(labels, predictions)
     losses = -labels * primitives.Log(predictions + epsilon)
@@ -221,7 +221,7 @@ def hinge_loss(labels: Any, logits: Any) -> Any:
     """max(0, 1 - y * logits), y being -1 and 1 for the labels 0 and 1.
 
     >>> tf.compat.v1.losses.hinge_loss([1.], [0.])
-    1.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     labels, logits = _pair(labels, logits)
     return primitives.Relu(1.0 - (2.0 * labels - 1.0) * logits)
@@ -232,7 +232,7 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, *, label_smoothi
     """The cross entropy of independent classes.
 
     >>> tf.compat.v1.losses.sigmoid_cross_entropy([[1.]], [[0.]])
-    0.6931472
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.6931471824645996>
     """
     _check_given(multi_class_labels=multi_class_labels, logits=logits)
     logits = convert_to_tensor(logits)
@@ -248,7 +248,7 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, *, label_smoothing: f
     """The cross entropy of classes that exclude each other.
 
     >>> tf.compat.v1.losses.softmax_cross_entropy([[1., 0.]], [[0., 0.]])
-    0.6931472
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.6931471824645996>
     """
     _check_given(onehot_labels=onehot_labels, logits=logits)
     logits = convert_to_tensor(logits)
@@ -272,7 +272,7 @@ def sparse_softmax_cross_entropy(
     """The cross entropy of class indices. Labels and weights may have a last dimension of size one.
 
     >>> tf.compat.v1.losses.sparse_softmax_cross_entropy([0], [[0., 0.]])
-    0.6931472
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.6931471824645996>
     """
     _check_given(labels=labels, logits=logits)
     logits = convert_to_tensor(logits)
@@ -327,7 +327,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
     """The sum of the losses that regularizers of variables gave.
 
     >>> tf.compat.v1.losses.get_regularization_loss()
-    0.0
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
     losses = get_regularization_losses(scope)
     return primitives.AddN(losses, name=name) if losses else convert_to_tensor(0.0)
@@ -340,7 +340,7 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     ...     tf.compat.v1.losses.add_loss(tf.constant(2.))
     ...     session.run(tf.compat.v1.losses.get_total_loss())
-    2.0
+    np.float32(2.0)
     """
     losses = get_losses(scope)
     if add_regularization_losses:

@@ -27,7 +27,7 @@ class Optimizer:
     >>> v = tf.Variable(1.)
     >>> tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(lambda: v ** 2)
     >>> v.numpy()
-    0.8
+    np.float32(0.8)
     """
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2

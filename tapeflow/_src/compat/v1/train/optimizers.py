@@ -30,7 +30,7 @@ class GradientDescentOptimizer(Optimizer):
     >>> v = tf.Variable(1.)
     >>> tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(lambda: v ** 2)
     >>> v.numpy()
-    0.8
+    np.float32(0.8)
     """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
@@ -53,7 +53,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     >>> v = tf.Variable(1.)
     >>> tf.compat.v1.train.ProximalGradientDescentOptimizer(0.1).minimize(lambda: v ** 2)
     >>> v.numpy()
-    0.8
+    np.float32(0.8)
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class MomentumOptimizer(Optimizer):
     >>> v = tf.Variable(1.)
     >>> tf.compat.v1.train.MomentumOptimizer(0.1, 0.9).minimize(lambda: v ** 2)
     >>> v.numpy()
-    0.8
+    np.float32(0.8)
     """
 
     slots = MappingProxyType({"momentum": 0.0})
@@ -112,7 +112,7 @@ class AdamOptimizer(Optimizer):
     >>> v = tf.Variable(1.)
     >>> tf.compat.v1.train.AdamOptimizer(0.1).minimize(lambda: v ** 2)
     >>> v.numpy()
-    0.9
+    np.float32(0.90000004)
     """
 
     slots = MappingProxyType({"m": 0.0, "v": 0.0})

@@ -36,7 +36,7 @@ class ZerosInitializerV1(_SettledInitializer):
     """Zeros.
 
     >>> tf.compat.v1.zeros_initializer(dtype=tf.int32)([2])
-    [0, 0]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([0, 0], dtype=int32)>
     """
 
     def __init__(self, dtype: Any = float32) -> None:
@@ -52,7 +52,7 @@ class OnesInitializerV1(_SettledInitializer):
     """Ones.
 
     >>> tf.compat.v1.ones_initializer(dtype=tf.int32)([2])
-    [1, 1]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 1], dtype=int32)>
     """
 
     def __init__(self, dtype: Any = float32) -> None:
@@ -68,7 +68,9 @@ class ConstantInitializerV1(_SettledInitializer):
     """A number, or an array; if there are too few elements, the last one fills the rest.
 
     >>> tf.compat.v1.constant_initializer([1, 2])([2, 2])
-    [[1., 2.], [2., 2.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 2.],
+           [2., 2.]], dtype=float32)>
     """
 
     _settings = ("value", "dtype")
@@ -102,7 +104,9 @@ class IdentityInitializerV1(_SettledInitializer):
     """A matrix with `gain` on its diagonal, and zeros elsewhere.
 
     >>> tf.compat.v1.initializers.identity()([2, 2])
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)>
     """
 
     _settings = ("gain", "dtype")

@@ -28,7 +28,7 @@ class ExponentialMovingAverage:
     <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=2.0>
     >>> average.apply([v])
     >>> average.average(v)
-    1.1
+    <tf.Variable 'Variable/ExponentialMovingAverage:0' shape=() dtype=float32, numpy=1.100000023841858>
     """
 
     def __init__(

@@ -193,7 +193,7 @@ def is_variable_initialized(variable: Any) -> Any:
     """Whether the variable has a value.
 
     >>> tf.compat.v1.is_variable_initialized(tf.Variable(1.))
-    True
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     return variable.is_initialized()
 
@@ -249,7 +249,7 @@ def assign(
     """Puts a value into a variable; in a graph, the tensor that does so when it runs.
 
     >>> tf.compat.v1.assign(tf.Variable(1.), 2.).numpy()
-    2.0
+    np.float32(2.0)
     """
     return ref.assign(value)
 
@@ -259,7 +259,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     """Adds to a variable.
 
     >>> tf.compat.v1.assign_add(tf.Variable(1.), 2.).numpy()
-    3.0
+    np.float32(3.0)
     """
     return ref.assign_add(value)
 
@@ -269,7 +269,7 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     """Subtracts from a variable.
 
     >>> tf.compat.v1.assign_sub(tf.Variable(1.), 2.).numpy()
-    -1.0
+    np.float32(-1.0)
     """
     return ref.assign_sub(value)
 
@@ -279,7 +279,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
     """Adds one to a variable and gives what it was before; an OutOfRangeError if that is `limit`.
 
     >>> tf.compat.v1.count_up_to(tf.Variable(3), 10).numpy()
-    3
+    np.int32(3)
     """
 
     def check(value: Any) -> list[Any]:

@@ -33,7 +33,9 @@ class LinearOperatorTridiag(LinearOperator):
     """A tridiagonal matrix, given as (..., 3, n), as three diagonals or as a matrix.
 
     >>> tf.linalg.LinearOperatorTridiag([[1., 0.], [2., 4.], [0., 3.]]).to_dense()
-    [[2., 1.], [3., 4.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[2., 1.],
+           [3., 4.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("diagonals",)
@@ -148,7 +150,9 @@ class LinearOperatorToeplitz(LinearOperator):
     """A matrix with equal elements along each diagonal, given by its first column and first row.
 
     >>> tf.linalg.LinearOperatorToeplitz([1., 2.], [1., 3.]).to_dense()
-    [[1., 3.], [2., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 3.],
+           [2., 1.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("col", "row")
@@ -363,7 +367,9 @@ class LinearOperatorCirculant(_Circulant):
     """A circulant matrix, given by its eigenvalues in the order of the Fourier transform.
 
     >>> tf.math.real(tf.linalg.LinearOperatorCirculant(tf.constant([2., 2.])).to_dense())
-    [[2., 0.], [0., 2.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[2., 0.],
+           [0., 2.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("spectrum",)

@@ -43,7 +43,7 @@ class LinearOperatorKronecker(LinearOperator):
 
     >>> a = tf.linalg.LinearOperatorDiag([1., 2.])
     >>> tf.linalg.LinearOperatorKronecker([a, a]).diag_part()
-    [1., 2., 2., 4.]
+    <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 2., 2., 4.], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operators",)
@@ -250,7 +250,9 @@ class LinearOperatorBlockDiag(_Blocks):
 
     >>> a = tf.linalg.LinearOperatorFullMatrix([[1.]])
     >>> tf.linalg.LinearOperatorBlockDiag([a, a]).to_dense()
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operators",)
@@ -321,7 +323,9 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
 
     >>> a = tf.linalg.LinearOperatorFullMatrix([[1.]])
     >>> tf.linalg.LinearOperatorBlockLowerTriangular([[a], [a, a]]).to_dense()
-    [[1., 0.], [1., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [1., 1.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operators",)
@@ -414,7 +418,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     >>> base = tf.linalg.LinearOperatorDiag([1., 1.])
     >>> tf.linalg.LinearOperatorLowRankUpdate(base, [[1.], [1.]]).to_dense()
-    [[2., 1.], [1., 2.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[2., 1.],
+           [1., 2.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("base_operator", "u", "diag_update", "v")

@@ -30,7 +30,9 @@ class LinearOperatorAdjoint(LinearOperator):
     """The adjoint of another operator.
 
     >>> tf.linalg.LinearOperatorAdjoint(tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]])).to_dense()
-    [[1., 3.], [2., 4.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 3.],
+           [2., 4.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operator",)
@@ -93,7 +95,7 @@ class LinearOperatorInversion(LinearOperator):
     """The inverse of another operator, by solving its equations.
 
     >>> tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorDiag([2., 4.])).matvec([2., 2.])
-    [1., 0.5]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1. , 0.5], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operator",)
@@ -165,7 +167,7 @@ class LinearOperatorComposition(LinearOperator):
 
     >>> a = tf.linalg.LinearOperatorDiag([2., 3.])
     >>> tf.linalg.LinearOperatorComposition([a, a]).matvec([1., 1.])
-    [4., 9.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>
     """
 
     _composite_tensor_fields = ("operators",)
@@ -247,7 +249,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     """A matrix without structure.
 
     >>> tf.linalg.LinearOperatorFullMatrix([[1., 2.], [3., 4.]]).matvec([1., 1.])
-    [3., 7.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 7.], dtype=float32)>
     """
 
     _composite_tensor_fields = ("matrix",)
@@ -301,7 +303,9 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """The lower triangle of a matrix; what is above is not read.
 
     >>> tf.linalg.LinearOperatorLowerTriangular([[1., 9.], [3., 4.]]).to_dense()
-    [[1., 0.], [3., 4.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [3., 4.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("tril",)

@@ -118,7 +118,7 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     begin with an underscore. `_composite_tensor_fields` names those of its arguments that are tensors or operators.
 
     >>> tf.linalg.LinearOperatorDiag([1., 2.]).matvec([3., 3.])
-    [3., 6.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 6.], dtype=float32)>
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})

@@ -35,7 +35,9 @@ class LinearOperatorDiag(LinearOperator):
     """A diagonal matrix.
 
     >>> tf.linalg.LinearOperatorDiag([1., 2.]).to_dense()
-    [[1., 0.], [0., 2.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [0., 2.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("diag",)
@@ -150,7 +152,9 @@ class LinearOperatorIdentity(_Uniform):
     """The matrix that leaves everything as it is.
 
     >>> tf.linalg.LinearOperatorIdentity(2).to_dense()
-    [[1., 0.], [0., 1.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)>
     """
 
     def __init__(
@@ -230,7 +234,9 @@ class LinearOperatorScaledIdentity(_Uniform):
     """A multiple of the identity; the multiplier's shape is the batch shape.
 
     >>> tf.linalg.LinearOperatorScaledIdentity(2, 3.).to_dense()
-    [[3., 0.], [0., 3.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[3., 0.],
+           [0., 3.]], dtype=float32)>
     """
 
     _composite_tensor_fields = ("multiplier",)
@@ -333,7 +339,7 @@ class LinearOperatorZeros(LinearOperator):
     """The matrix of zeros.
 
     >>> tf.linalg.LinearOperatorZeros(2).matvec([1., 2.])
-    [0., 0.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
 
     def __init__(
@@ -410,7 +416,7 @@ class LinearOperatorPermutation(LinearOperator):
     """The matrix that puts rows in the order `perm`.
 
     >>> tf.linalg.LinearOperatorPermutation([2, 0, 1]).matvec([1., 2., 3.])
-    [3., 1., 2.]
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3., 1., 2.], dtype=float32)>
     """
 
     _composite_tensor_fields = ("perm",)
@@ -473,7 +479,7 @@ class LinearOperatorHouseholder(LinearOperator):
     """The reflection `1 - 2 v v^H` with `v` the unit vector along `reflection_axis`.
 
     >>> tf.linalg.LinearOperatorHouseholder([1., 0.]).matvec([3., 4.])
-    [-3., 4.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-3.,  4.], dtype=float32)>
     """
 
     _composite_tensor_fields = ("reflection_axis",)
