@@ -61,17 +61,17 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) return nullptr;
   if (std::strcmp(text, "__wrapped__") == 0) return Py_NewRef(function_of(self));
-  PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-  PyErr_Clear();
+  if (std::strcmp(text, "__module__") != 0) {
+    PyObject* found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    PyErr_Clear();
+  }
   return PyObject_GetAttr(function_of(self), name);
 }
-// A type has these two itself, so they are properties; `help` reads them past `get_attribute`.
+// `help` reads it past `get_attribute`.
 PyObject* get_doc(PyObject* self, void*) { return PyObject_GetAttrString(function_of(self), "__doc__"); }
-PyObject* get_module(PyObject* self, void*) { return PyObject_GetAttrString(function_of(self), "__module__"); }
 PyGetSetDef properties[] = {
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
-    {"__module__", get_module, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyObject* composition_repr(PyObject* self) { return PyObject_Repr(function_of(self)); }

@@ -27,7 +27,9 @@ def per_example_gradients(fun: Callable[..., Any], has_aux: bool = False) -> Cal
     >>> w = tf.Variable([1., 2.])
     >>> loss = lambda w, x, y: (tf.reduce_sum(w * x) - y) ** 2
     >>> tf.autodiff.per_example_gradients(loss)(w, tf.eye(2), tf.zeros(2))
-    [[2., 0.], [0., 4.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[2., 0.],
+           [0., 4.]], dtype=float32)>
     """
     gradient = grad(fun, has_aux=has_aux, unconnected_gradients="zero")
 
