@@ -82,6 +82,8 @@ Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 bool is_plain_value(PyObject*);
 // After a call of `function` that failed: asks an argument whose class runs operations on itself (tf.RaggedTensor) to
 // run it. Null, with the first error, if there is none.
+extern thread_local int composition_depth;  // how many compositions run inside of each other
+std::pair<Ref, Ref> packed_arguments(PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.
 DType known_dtype(PyObject*);

@@ -16,17 +16,15 @@ PyObject* run_composition(PyObject* self, PyObject* const* args, size_t flagged,
   if (!thread_state().stage) return PyObject_Vectorcall(function, args, flagged, keywords);
   PyObject* hook = registered("stage_composition");
   if (!hook) return PyObject_Vectorcall(function, args, flagged, keywords);
-  Py_ssize_t n = PyVectorcall_NARGS(flagged), named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  Ref positional(PyTuple_New(n)), by_name(PyDict_New());
+  auto [positional, by_name] = packed_arguments(args, PyVectorcall_NARGS(flagged), keywords);
   if (!positional || !by_name) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
-  for (Py_ssize_t i = 0; i < named; ++i)
-    if (PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]) < 0) return nullptr;
   return PyObject_CallFunctionObjArgs(hook, function, positional.get(), by_name.get(), nullptr);
 }
 
 PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
+  ++composition_depth;
   PyObject* result = run_composition(self, args, flagged, keywords);
+  --composition_depth;
   return result ? result : run_elsewhere(self, args, PyVectorcall_NARGS(flagged), keywords);
 }
 

@@ -20,6 +20,17 @@ PyObject* register_objects(PyObject*, PyObject* dict) {
   Py_RETURN_NONE;
 }
 
+// set_class_attributes(type, {name: value}): what `type.name` is, without a change of the slots behind Python's
+// operators: `Tensor.__add__` is a function that libraries put into classes of their own.
+PyObject* set_class_attributes(PyObject*, PyObject* args) {
+  PyObject *type, *values;
+  if (!PyArg_ParseTuple(args, "O!O!:set_class_attributes", &PyType_Type, &type, &PyDict_Type, &values)) return nullptr;
+  auto* kind = reinterpret_cast<PyTypeObject*>(type);
+  if (PyDict_Update(kind->tp_dict, values) < 0) return nullptr;
+  PyType_Modified(kind);
+  Py_RETURN_NONE;
+}
+
 PyObject* register_dtypes(PyObject*, PyObject* dict) {
   PyObject *key, *value;
   Py_ssize_t at = 0;
@@ -99,6 +110,7 @@ PyObject* checksum(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
+    {"set_class_attributes", set_class_attributes, METH_VARARGS, "Sets attributes of a class; its slots stay."},
     {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
     {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},
     {"convert_to_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(convert_to_tensor)), METH_FASTCALL,

@@ -277,20 +277,41 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
 
 }  // namespace
 
+thread_local int composition_depth = 0;
+
+std::pair<Ref, Ref> packed_arguments(PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  Ref positional(PyTuple_New(n)), by_name(PyDict_New());
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
+  for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
+  return {std::move(positional), std::move(by_name)};
+}
+
+// Types that run operations on themselves come first, then the dispatchers that a program registered for all
+// operations (tf.__internal__.dispatch): these see the outermost call, not those inside a composition.
 PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   if (PyObject* runner = find_runner(args, n + named)) {
-    Ref positional(PyTuple_New(n)), by_name(PyDict_New());
-    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; i < named; ++i) PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(keywords, i), args[n + i]);
+    auto [positional, by_name] = packed_arguments(args, n, keywords);
     PyObject* result = PyObject_CallMethod(runner, "__tf_operation__", "OOO", self, positional.get(), by_name.get());
     if (result != Py_NotImplemented) {
       Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
       return result;
     }
     Py_DECREF(result);
+  }
+  PyObject* fallback = composition_depth ? nullptr : registered("fallback_dispatch");
+  bool unsupported =
+      PyErr_GivenExceptionMatches(type, PyExc_TypeError) || PyErr_GivenExceptionMatches(type, PyExc_ValueError);
+  if (fallback && unsupported) {
+    auto [positional, by_name] = packed_arguments(args, n, keywords);
+    Ref result(PyObject_CallFunctionObjArgs(fallback, self, positional.get(), by_name.get(), nullptr));
+    if (result.get() != Py_NotImplemented) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return result.release();
+    }
   }
   PyErr_Restore(type, value, trace);
   return nullptr;

@@ -26,6 +26,21 @@ bool stranger(PyObject* o) {
   return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
 }
 
+// After a conversion that failed: a class with operators of its own is asked next.
+PyObject* left_to_the_other(PyObject* a, PyObject* b) {
+  PyObject* other = is_operand(a) ? b : a;
+  bool failed_to_convert = PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError);
+  if (!failed_to_convert || is_operand(other) || is_plain_value(other)) return nullptr;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyObject_HasAttrString(other, "__radd__") && !PyObject_HasAttrString(other, "__array_interface__")) {
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  PyErr_Restore(type, value, trace);
+  return nullptr;
+}
+
 struct Operands {
   Tensor a, b;
 };
@@ -47,11 +62,12 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside besi
 template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute,
                                           Beside beside = Beside::must_agree) {
   if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
-  return guarded([&] {
+  PyObject* result = guarded([&] {
     Operands o = convert_operands(a, b, who, beside);
     NameNode named(name);
     return wrap(compute(o.a, o.b));
   });
+  return result ? result : left_to_the_other(a, b);
 }
 
 PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add, Beside::may_differ); }

@@ -177,7 +177,7 @@ class Composition(Generic[_Function]):
 
     __name__: str
     __wrapped__: _Function
-    def __new__(cls, function: FunctionType, /) -> Self: ...
+    def __new__(cls, function: Callable[..., Any], /) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class FunctionBase:
@@ -325,6 +325,9 @@ def is_recording() -> bool:
 
 def op_functions() -> list[tuple[str, OpFunction, OpFunction, list[str], dict[str, Any]]]:
     """All primitives, one row each."""
+
+def set_class_attributes(cls: type, values: dict[str, Any], /) -> None:
+    """Sets attributes of a class; its slots stay."""
 
 def register_objects(object_by_name: Mapping[str, Any], /) -> None:
     """Hands over Python objects that the core uses, by name."""

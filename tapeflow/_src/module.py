@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest_paths
-from tapeflow._src.types.trackable import NoDependency, Trackable
+from tapeflow._src.types.trackable import HELD, AutoTrackable, NoDependency
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -104,8 +104,11 @@ def variable_name_prefix() -> str:
     return graph.scope if graph is not None and graph.takes_everything else _scopes.prefix
 
 
+_PLAIN = (str, bytes, int, float, complex, type(None), type)  # values that hold nothing to save
+
+
 @public("Module")
-class Module(Trackable):
+class Module(AutoTrackable):
     """An object whose attributes hold variables and other modules, directly or in lists, tuples and dictionaries.
 
     >>> class Layer(tf.Module):
@@ -114,7 +117,7 @@ class Module(Trackable):
     'layer'
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset([HELD])
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -128,24 +131,23 @@ class Module(Trackable):
         with name_scope(name) as path:
             self._name_scope = name_scope(path)
 
-    def _no_dependency(self, value: Any) -> Any:
-        return NoDependency(value)
-
     def __setattr__(self, name: str, value: Any) -> None:
         if type(value) is NoDependency:
-            self.__dict__.setdefault("_unsaved", set()).add(name)
+            self.__dict__.get(HELD, {}).pop(name, None)
             object.__setattr__(self, name, value.value)
             return
         object.__setattr__(self, name, value)
-        if "_unsaved" in self.__dict__:
-            self.__dict__["_unsaved"].discard(name)
+        held = self.__dict__.get(HELD)
+        if isinstance(value, _PLAIN) or not self.__dict__.get("_self_setattr_tracking", True):
+            if held is not None:
+                held.pop(name, None)
+            return
+        if held is None:
+            held = self.__dict__[HELD] = {}
+        held[name] = value
         restoration = self.__dict__.get("_restoration")
         if restoration is not None:  # a checkpoint holds values for what comes later
             restoration.attribute_set(self, name, value)
-
-    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        unsaved = self.__dict__.get("_unsaved", ())
-        return {name: value for name, value in vars(self).items() if name not in unsaved}
 
     @property
     def name(self) -> str:

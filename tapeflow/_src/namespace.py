@@ -208,15 +208,24 @@ def install(root: ModuleType, definitions: Iterable[tuple[str, object]] = ()) ->
 
 _installed_count = 0  # how many of `_definitions` have been set
 _installed_paths: set[str] = set()
+_waiting_definitions: list[tuple[str, object]] = []
 
 
 def _install_own_definitions(modules: dict[str, ModuleType], more: Iterable[tuple[str, object]] = ()) -> None:
     global _installed_count
     count = len(_definitions)
-    definitions = (*_definitions[_installed_count:count], *more)
+    # A name whose module waits is set by that module, though the definition may stand in another one.
+    known = [*_waiting_definitions, *_definitions[_installed_count:count]]
+    _waiting_definitions[:] = [entry for entry in known if _waits(entry[0])]
+    definitions = (*(entry for entry in known if not _waits(entry[0])), *more)
     _install_definitions(modules, definitions)
     _installed_paths.update(path for path, _ in definitions)
     _installed_count = count
+
+
+def _waits(path: str) -> bool:
+    module = _module_by_later_path.get(path)
+    return module is not None and module not in sys.modules
 
 
 def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[tuple[str, object]]) -> None:

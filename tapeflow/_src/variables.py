@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,10 +45,10 @@ class _VariableType(type):
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        names = vars(cls).get("_constructor_arguments") if _creators.stack else None
-        if names is None:
+        defaults = vars(cls).get("_constructor_arguments") if _creators.stack else None
+        if defaults is None:
             return super().__call__(*args, **kwargs)
-        arguments = dict(zip(names, args)) | kwargs
+        arguments = {**defaults, **dict(zip(defaults, args)), **kwargs}  # creators get all of them
         create: Callable[..., Any] = super().__call__
         for creator in _creators.stack:
             create = _wrap_creator(creator, create)
@@ -101,10 +101,12 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
     """
 
-    _constructor_arguments: tuple[str, ...] = (
-        "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype",
-        "import_scope", "constraint", "synchronization", "aggregation", "shape", "experimental_enable_variable_lifting",
-    )  # fmt: skip
+    _constructor_arguments: ClassVar[dict[str, Any]] = {
+        "initial_value": None, "trainable": None, "validate_shape": True, "caching_device": None, "name": None,
+        "variable_def": None, "dtype": None, "import_scope": None, "constraint": None,
+        "synchronization": VariableSynchronization.AUTO, "aggregation": VariableAggregation.NONE, "shape": None,
+        "experimental_enable_variable_lifting": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -120,7 +122,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
-        experimental_enable_variable_lifting: bool = True,
+        experimental_enable_variable_lifting: bool | None = True,
     ) -> None:
         if initial_value is None:
             raise ValueError(

@@ -3,6 +3,19 @@
 from tapeflow._src.compat.tensorflow.alias import offer_inner_modules
 from tapeflow._src.namespace import definitions_later, package_later, public_later
 
+definitions_later("__internal__", "tapeflow._src.compat.tensorflow.internal_names")
+public_later(
+    "tapeflow._src.compat.tensorflow.internal_names.operators",
+    *(f"__operators__.{name}" for name in ("add", "eq", "getitem", "ne", "ragged_getitem")),
+)
+public_later(
+    "tapeflow._src.compat.tensorflow.internal_names.test_combinations",
+    *(
+        f"__internal__.test.combinations.{name}"
+        for name in ("NamedObject", "OptionalParameter", "ParameterModifier", "TestCombination")
+    ),
+    *(f"__internal__.test.combinations.{name}" for name in ("combine", "generate", "times")),
+)
 definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
 public_later("tapeflow._src.compat.v1.sessions.coordinator", "train.Coordinator")
 public_later("tapeflow._src.compat.v1.graph.graph", "Graph")

@@ -1,3 +1,9 @@
 """Answers about a tape: why a gradient is None, what the tape holds, what it looks like."""
 
 from tapeflow._src.diagnostics import first_nan
+from tapeflow._src.namespace import public_later
+
+public_later(
+    "tapeflow._src.diagnostics.profiler",
+    *(f"profiler.experimental.{name}" for name in ("Profile", "ProfilerOptions", "Trace", "start", "stop")),
+)

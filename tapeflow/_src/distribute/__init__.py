@@ -9,6 +9,12 @@ public_later(
     "experimental.dtensor.UNSHARDED",
 )
 public_later(
+    "tapeflow._src.distribute.absent_types",
+    "distribute.experimental.coordinator.RemoteValue",
+    "experimental.dtensor.DTensorDataset",
+    "experimental.dtensor.DVariable",
+)
+public_later(
     "tapeflow._src.distribute.strategy",  # it sets the default strategy
     "distribute.ReduceOp",
     "distribute.ReplicaContext",

@@ -127,6 +127,7 @@ class StrategyExtended:
     should_save_summary = should_checkpoint
     experimental_should_init = True
     _num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync)
+    _global_batch_size = True
 
 
 @public("distribute.Strategy")
@@ -149,6 +150,7 @@ class Strategy:
         self._contexts = [ReplicaContext(self, first + number, number) for number in range(replicas_here)]
 
     extended = property(lambda self: self._extended, doc="What libraries ask of the strategy.")
+    _should_use_with_coordinator = False  # no strategy here hands its steps to a coordinator of workers
     cluster_resolver = property(lambda self: None, doc="The machines: this one alone.")
 
     @property

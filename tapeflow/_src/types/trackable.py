@@ -9,7 +9,7 @@ from typing import Any
 from tapeflow._src.namespace import public
 
 _CONTAINERS = frozenset({list, dict, tuple})  # what they hold is found when a checkpoint is written
-_HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
+HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
 
 
 class NoDependency:
@@ -49,7 +49,7 @@ class Trackable:
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         """Notes that this object holds another one under a name, and gives that one back."""
-        held = self.__dict__.setdefault(_HELD, {})
+        held = self.__dict__.setdefault(HELD, {})
         if not overwrite and held.get(name, trackable) is not trackable:
             raise ValueError(
                 f"Called Trackable._track_trackable() with name='{name}', but a Trackable with this name is already "
@@ -61,17 +61,58 @@ class Trackable:
             restoration.attribute_set(self, name, trackable)
         return trackable
 
+    @property
+    def _setattr_tracking(self) -> bool:
+        """Whether attributes that are set are noted."""
+        return bool(self.__dict__.get("_self_setattr_tracking", True))
+
+    @_setattr_tracking.setter
+    def _setattr_tracking(self, value: bool) -> None:
+        self.__dict__["_self_setattr_tracking"] = value
+
+    def _maybe_initialize_trackable(self) -> None:
+        """Prepares for what this object will hold: the first object does."""
+
+    def _add_variable_with_custom_getter(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = "float32",
+        initializer: Any = None,
+        getter: Any = None,
+        overwrite: bool = False,
+        **kwargs_for_getter: Any,
+    ) -> Any:
+        """A variable that `getter` makes and this object holds; a checkpoint may have a value for it."""
+        variable = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
+        if overwrite and not isinstance(variable, Trackable):
+            return variable
+        return self._track_trackable(variable, name, overwrite=overwrite)
+
+    def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
+        """Restores an object that this one now gives under a name, if a checkpoint has values for it."""
+        restoration = self.__dict__.get("_restoration")
+        if restoration is not None:
+            restoration.attribute_set(self, name, trackable)
+
+    def _preload_simple_restoration(self, name: str) -> None:
+        """The first value of a variable, read before it is made: values are restored when it is there."""
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What this object saves of itself, by name: nothing, beside `_serialize_to_tensors`."""
+        return {}
+
     def _no_dependency(self, value: Any) -> Any:
         """What to set an attribute to, so that it is `value` but is not saved."""
         return value
 
     def _lookup_dependency(self, name: str, cached_dependencies: Any = None) -> Any:
         """What this object holds under a name, or None."""
-        return self.__dict__.get(_HELD, {}).get(name)
+        return self.__dict__.get(HELD, {}).get(name)
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """The objects that this one holds, by name."""
-        return dict(self.__dict__.get(_HELD, {}))
+        return dict(self.__dict__.get(HELD, {}))
 
 
 @public("__internal__.tracking.AutoTrackable")
@@ -91,7 +132,7 @@ class AutoTrackable(Trackable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if type(value) is NoDependency:
-            self.__dict__.get(_HELD, {}).pop(name, None)
+            self.__dict__.get(HELD, {}).pop(name, None)
             super().__setattr__(name, value.value)
             return
         held = isinstance(value, Trackable) or type(value) in _CONTAINERS
@@ -100,7 +141,7 @@ class AutoTrackable(Trackable):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.get(_HELD, {}).pop(name, None)
+        self.__dict__.get(HELD, {}).pop(name, None)
         super().__delattr__(name)
 
 

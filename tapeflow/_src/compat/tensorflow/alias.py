@@ -16,7 +16,7 @@ _PACKAGE = __name__.partition(".")[0]
 _ALIAS = "tensorflow"
 _V2 = "compat.v2"  # another name of the whole
 _V1 = "compat.v1"  # what `tensorflow` meant before TensorFlow 2
-_INNER = ("python", "compiler", "core")  # TensorFlow's own files
+_INNER = ("python", "compiler", "core", "tools")  # TensorFlow's own files
 
 
 class _AliasLoader(Loader):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,8 @@ class Checkpoint(Trackable):
     """
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        self.__dict__.update(_children={}, _root=root, _save_counter=None, _restoration=None)
+        self.__dict__.update(_children={}, _given_root=root, _save_counter=None, _restoration=None)
+        root = self._root
         if root is not None and not is_trackable(root):
             raise ValueError(
                 "`Checkpoint` was expecting root to be a trackable object (an object derived from `Trackable`), got "
@@ -161,8 +163,14 @@ class Checkpoint(Trackable):
 
     _children: dict[str, Any]
     _restoration: Any
-    _root: Any
+    _given_root: Any
     _save_counter: Any
+
+    @property
+    def _root(self) -> Any:
+        """The object whose attributes are saved; it may be given by a weak reference."""
+        given = self._given_root
+        return given() if isinstance(given, weakref.ref) else given
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value

@@ -30,6 +30,12 @@ def _given_value(value: Any, shape: Any, dtype: Any = None) -> Any:
     return convert_to_tensor(value, dtype)
 
 
+def _same_node(thing: Any) -> tuple[Any, ...]:
+    """The objects that one node stands for: a Checkpoint, and its root."""
+    root = getattr(thing, "_root", None) if type(thing).__name__ == "Checkpoint" else None
+    return (thing,) if root is None else (thing, root)
+
+
 class Restoration:
     """One checkpoint that is being restored: which object belongs to which node of its graph."""
 
@@ -45,7 +51,9 @@ class Restoration:
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         """Restores what a module was just given."""
-        number = next((n for n, thing in self.object_by_node.items() if thing is owner), None)
+        number = next(
+            (n for n, thing in self.object_by_node.items() if any(one is owner for one in _same_node(thing))), None
+        )
         if number is not None and name in self.nodes[number].children:
             self._bind_and_assign([(value, self.nodes[number].children[name])])
 
@@ -77,8 +85,9 @@ class Restoration:
         is_new = self.object_by_node.get(number) is not thing
         if is_new:
             self.object_by_node[number] = thing
-            if isinstance(thing, Trackable) and not is_leaf(thing):
-                thing.__dict__["_restoration"] = self
+            for one in _same_node(thing):
+                if isinstance(one, Trackable) and not is_leaf(one):
+                    one.__dict__["_restoration"] = self
             if is_leaf(thing) and attribute_of(thing) in node.keys:
                 waiting.append((thing, node.keys[attribute_of(thing)]))
         below = children_of(thing)

@@ -15,7 +15,6 @@ from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
-    containers,
     decorators,
     deprecation,
     execution_context,
@@ -29,6 +28,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
 from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
 from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolution
+from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
 from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module
 from tapeflow._src.compat.tensorflow.inner_modules.module_names import remove_undocumented
@@ -259,11 +259,6 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.platform.test": {"mock": unittest.mock},
     "python.tf2": {"enabled": execution_context.enabled},
     "python.trackable.base": {"Trackable": find_public("__internal__.tracking.Trackable")},
-    "python.trackable.data_structures": {
-        "ListWrapper": containers.ListWrapper,
-        "_DictWrapper": containers._DictWrapper,
-        "sticky_attribute_assignment": containers.sticky_attribute_assignment,
-    },
     "python.types.core": {
         "Tensor": find_public("__internal__.types.Tensor"),
         "TensorLike": find_public("types.experimental.TensorLike"),
@@ -312,6 +307,9 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
 }
+
+for _path, _names in names_by_path.items():
+    _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
 # Imported beside modules that programs use; their names raise AttributeError.
 _WITHOUT_NAMES = [

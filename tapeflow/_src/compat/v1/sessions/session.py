@@ -154,6 +154,26 @@ class Session:
 
         return run_prepared
 
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., Any]:
+        """A function of the values to feed, with all that the options name: Keras 2 runs its graphs by it."""
+        names = [*callable_options.fetch]
+        fetches = [self._graph.as_graph_element(name) for name in [*names, *callable_options.target]]
+        feeds = [self._graph.as_graph_element(name, allow_operation=False) for name in callable_options.feed]
+        links = [
+            (self._graph.as_graph_element(link.from_tensor), self._graph.as_graph_element(link.to_tensor))
+            for link in callable_options.tensor_connection
+        ]
+
+        def run_prepared(*values: Any, run_metadata: Any = None) -> list[Any]:
+            fed = dict(zip(feeds, values, strict=True))
+            if links:
+                computed = self.run([source for source, _ in links])
+                fed.update({target: value for (_, target), value in zip(links, computed)})
+            results: list[Any] = self.run(fetches, fed, run_metadata=run_metadata)
+            return results[: len(names)]
+
+        return run_prepared
+
     def _check_usable(self) -> None:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
@@ -31,11 +31,12 @@ class VariableV1(Variable):
     array([2., 3.], dtype=float32)
     """
 
-    _constructor_arguments = (
-        "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
-        "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation",
-        "shape",
-    )  # fmt: skip
+    _constructor_arguments: ClassVar[dict[str, Any]] = {
+        "initial_value": None, "trainable": None, "collections": None, "validate_shape": True, "caching_device": None,
+        "name": None, "variable_def": None, "dtype": None, "expected_shape": None, "import_scope": None,
+        "constraint": None, "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": 0,
+        "shape": None, "experimental_enable_variable_lifting": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class VariableV1(Variable):
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = 0,
         shape: Any = None,
+        experimental_enable_variable_lifting: bool | None = None,
     ) -> None:
         graph = session_graph()
         if graph is not None:

@@ -1,0 +1,77 @@
+"""The names of inner modules that Keras 2 and the libraries on it import, beside those of `table`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from tapeflow._src.compat.tensorflow.inner_modules import symbols
+from tapeflow._src.compat.tensorflow.internal_names import (
+    containers,
+    contexts,
+    dataset_kinds,
+    dispatchers,
+    documentation,
+    keras_hooks,
+    mode_keys,
+    placement,
+    tracking,
+    training,
+)
+from tapeflow._src.distribute.input import DistributedDataset
+from tapeflow._src.namespace import find_public
+from tapeflow._src.ops.lookup.tables import LookupInterface
+
+names_by_path: dict[str, dict[str, Any]] = {
+    "core.protobuf.config_pb2": {"CallableOptions": placement.CallableOptions},
+    **{f"python.data.ops.{module}": names for module, names in dataset_kinds.names_by_module.items()},
+    "python.distribute.distribute_utils": {"cache_variable_reads": contextlib.nullcontext},
+    "python.distribute.input_lib": {"DistributedDataset": DistributedDataset},
+    "python.distribute.input_ops": {"auto_shard_dataset": placement.auto_shard_dataset},
+    "python.eager.context": {
+        "get_config": placement.get_config,
+        "get_device_name": contexts.get_device_name,
+    },
+    "python.framework.ops": {"NullContextmanager": contextlib.nullcontext},
+    "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
+    "python.ops.lookup_ops": {"LookupInterface": LookupInterface},
+    "python.ops.ragged.ragged_map_ops": {"map_fn": find_public("map_fn")},
+    "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},
+    "python.ops.weights_broadcast_ops": {"broadcast_weights": training.broadcast_weights},
+    "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": placement.no_devices},
+    "python.saved_model.model_utils.mode_keys": {
+        "EstimatorModeKeys": mode_keys.EstimatorModeKeys,
+        "KerasModeKeys": mode_keys.KerasModeKeys,
+    },
+    "python.saved_model.revived_types": {
+        "VersionedTypeRegistration": tracking.VersionedTypeRegistration,
+        "register_revived_type": tracking.register_revived_type,
+    },
+    "python.trackable.base": {
+        "CheckpointInitialValue": tracking.CheckpointInitialValue,
+        "CheckpointInitialValueCallable": tracking.CheckpointInitialValueCallable,
+        "TrackableReference": tracking.TrackableReference,
+        "no_automatic_dependency_tracking": find_public("__internal__.tracking.no_automatic_dependency_tracking"),
+    },
+    "python.trackable.data_structures": {
+        "ListWrapper": containers.ListWrapper,
+        "TrackableDataStructure": containers.TrackableDataStructure,
+        "_DictWrapper": containers._DictWrapper,
+        "_TupleWrapper": containers._TupleWrapper,
+        "sticky_attribute_assignment": containers.sticky_attribute_assignment,
+        "wrap_or_unwrap": containers.wrap_or_unwrap,
+    },
+    "python.util.deprecation": {"deprecated_endpoints": symbols.deprecated_endpoints},
+    "python.util.dispatch": {
+        name: getattr(dispatchers, name)
+        for name in ["GlobalOpDispatcher", "OpDispatcher", "add_dispatch_support", "dispatch", "dispatch_for_types"]
+    },
+    "python.util.keras_deps": keras_hooks.names,
+    "python.util.tf_export": {
+        name: getattr(symbols, name)
+        for name in ["get_canonical_name_for_symbol", "get_symbol_from_name", "keras_export", "tf_export"]
+    },
+    "tools.docs.doc_controls": {
+        name: getattr(documentation, name) for name in vars(documentation) if name.islower() and name[0] != "_"
+    },
+}

@@ -1,0 +1,79 @@
+"""`tf.__internal__.train`, `mixed_precision` and `ops`: state and small functions that optimizers and metrics use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src.compat.v1.train.weights import check_weights
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import ones_like
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+
+_mixed_precision = {"rewrite": False, "policy": False}
+
+
+@public("__internal__.train.is_mixed_precision_graph_rewrite_enabled")
+def is_mixed_precision_graph_rewrite_enabled() -> bool:
+    """Whether graphs are rewritten to mixed precision: not here, Keras's policies do it.
+
+    >>> tf.__internal__.train.is_mixed_precision_graph_rewrite_enabled()
+    False
+    """
+    return _mixed_precision["rewrite"]
+
+
+@public("__internal__.train.set_using_mixed_precision_policy")
+def set_using_mixed_precision_policy(is_using: bool) -> None:
+    """Notes whether a policy of Keras computes in mixed precision.
+
+    >>> tf.__internal__.train.set_using_mixed_precision_policy(False)
+    """
+    _mixed_precision["policy"] = is_using
+
+
+@public("__internal__.train.assign_moving_average")
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Assigns `variable * decay + value * (1 - decay)`.
+
+    >>> v = tf.Variable(2.)
+    >>> _ = tf.__internal__.train.assign_moving_average(v, 4., 0.5, zero_debias=False)
+    >>> v.numpy()
+    3.0
+    """
+    if zero_debias:
+        raise NotImplementedError("assign_moving_average: zero_debias=True needs variables of its own; use False.")
+    dtype = variable.dtype
+    rate = cast(1.0 - decay, dtype)
+    return variable.assign_sub((variable - cast(value, dtype)) * rate)
+
+
+_wrappers: list[tuple[type, Callable[..., Any]]] = []
+
+
+@public("__internal__.mixed_precision.register_loss_scale_wrapper")
+def register_loss_scale_wrapper(optimizer_cls: type, wrapper_fn: Callable[..., Any], wrapper_cls: Any = None) -> None:
+    """Says how an optimizer of a class is wrapped so that it scales its loss.
+
+    >>> tf.__internal__.mixed_precision.register_loss_scale_wrapper(object, lambda optimizer, scale: optimizer)
+    """
+    _wrappers.append((optimizer_cls, wrapper_fn))
+
+
+@public("__internal__.ops.broadcast_weights")
+def broadcast_weights(weights: Any, values: Any) -> Any:
+    """The weights in the shape of the values: they are a number, or have the same rank and sizes that are equal or 1.
+
+    >>> tf.__internal__.ops.broadcast_weights([[1.], [2.]], tf.ones([2, 2]))
+    [[1., 1.],
+     [2., 2.]]
+    """
+    values = convert_to_tensor(values)
+    weights = convert_to_tensor(weights, dtype=values.dtype)
+    known = weights.shape.is_fully_defined() and values.shape.is_fully_defined()
+    if known and weights.shape.is_compatible_with(values.shape):
+        return weights
+    check_weights(values, weights)
+    return weights * ones_like(values)

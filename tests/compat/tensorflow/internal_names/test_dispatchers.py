@@ -1,0 +1,81 @@
+"""Operations on values of a library: dispatchers for all operations, for one, and Python's operators."""
+
+import pytest
+
+import tapeflow as tf
+
+
+class Symbol:
+    """A value that is not there yet, as those of a functional model: it cannot become a tensor."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __array__(self, *args):
+        raise TypeError("a symbol has no elements")
+
+
+class Recorder(tf.__internal__.dispatch.GlobalOpDispatcher):
+    def handle(self, op, args, kwargs):
+        values = tf.nest.flatten([args, kwargs])
+        if not any(isinstance(value, Symbol) for value in values):
+            return self.NOT_SUPPORTED
+        texts = [value.text if isinstance(value, Symbol) else str(value) for value in values]
+        return Symbol(f"{op.__name__}({', '.join(texts)})")
+
+
+for name in ("__add__", "__radd__", "__mul__", "__rsub__", "__neg__", "__getitem__", "__lt__"):
+    setattr(Symbol, name, getattr(tf.Tensor, name))
+Recorder().register()
+
+
+def test_primitives_and_compositions_are_dispatched_whole():
+    x = Symbol("x")
+    assert tf.sin(x).text == "sin(x)"
+    assert tf.reduce_mean(x, axis=1).text == "reduce_mean(x, 1)"
+    assert tf.nn.gelu(x).text == "gelu(x)"
+    assert tf.concat([x, x], 0).text == "concat(x, x, 0)"
+
+
+def test_operators_of_tensors_serve_other_classes():
+    x = Symbol("x")
+    assert (x + 1).text == "add(x, 1)"
+    assert (1 + x).text == "add(1, x)"
+    assert (x * x).text == "multiply(x, x)"
+    assert (3.0 - x).text == "subtract(3.0, x)"
+    assert (-x).text == "negative(x)"
+    assert x[1].text == "getitem(x, 1)"
+    assert (x < 2).text == "less(x, 2)"
+
+
+def test_tensor_beside_a_symbol_asks_the_symbol():
+    total = tf.constant(1.0) + Symbol("x")
+    assert total.text == "add(tf.Tensor(1.0, shape=(), dtype=float32), x)"
+
+
+def test_operators_of_tensors_are_unchanged():
+    x = tf.constant([1.0, 2.0])
+    assert tf.Tensor.__add__(x, 1.0).numpy().tolist() == [2.0, 3.0]
+    assert x.__rsub__(1.0).numpy().tolist() == [0.0, -1.0]
+    assert x[1].numpy() == 2.0
+
+
+def test_other_values_keep_their_errors():
+    with pytest.raises((TypeError, ValueError)):
+        tf.sin(object())
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))
+
+
+def test_functions_of_a_library_and_their_types():
+    @tf.__internal__.dispatch.add_dispatch_support
+    def loss(x):
+        return tf.convert_to_tensor(x) * 2.0
+
+    class OfRagged(tf.__internal__.dispatch.OpDispatcher):
+        def handle(self, args, kwargs):
+            return "ragged" if isinstance(args[0], tf.RaggedTensor) else self.NOT_SUPPORTED
+
+    OfRagged().register(loss)
+    assert loss(2.0).numpy() == 4.0
+    assert loss(tf.ragged.constant([[1.0], [2.0, 3.0]])) == "ragged"

@@ -1,0 +1,65 @@
+"""What objects of libraries hold, and how checkpoints see it."""
+
+import weakref
+
+import pytest
+
+import tapeflow as tf
+
+tracking = tf.__internal__.tracking
+
+
+def test_module_tracks_what_it_sets_and_nothing_else():
+    class Model(tf.Module):
+        @tracking.no_automatic_dependency_tracking
+        def keep(self):
+            self.aside = tf.Variable(1.0)
+
+    model = Model()
+    model.w = tf.Variable(1.0)
+    model.keep()
+    object.__setattr__(model, "hidden", tf.Variable(2.0))
+    model.gone = tf.Variable(3.0)
+    del model.gone
+    children = tracking.ObjectGraphView(model).children(model)
+    assert list(children) == ["w"]
+    assert isinstance(model, tracking.AutoTrackable)
+    assert len(model.variables) == 3  # of all attributes, saved or not
+
+
+def test_objects_nearest_first_with_their_paths():
+    module = tf.Module()
+    module.inner = tf.Module()
+    module.inner.x = tf.Variable(1.0)
+    objects, path_by_object = tracking.ObjectGraphView(module).breadth_first_traversal()
+    assert objects == [module, module.inner, module.inner.x]
+    assert [step.name for step in path_by_object[module.inner.x]] == ["inner", "x"]
+
+
+def test_variables_of_a_getter_are_restored(tmp_path):
+    def getter(name, shape, dtype, initializer):
+        return tf.Variable(tf.fill(shape, initializer))
+
+    first = tf.Module()
+    first._add_variable_with_custom_getter("w", shape=[2], initializer=3.0, getter=getter)
+    path = tf.train.Checkpoint(first).write(tmp_path / "model")
+    second = tf.Module()
+    tf.train.Checkpoint(second).read(path)
+    w = second._add_variable_with_custom_getter("w", shape=[2], initializer=0.0, getter=getter)
+    assert w.numpy().tolist() == [3.0, 3.0]
+
+
+def test_checkpoint_of_a_weak_reference(tmp_path):
+    module = tf.Module()
+    module.x = tf.Variable(1.0)
+    checkpoint = tf.train.Checkpoint(root=weakref.ref(module))
+    path = checkpoint.write(tmp_path / "model")
+    assert ("x/.ATTRIBUTES/VARIABLE_VALUE", []) in tf.train.list_variables(path)
+
+
+def test_one_registration_for_a_type():
+    load = tf.__internal__.saved_model.load
+    version = load.VersionedTypeRegistration(tf.Module, 1, 1, 1)
+    load.register_revived_type("a_type_of_this_test", lambda x: False, [version])
+    with pytest.raises(AssertionError, match="Duplicate"):
+        load.register_revived_type("a_type_of_this_test", lambda x: False, [version])
