@@ -124,8 +124,10 @@ def await_outer(graph: Any, control_inputs: Any) -> None:
     program: Any = graph.outer
     while program is not None and not program.takes_everything:
         program = program.outer
+    if program is None:
+        return
     for item in nest.flatten(control_inputs):
-        if program is not None and getattr(item, "graph", None) is program:
+        if getattr(item, "graph", None) is program:
             graph.awaited += program.nodes_behind(item)
 
 

@@ -1,0 +1,295 @@
+"""One HTML page of a report: no network, readable without JavaScript, light and dark, printable."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tapeflow._src.diagnostics.report.charts import (
+    bars,
+    bytes_text,
+    number_text,
+    seconds_text,
+    sparkline,
+    timeline,
+)
+
+Report = Mapping[str, Any]
+_HERE = Path(__file__).parent
+_AROUND = 3  # lines of the program before and after a finding
+_MOST_LINES = 1500  # of one file
+_SEVERITIES = ("severe", "warning", "hint")
+
+
+def html(report: Report) -> str:
+    """The report as a page; keys that are missing leave out their section.
+
+    >>> "healthy" in html({"version": 1, "program": "train.py", "verdict": "healthy", "findings": []})
+    True
+    """
+    sections = [
+        ("findings", "Findings", _findings(report)),
+        ("variables", "Variables", _variables(report)),
+        ("program", "Program", _program(report)),
+        ("timeline", "Timeline", _timeline(report)),
+        ("flow", "Flow of gradients", _flow(report)),
+        ("memory", "Memory at the peak", _memory(report)),
+        ("tape", "One step of the tape", _tape(report)),
+        ("checks", "Checks", _checks(report)),
+        ("environment", "Environment and thresholds", _environment(report)),
+    ]
+    shown = [section for section in sections if section[2]]
+    links = "".join(f'<a href="#{key}">{title}</a>' for key, title, _ in shown)
+    body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for key, title, content in shown)
+    program = escape(os.path.basename(str(report.get("program", ""))))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tapeflow doctor: {program}</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_asset("page.css")}</style></head>'
+        f'<body><a class="skip" href="#findings">Skip to the findings</a>'
+        f"<header><h1>Tapeflow doctor</h1>{_verdict(report)}"
+        f'<nav aria-label="Sections">{links}</nav></header><main>{body}</main>'
+        f"<script>{_asset('page.js')}</script></body></html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _verdict(report: Report) -> str:
+    verdict, findings = str(report.get("verdict", "")), report.get("findings", ())
+    counts = {s: sum(f.get("severity") == s for f in findings) for s in _SEVERITIES}
+    said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count) or "no findings"
+    steps = report.get("steps", ())
+    watched = f", {len(steps)} steps watched" if steps else ""
+    return (
+        f'<p class="verdict {escape(verdict)}"><strong>{escape(verdict)}</strong> '
+        f"<span>{escape(str(report.get('program', '')))}: {said}{watched}</span></p>"
+    )
+
+
+def _place(item: Mapping[str, Any]) -> str:
+    file, line = item.get("file"), item.get("line")
+    return "" if not file else f"{os.path.basename(file)}:{line}" if line else os.path.basename(file)
+
+
+def _anchor(file: str, line: Any) -> str:
+    return escape(f"L-{os.path.basename(file)}-{line}")
+
+
+# ------------------------------------------------------------------------------------------------------------ sections
+
+
+def _findings(report: Report) -> str:
+    found = sorted(
+        report.get("findings", ()),
+        key=lambda f: _SEVERITIES.index(f["severity"]) if f.get("severity") in _SEVERITIES else len(_SEVERITIES),
+    )
+    if not found:
+        return "<p>Nothing to report.</p>"
+    return "".join(_finding(item, report.get("sources", {})) for item in found)
+
+
+def _finding(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
+    rows = [(name, item.get(name.lower())) for name in ("Variable", "Evidence", "Confidence", "Reproduce")]
+    facts = "".join(
+        f"<dt>{name}</dt><dd>{escape(_plain(value))}</dd>" for name, value in rows if value not in (None, "", [])
+    )
+    remedy = item.get("remedy")
+    return (
+        f'<article class="finding {escape(str(item.get("severity")))}" id="{escape(str(item.get("id")))}">'
+        f'<h3><span class="badge">{escape(str(item.get("severity")))}</span> {escape(str(item.get("message")))}</h3>'
+        f'<p class="place">{escape(_place(item))} <code>{escape(str(item.get("kind")))}</code></p>'
+        f"{_snippet(item, sources)}<dl>{facts}</dl>"
+        f"{f'<h4>What to do</h4><pre class=remedy>{_diff(str(remedy))}</pre>' if remedy else ''}</article>"
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return number_text(value)
+    return json.dumps(value, default=str)
+
+
+def _diff(text: str) -> str:
+    marks = {"-": "del", "+": "ins"}
+    lines = text.splitlines()
+    return "\n".join(
+        f"<{marks[line[0]]}>{escape(line)}</{marks[line[0]]}>" if line[:1] in marks else escape(line) for line in lines
+    )
+
+
+def _snippet(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
+    text, line = sources.get(item.get("file") or ""), item.get("line")
+    if text is None or not line:
+        return ""
+    lines = text.splitlines()
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    rows = [
+        f'<span class="{"guilty" if number == line else "near"}"><b>{number:>4}</b> {escape(lines[number - 1])}</span>'
+        for number in range(first, last + 1)
+    ]
+    return f'<pre class="source">{"".join(rows)}</pre>'
+
+
+def _variables(report: Report) -> str:
+    found = report.get("variables", ())
+    if not found:
+        return ""
+    heads = ("Variable", "Shape", "Gradient norm", "Last norm", "Update / weight", "Zeros", "Cause")
+    rows = []
+    for item in found:
+        norms, ratios = item.get("grad_norms") or [], item.get("update_ratios") or []
+        last, ratio = norms[-1] if norms else None, ratios[-1] if ratios else None
+        zeros = item.get("zeros")
+        status = str(item.get("status", "ok"))
+        cells = [
+            (str(item.get("name")), f"{escape(str(item.get('name')))}<small>{escape(_place(item))}</small>"),
+            ("", escape(f"{item.get('dtype', '')}{list(item.get('shape') or [])}")),
+            ("", sparkline(norms, f"gradient norm of {item.get('name')}")),
+            (_sort_key(last), number_text(last)),
+            (
+                _sort_key(ratio),
+                f'<span class="light {escape(status)}" title="{escape(status)}"></span>{number_text(ratio)}',
+            ),
+            (_sort_key(zeros), "-" if zeros is None else f"{100 * zeros:.0f} %"),
+            ("", escape(str(item.get("cause") or ""))),
+        ]
+        columns = "".join(f'<td data-key="{escape(key)}">{text}</td>' for key, text in cells)
+        rows.append(f'<tr class="{escape(status)}">{columns}</tr>')
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return (
+        '<p class="tools"><label>Filter <input type="search" data-filter="variables-table"></label></p>'
+        f'<div class="wide"><table id="variables-table" class="sortable"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _sort_key(value: Any) -> str:
+    return "" if value is None else repr(float(value))
+
+
+def _program(report: Report) -> str:
+    sources = report.get("sources", {})
+    facts: dict[tuple[str, int], Mapping[str, Any]] = {
+        (row["file"], row["line"]): row for row in report.get("lines", ())
+    }
+    marks: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    for item in report.get("findings", ()):
+        if item.get("file") and item.get("line"):
+            marks[item["file"], item["line"]].append(item)
+    return "".join(_listing(file, text, facts, marks) for file, text in sources.items())
+
+
+def _listing(file: str, text: str, facts: Mapping[Any, Any], marks: Mapping[Any, Any]) -> str:
+    rows = []
+    for number, line in enumerate(text.splitlines()[:_MOST_LINES], 1):
+        row, found = facts.get((file, number), {}), marks.get((file, number), ())
+        links = "".join(
+            f'<a class="mark {escape(str(f.get("severity")))}" href="#{escape(str(f.get("id")))}" '
+            f'title="{escape(str(f.get("message")))}">●</a>'
+            for f in found
+        )
+        cells = (
+            seconds_text(row.get("forward_seconds")),
+            seconds_text(row.get("backward_seconds")),
+            bytes_text(row["bytes_kept"]) if row.get("bytes_kept") else "-",
+            number_text(row.get("largest_gradient")),
+        )
+        columns = "".join(f"<td>{'' if not row else cell}</td>" for cell in cells)
+        guilty = ' class="guilty"' if found else ""
+        rows.append(
+            f'<tr id="{_anchor(file, number)}"{guilty}>{columns}<td>{links}</td><td class="number">{number}</td>'
+            f'<td class="code"><code>{escape(line)}</code></td></tr>'
+        )
+    heads = ("Forward", "Backward", "Kept", "Largest gradient", "Marks", "Line", "")
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return (
+        f"<h3>{escape(os.path.basename(file))}</h3>"
+        f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _timeline(report: Report) -> str:
+    steps: Sequence[Mapping[str, Any]] = report.get("steps", ())
+    if len(steps) < 2:
+        return ""
+    rows = [
+        (title, [step.get(key) for step in steps], logarithmic)
+        for key, title, logarithmic in (
+            ("loss", "loss", False),
+            ("grad_norm", "gradient norm", True),
+            ("memory", "memory in bytes", False),
+        )
+        if any(step.get(key) is not None for step in steps)
+    ]
+    events = [
+        (position, f"step {step.get('step')}: {', '.join(map(str, step['events']))}")
+        for position, step in enumerate(steps)
+        if step.get("events")
+    ]
+    return timeline(rows, [int(step.get("step", i)) for i, step in enumerate(steps)], events) if rows else ""
+
+
+def _flow(report: Report) -> str:
+    rows = report.get("flow", ())
+    return bars([(str(row.get("layer")), row.get("norm"), bool(row.get("cut"))) for row in rows]) if rows else ""
+
+
+def _memory(report: Report) -> str:
+    memory = report.get("memory") or {}
+    if not memory.get("peak"):
+        return ""
+    rows = [(_place(row), float(row.get("bytes") or 0), False) for row in memory.get("at_peak", ())]
+    return f"<p>Peak: {bytes_text(memory['peak'])}.</p>{bars(rows, bytes_text) if rows else ''}"
+
+
+def _tape(report: Report) -> str:
+    records = report.get("tape", ())
+    if not records:
+        return ""
+    rows = []
+    for number, record in enumerate(records, 1):
+        operands = "".join(f"<li>{escape(str(value))}</li>" for value in record.get("inputs", ()))
+        title = f"{number}. {escape(str(record.get('operation')))} <small>{escape(_place(record))}</small>"
+        gradient = record.get("gradient")
+        facts = (
+            ("Inputs", f"<ul>{operands}</ul>"),
+            ("Value", escape(str(record.get("value")))),
+            ("Gradient that comes back", escape("none" if gradient is None else str(gradient))),
+        )
+        listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
+        formula = escape(str(record.get("formula") or ""))
+        rows.append(f'<li class="record"><h3>{title}</h3><p><code>{formula}</code></p><dl>{listed}</dl></li>')
+    return (
+        '<p class="tools"><label>Record <input type="range" id="tape-slider" min="1" '
+        f'max="{len(records)}" value="1"></label> '
+        f'<output for="tape-slider" id="tape-place"></output></p><ol id="tape-records">{"".join(rows)}</ol>'
+    )
+
+
+def _checks(report: Report) -> str:
+    cells = [[str(check.get(key) or "") for key in ("name", "result", "detail")] for check in report.get("checks", ())]
+    rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells]
+    head = "<thead><tr><th scope=col>Check</th><th scope=col>Result</th><th scope=col>Detail</th></tr></thead>"
+    return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>' if rows else ""
+
+
+def _environment(report: Report) -> str:
+    parts = []
+    for key, title in (("environment", "Environment"), ("thresholds", "Thresholds")):
+        facts = report.get(key) or {}
+        rows = "".join(f"<dt>{escape(str(name))}</dt><dd>{escape(_plain(value))}</dd>" for name, value in facts.items())
+        if rows:
+            parts.append(
+                f"<details{' open' if key == 'environment' else ''}><summary>{title}</summary><dl>{rows}</dl></details>"
+            )
+    return "".join(parts)

@@ -1,0 +1,148 @@
+"""The report page: complete without JavaScript, safe with any text, and working in a browser."""
+
+import math
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from tapeflow._src.diagnostics.report.page import html
+
+SOURCE = "import tensorflow as tf\nx = tf.Variable(1.)\ny = tf.round(x)  # <b>\nprint(y)\n"
+VOID = {"meta", "input", "br", "hr", "img", "link"}
+
+
+@pytest.fixture
+def report():
+    finding = {
+        "id": "F1",
+        "kind": "none-gradient",
+        "severity": "severe",
+        "message": "gradient of <x> is None",
+        "file": "/a/t.py",
+        "line": 3,
+        "variable": "x",
+        "evidence": {"lost": 1.0},
+        "remedy": "-old & out\n+new",
+        "confidence": 0.9,
+    }
+    return {
+        "version": 1,
+        "program": "/a/t.py",
+        "verdict": "findings",
+        "findings": [
+            {**finding, "id": "F2", "severity": "hint", "message": "later", "line": None, "file": None},
+            finding,
+        ],
+        "variables": [
+            {
+                "name": name,
+                "shape": [2, 2],
+                "dtype": "float32",
+                "grad_norms": norms,
+                "update_ratios": [ratio],
+                "zeros": 0.5,
+                "status": "ok",
+                "file": "/a/t.py",
+                "line": 2,
+            }
+            for name, norms, ratio in (
+                ("b/kernel", [1.0, math.nan, 0.5], 0.02),
+                ("a/kernel", [2.0], 0.1),
+                ("c", [], None),
+            )
+        ],
+        "steps": [
+            {"step": i, "loss": 1.0 / (i + 1), "grad_norm": 1.0, "events": ["F1"] if i == 2 else []} for i in range(4)
+        ],
+        "lines": [
+            {"file": "/a/t.py", "line": 3, "forward_seconds": 0.002, "backward_seconds": 0.0, "bytes_kept": 2048}
+        ],
+        "sources": {"/a/t.py": SOURCE},
+        "flow": [{"layer": "dense", "norm": 1.0, "cut": False}, {"layer": "gate", "norm": None, "cut": True}],
+        "memory": {"peak": 4096, "at_peak": [{"file": "/a/t.py", "line": 3, "bytes": 4096}]},
+        "checks": [{"name": "reverse against forward", "result": "agrees", "detail": ""}],
+        "environment": {"python": "3"},
+        "thresholds": {"vanishing": 1e-7},
+        "tape": [{"operation": op, "inputs": ["1.0"], "value": "1.0", "gradient": None} for op in ("read", "round")],
+    }
+
+
+class Balanced(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_no_network(report):
+    page = html(report)
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert not re.search(r'(src|href)="(?!#)', page) and "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    for text in (
+        "gradient of &lt;x&gt; is None",
+        "old &amp; out",
+        "# &lt;b&gt;",
+        "b/kernel",
+        "2 ms",
+        "2.0 KB",
+        "agrees",
+        "cut",
+    ):
+        assert text in page
+    assert page.index('id="F1"') < page.index('id="F2"')  # the severe one first
+    assert re.search(r'class="guilty"><b>   3</b> y = tf.round', page)
+    assert len(page) < 1_000_000
+
+
+def test_sections_without_data_are_left_out(report):
+    for key in [*report]:
+        page = html({k: v for k, v in report.items() if k != key})
+        Balanced().feed(page)
+    page = html({"version": 1, "program": "p.py", "verdict": "healthy", "findings": []})
+    assert "healthy" in page and 'id="variables"' not in page and "Nothing to report" in page
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_a_browser_sorts_filters_and_steps(report, tmp_path):
+    script = """
+    const errors = []; addEventListener("error", (e) => errors.push(e.message));
+    addEventListener("load", () => {
+      const rows = () => [...document.querySelectorAll("#variables-table tbody tr:not([hidden])")];
+      const names = () => rows().map((r) => r.cells[0].firstChild.data);
+      document.querySelectorAll("#variables-table th button")[4].click();
+      const sorted = names().join();
+      const box = document.querySelector("input[data-filter]");
+      box.value = "b/"; box.dispatchEvent(new Event("input"));
+      const slider = document.getElementById("tape-slider");
+      slider.value = 2; slider.dispatchEvent(new Event("input"));
+      const record = [...document.querySelectorAll(".record:not([hidden]) h3")].map((h) => h.textContent.trim()).join();
+      document.title = [sorted, names().join(), record, errors.join()].join("|");
+    });"""
+    page = tmp_path / "report.html"
+    page.write_text(html(report).replace("<style>", f"<script>{script}</script><style>", 1))
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-sync",
+        "--disable-background-networking",
+        "--disable-component-update",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    run = subprocess.run(
+        ["chromium", *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "<title>c,b/kernel,a/kernel|b/kernel|2. round|</title>" in run.stdout
