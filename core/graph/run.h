@@ -8,14 +8,19 @@ Tensors run_graph(const Graph&, std::span<const Tensor> inputs);
 void run_graph(const Graph&, std::span<const Tensor> inputs,
                Tensors& outputs);  // into a list whose memory is used again
 
-// A section of a plan: the nodes of its parts, in the order of the program. The parts run at the same time; the second
-// one may follow the first.
-struct NodesAtOnce {
-  bool follows;
-  std::vector<std::vector<const Node*>> parts;
+// A parallel region of a plan: the nodes of its lanes, in the order of the program. The lanes run at the same time; in
+// a pipelined region the second one waits for steps of the first.
+struct RegionNodes {
+  bool pipelined;
+  std::vector<std::vector<const Node*>> lanes;
 };
 // Those of the last plan of a graph; if it has none, of one for the shapes it was traced with, if these are known.
-std::vector<NodesAtOnce> sections_of(const Graph&);
+std::vector<RegionNodes> parallel_regions_of(const Graph&);
+
+// The passes of the planner in order, "specialise" first.
+std::vector<std::string> pass_names();
+// The planner's IR as text, after this pass, for inputs of these shapes.
+std::string ir_after(const Graph&, std::span<const Tensor> inputs, std::string_view pass);
 
 // What a walk over the nodes has to know: which of them run, and which one uses a value last.
 struct Needs {

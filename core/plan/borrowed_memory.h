@@ -1,4 +1,4 @@
-// Bodies of a plan's tensors: they stay the same from run to run, and show other memory in each.
+// Bodies of a plan's tensors: they stay the same from run to run, and point to other memory in each.
 #pragma once
 #include <cstring>
 
@@ -6,7 +6,7 @@
 
 namespace tapeflow {
 
-// A body that shows nothing yet.
+// A body without memory.
 inline Tensor bare_body(DType dtype, const Shape& shape) {
   TensorBody* body = TensorBody::create();
   body->dtype = dtype;
@@ -14,7 +14,7 @@ inline Tensor bare_body(DType dtype, const Shape& shape) {
   body->size = shape.elements();
   return Tensor(body);
 }
-// Lets a body show the elements of a tensor, until it is released.
+// Makes a body a view of a tensor, until it is released.
 inline void bind(TensorBody* body, const Tensor& t) {
   const void* data = t.raw();
   TensorBody* from = t.body();
@@ -32,8 +32,8 @@ inline void release(TensorBody* body) {
   body->buffer = nullptr;
   body->data = body->small;
 }
-// The same for elements that lie inside those of another body.
-inline void lie_in(TensorBody* body, TensorBody* root, size_t offset) {
+// The same for elements inside those of another body.
+inline void alias(TensorBody* body, TensorBody* root, size_t offset) {
   if (root->buffer) {
     root->buffer->retain();
     body->buffer = root->buffer;

@@ -1,9 +1,9 @@
-// Finding branches. From the steps that are done, everything that can be reached without waiting for two of the steps
-// that are ready belongs to the branch of one of them. If these branches are quicker side by side, they become a
-// section; otherwise the next step of the program runs by itself, and the search begins again behind it.
+// Finding parallel regions. From the steps that are done, everything that can be reached without waiting for two of the
+// steps that are ready belongs to the lane of one of them. If these lanes are quicker side by side, they become a
+// region; otherwise the next step of the program runs by itself, and the search begins again behind it.
 //
-// Where there is one long chain, a second part can follow it and do what the chain does not need: in a walk back
-// through a recurrent network that is the gradient of the weights.
+// Where there is one long chain, a second lane can follow it and do what the chain does not need: in the backward pass
+// of a recurrent network that is the gradient of the weights.
 #include "plan/parallel_regions.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace tapeflow {
 namespace {
 
-constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting for the last part
+constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting for the last lane
 constexpr double kWakeTime = 100;    // until a worker that sleeps has begun
 constexpr double kSideBySide = 1.1;  // how much slower a core is while the others are busy too
-constexpr int kPartsPerThread = 4;
+constexpr int kLanesPerThread = 4;
 // So that planning stays quick: the steps that one search looks at, all searches together before they look at fewer,
 // and the ends of a chain that are tried.
 constexpr size_t kFarthest = 1024, kMostLooks = 200'000, kFewSteps = 64;
@@ -42,23 +42,23 @@ template <class Put> void pack(std::span<const double> sizes, size_t count, Put 
   }
 }
 
-class Arranger {
+class RegionFinder {
  public:
-  Arranger(std::span<const BranchStep> steps, int threads)
-      : steps_(steps), threads_(size_t(threads)), done_(steps.size(), false), branch_(steps.size()) {}
+  RegionFinder(std::span<const RegionStep> steps, int threads)
+      : steps_(steps), threads_(size_t(threads)), done_(steps.size(), false), lane_(steps.size()) {}
 
-  Arrangement arrange() {
+  RegionSchedule find() {
     while (next_ < steps_.size()) {
       if (done_[next_]) {
         ++next_;
-      } else if (find_branches(false) || (saw_threaded_ && find_branches(true))) {
-        add_section();
+      } else if (find_lanes(false) || (saw_threaded_ && find_lanes(true))) {
+        add_region();
         new_region_ = true;
-      } else if (std::exchange(new_region_, false) && find_follower()) {
-        add_follower();
+      } else if (std::exchange(new_region_, false) && find_pipeline()) {
+        add_pipeline();
         new_region_ = true;
       } else {
-        new_region_ = steps_[next_].apart;
+        new_region_ = steps_[next_].alone;
         take(next_);
       }
     }
@@ -74,19 +74,19 @@ class Arranger {
     done_[step] = true;
   }
 
-  // The branch a step belongs to: kNone if it waits for nobody, kBlocked if for more than one.
-  int branch_of(const BranchStep& step) const {
+  // The lane a step belongs to: kNone if it waits for nobody, kBlocked if for more than one.
+  int lane_of(const RegionStep& step) const {
     int found = kNone;
     for (int b : step.before) {
       if (done_[size_t(b)]) continue;
-      if (branch_[size_t(b)] == kBlocked || (found != kNone && found != branch_[size_t(b)])) return kBlocked;
-      found = branch_[size_t(b)];
+      if (lane_[size_t(b)] == kBlocked || (found != kNone && found != lane_[size_t(b)])) return kBlocked;
+      found = lane_[size_t(b)];
     }
     return found;
   }
 
-  // Sets branch_ and sizes_; true if the branches make a section. Steps that use many threads can be left out.
-  bool find_branches(bool without_threaded) {
+  // Sets lane_ and sizes_; true if the lanes make a region. Steps that use many threads can be left out.
+  bool find_lanes(bool without_threaded) {
     sizes_.clear();
     double one_by_one = 0;
     end_ = std::min(steps_.size(), next_ + (looks_ < kMostLooks ? kFarthest : kFewSteps));
@@ -94,18 +94,18 @@ class Arranger {
     saw_threaded_ = false;
     for (size_t s = next_; s < end_; ++s) {
       if (done_[s]) continue;
-      const BranchStep& step = steps_[s];
+      const RegionStep& step = steps_[s];
       const bool threaded = step.cost.alone - step.cost.threaded > kForkCost;
       saw_threaded_ |= threaded;
-      int branch = step.apart || (without_threaded && threaded) ? kBlocked : branch_of(step);
-      if (branch == kNone) {
-        branch = int(sizes_.size());
+      int lane = step.alone || (without_threaded && threaded) ? kBlocked : lane_of(step);
+      if (lane == kNone) {
+        lane = int(sizes_.size());
         sizes_.push_back(0);
       }
-      branch_[s] = branch;
-      if (branch == kBlocked && step.may_fail) end_ = s;
-      if (branch == kBlocked) continue;
-      sizes_[size_t(branch)] += step.cost.alone;
+      lane_[s] = lane;
+      if (lane == kBlocked && step.may_fail) end_ = s;
+      if (lane == kBlocked) continue;
+      sizes_[size_t(lane)] += step.cost.alone;
       one_by_one += step.cost.threaded;
     }
     if (sizes_.size() < 2 || one_by_one < 2 * kForkCost) return false;
@@ -114,31 +114,31 @@ class Arranger {
     return kSideBySide * longest + kForkCost < one_by_one;
   }
 
-  // Threads begin at both ends of a section: the largest parts lie there.
-  void add_section() {
-    const size_t parts = std::min(sizes_.size(), kPartsPerThread * threads_);
-    std::vector<size_t> part_of(sizes_.size());
-    pack(sizes_, parts, [&](size_t branch, size_t bin, double) { part_of[branch] = bin; });
-    std::vector<std::vector<size_t>> steps(parts);
+  // Threads begin at both ends of a region: the largest lanes lie there.
+  void add_region() {
+    const size_t bins = std::min(sizes_.size(), kLanesPerThread * threads_);
+    std::vector<size_t> bin_of(sizes_.size());
+    pack(sizes_, bins, [&](size_t lane, size_t bin, double) { bin_of[lane] = bin; });
+    std::vector<std::vector<size_t>> steps(bins);
     for (size_t s = next_; s < end_; ++s)
-      if (!done_[s] && branch_[s] != kBlocked) {
-        const size_t bin = part_of[size_t(branch_[s])];
-        steps[bin % 2 == 0 ? bin / 2 : parts - 1 - bin / 2].push_back(s);
+      if (!done_[s] && lane_[s] != kBlocked) {
+        const size_t bin = bin_of[size_t(lane_[s])];
+        steps[bin % 2 == 0 ? bin / 2 : bins - 1 - bin / 2].push_back(s);
       }
-    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}, false});
-    for (const auto& part : steps) {
-      for (size_t s : part) take(s);
-      section.ends.push_back(result_.order.size());
+    ParallelRegion& region = result_.regions.emplace_back(ParallelRegion{result_.order.size(), {}, false});
+    for (const auto& lane : steps) {
+      for (size_t s : lane) take(s);
+      region.ends.push_back(result_.order.size());
     }
   }
 
-  // Sets in_chain_; true if the rest of the steps, as a part that follows the chain, makes a section of them.
-  bool find_follower() {
+  // Sets in_chain_; true if the rest of the steps, as a lane that follows the chain, makes a region of them.
+  bool find_pipeline() {
     end_ = next_;
     double one_by_one = 0;
     for (const size_t farthest = std::min(steps_.size(), next_ + kFarthest); end_ < farthest; ++end_) {
       if (done_[end_]) continue;
-      if (steps_[end_].apart) break;
+      if (steps_[end_].alone) break;
       one_by_one += steps_[end_].cost.threaded;
     }
     if (one_by_one < 4 * kForkCost) return false;
@@ -146,11 +146,11 @@ class Arranger {
     size_t end_of_chain = kNoStep;
     const std::vector<size_t> ends = late_steps();
     for (size_t i = 0; i < ends.size(); i += 1 + ends.size() / kMostEnds) {
-      const double duration = with_follower(ends[i]);
+      const double duration = pipelined_cost(ends[i]);
       if (duration < best) best = duration, end_of_chain = ends[i];
     }
     if (end_of_chain == kNoStep) return false;
-    with_follower(end_of_chain);
+    pipelined_cost(end_of_chain);
     return true;
   }
 
@@ -176,7 +176,7 @@ class Arranger {
 
   // How long the chain that ends with a step takes, everything it waits for included, with the rest following it; for
   // ever if the rest cannot or there is none.
-  double with_follower(size_t end_of_chain) {
+  double pipelined_cost(size_t end_of_chain) {
     in_chain_.assign(steps_.size(), false);
     in_chain_[end_of_chain] = true;
     for (size_t s = end_of_chain + 1; s-- > next_;)
@@ -186,23 +186,23 @@ class Arranger {
     double chain = 0, follower = 0;
     bool possible = true;
     each_undone([&](size_t s) {
-      const BranchStep& step = steps_[s];
+      const RegionStep& step = steps_[s];
       if (in_chain_[s]) {
         ready[s] = chain += step.cost.alone;
         return;
       }
       for (int b : step.before) {
         follower = std::max(follower, ready[size_t(b)]);
-        possible &= ready[size_t(b)] == 0 || steps_[size_t(b)].can_be_followed;
+        possible &= ready[size_t(b)] == 0 || steps_[size_t(b)].fixed_results;
       }
       follower += step.cost.alone;
     });
     return possible && follower > 0 ? std::max(chain, follower) : std::numeric_limits<double>::infinity();
   }
 
-  // What the first step of the follower waits for stands in front of the section, but for as much as a worker needs to
-  // wake up.
-  void add_follower() {
+  // What the first step of the second lane waits for stands in front of the region, but for as much as a worker needs
+  // to wake up.
+  void add_pipeline() {
     size_t begin = next_;
     while (done_[begin] || in_chain_[begin]) ++begin;
     const auto& before = steps_[begin].before;
@@ -215,42 +215,42 @@ class Arranger {
       if (!in_chain_[s] || (wait -= steps_[s].cost.alone) < 0) return;
       take(s);
     });
-    Section& section = result_.sections.emplace_back(Section{result_.order.size(), {}, true});
+    ParallelRegion& region = result_.regions.emplace_back(ParallelRegion{result_.order.size(), {}, true});
     for (bool chain : {true, false}) {
       each_undone([&](size_t s) {
         if (in_chain_[s] == chain) take(s);
       });
-      section.ends.push_back(result_.order.size());
+      region.ends.push_back(result_.order.size());
     }
   }
 
-  std::span<const BranchStep> steps_;
+  std::span<const RegionStep> steps_;
   size_t threads_;
   std::vector<bool> done_;
-  std::vector<int> branch_;
-  std::vector<double> sizes_;  // of the branches, in microseconds
+  std::vector<int> lane_;
+  std::vector<double> sizes_;  // of the lanes, in microseconds
   std::vector<bool> in_chain_;
   bool saw_threaded_ = false;
   size_t looks_ = 0;
-  bool new_region_ = true;  // no search for a follower has looked at the steps from here on
+  bool new_region_ = true;  // no search for a pipeline has looked at the steps from here on
   size_t next_ = 0, end_ = 0;
-  Arrangement result_;
+  RegionSchedule result_;
 };
 
 }  // namespace
 
-bool worth_arranging(std::span<const BranchStep> steps) {
+bool worth_scheduling(std::span<const RegionStep> steps) {
   double total = 0;
-  for (const BranchStep& s : steps) total += s.cost.threaded;
+  for (const RegionStep& s : steps) total += s.cost.threaded;
   return steps.size() > 1 && total >= 2 * kForkCost;
 }
 
-Arrangement arrange_branches(std::span<const BranchStep> steps, int threads) {
-  return Arranger(steps, threads).arrange();
+RegionSchedule find_parallel_regions(std::span<const RegionStep> steps, int threads) {
+  return RegionFinder(steps, threads).find();
 }
 
-void set_branch_limit(int count) { limit.store(std::max(count, 0), std::memory_order_relaxed); }
-int branch_limit() {
+void set_lane_limit(int count) { limit.store(std::max(count, 0), std::memory_order_relaxed); }
+int lane_limit() {
   const int set = limit.load(std::memory_order_relaxed), threads = thread_count();
   return set == 0 ? threads : std::min(set, threads);
 }

@@ -1,11 +1,12 @@
-// Plans: a graph made ready to run for inputs of certain shapes. Everything that can be known is done beforehand:
-// shapes, order, memory, groups of elementwise operations, updates of variables in place. Running a plan allocates its
-// outputs and nothing else.
+// Plans: a graph compiled for inputs of certain shapes. Shapes, order, memory, fusions and updates of variables in
+// place are decided beforehand (plan/passes.h). Running a plan allocates its outputs and nothing else.
 #pragma once
 #include <atomic>
 #include <deque>
 #include <exception>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "graph/partition.h"
 #include "graph/run.h"
@@ -13,66 +14,55 @@
 
 namespace tapeflow {
 
-class Plan {
- public:
-  bool running() const { return running_; }
-  bool fits(std::span<const Tensor> inputs) const;
-  // False, and nothing done, if it is running already or a variable has another shape than before.
-  bool run(std::span<const Tensor> inputs, Tensors& outputs);
-
-  std::vector<NodesAtOnce> sections() const;
-
- private:
-  friend class Planner;
+// What a plan runs, as the passes memory and emit write it.
+struct PlanCode {
   struct Step {
     KernelFunction kernel = nullptr;
     std::unique_ptr<Call> call;       // of a kernel; its tensors stay the same
     SmallVector<TensorBody*, 2> out;  // they are these, also if the kernel gives others
     std::unique_ptr<SmallVector<Tensor, 4>> in;
-    int made = -1;  // of a kernel that makes its outputs: which of `made_`
-    const ElementwiseProgram* program =
-        nullptr;            // a group, which follows the kernel element by element if there is one
-    int program_order = 0;  // of steps that are in sections
-    int after = -1;         // the step of the part it follows that must be done
+    int results = -1;                             // of a kernel that makes its outputs: which of `kernel_results`
+    const ElementwiseProgram* program = nullptr;  // a fusion; beside a kernel, its epilogue
+    int program_order = 0;                        // of steps in parallel regions
+    int after = -1;                               // the step of the first lane that must be done
   };
-  // The body of a value whose elements lie at an offset in those of another one.
+  // The body of a value that is a view of another one.
   struct Alias {
     TensorBody *body, *root;
     size_t offset;  // bytes
   };
   // Outputs of a kernel that makes them: they stay alive until the run ends.
-  struct Made {
+  struct KernelResults {
     std::vector<TensorBody*> bodies;
     std::vector<Alias> aliases;
     Tensors held;
   };
-  // What a kernel in a part of a section reads, but the part does not compute. Counts of holders belong to one thread,
-  // so each part has a body of its own for it, and a buffer that only shows the memory.
-  struct Guest {
-    Guest(TensorBody* from, TensorBody* body) : host(from), own(body) {}
-    TensorBody *host, *own;
-    Buffer shown{1, 0, nullptr, nullptr, nullptr, 0, false, false};
+  // A value that a kernel in a lane reads but the lane does not compute. Reference counts belong to one thread, so each
+  // lane has a body of its own for it, and a buffer that borrows the memory.
+  struct BorrowedView {
+    BorrowedView(TensorBody* from, TensorBody* body) : source(from), own(body) {}
+    TensorBody *source, *own;
+    Buffer borrowed{1, 0, nullptr, nullptr, nullptr, 0, false, false};
   };
-  // A section: steps that run at the same time, in parts. A part begins where the one before ends. Threads take the
-  // parts in this order, or from the end; one that waits holds a later part than the one it waits for, so nobody waits
-  // for ever.
-  struct Branches {
-    struct Part {
+  // Steps that run at the same time, in lanes. A lane begins where the one before ends. Threads take the lanes in this
+  // order, or from the end; one that waits holds a later lane than the one it waits for, so nobody waits for ever.
+  struct Region {
+    struct Lane {
       size_t end;
       std::vector<int> nodes;    // in program order
       std::exception_ptr error;  // of this run
       int failed_at = 0;         // in the order of the program
     };
     size_t first;
-    std::vector<Part> parts;
-    std::deque<Guest> guests;
-    bool follows = false;           // steps of the second part wait for steps of the first
-    std::atomic<int> reached = -1;  // the last step of the first part that is done, or kFailed
+    std::vector<Lane> lanes;
+    std::deque<BorrowedView> views;
+    bool pipelined = false;         // steps of the second lane wait for steps of the first
+    std::atomic<int> reached = -1;  // the last step of the first lane that is done, or kFailed
     static constexpr int kFailed = std::numeric_limits<int>::max();
   };
   struct VariableUse {
     VariableBody* variable;
-    TensorBody* body;  // of the value it has when the run begins; null if it is not read
+    TensorBody* body;  // of the value it has when the run begins
     Spec spec;
   };
   // A value that a variable has at the end of the run.
@@ -96,29 +86,48 @@ class Plan {
     Spec spec;
   };
 
-  std::shared_ptr<Graph> graph_;  // specialised; owns the constants and parameters
-  std::vector<Tensor> bodies_;    // keeps all bodies alive
-  std::vector<Input> inputs_;
-  std::vector<VariableUse> variables_;
-  std::vector<Alias> aliases_;
-  std::vector<Step> steps_;
-  std::deque<Branches> branches_;
-  std::deque<ElementwiseProgram> programs_;
-  std::deque<Made> made_;
-  std::vector<Store> stores_;
-  std::vector<Result> results_;
-  bool running_ = false, flushes_ = true;
+  std::shared_ptr<Graph> graph;  // specialised; owns the constants and parameters
+  std::vector<Tensor> bodies;    // keeps all bodies alive
+  std::vector<Input> inputs;
+  std::vector<VariableUse> variables;
+  std::vector<Alias> aliases;
+  std::vector<Step> steps;
+  std::deque<Region> regions;
+  std::deque<ElementwiseProgram> programs;
+  std::deque<KernelResults> kernel_results;
+  std::vector<Store> stores;
+  std::vector<Result> results;
+  bool flush_subnormals = true;
+};
+
+class Plan {
+ public:
+  explicit Plan(PlanCode code) : code_(std::move(code)) {}
+
+  bool running() const { return running_; }
+  bool fits(std::span<const Tensor> inputs) const;
+  // False, and nothing done, if it is running already or a variable has another shape than before.
+  bool run(std::span<const Tensor> inputs, Tensors& outputs);
+
+  std::vector<RegionNodes> parallel_regions() const;
+
+ private:
+  using Step = PlanCode::Step;
+  using Region = PlanCode::Region;
 
   void run_kernel(Step&);
   void run_step(Step&);
   void run_steps();
-  void run_branches(Branches&);
-  void run_part(Branches&, size_t part);
-  bool may_run(const Branches&, const Step&) const;
+  void run_region(Region&);
+  void run_lane(Region&, size_t lane);
+  bool may_run(const Region&, const Step&) const;
+
+  PlanCode code_;
+  bool running_ = false;
 };
 
-// A graph made ready for inputs of certain shapes: planned, or cut where it cannot be. Neither if it is to run node by
-// node.
+// A graph made ready for inputs of certain shapes: planned, or partitioned at a graph break. Neither if it is to run
+// node by node.
 struct Prepared {
   std::unique_ptr<Plan> plan;
   std::unique_ptr<Split> split;

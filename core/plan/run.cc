@@ -62,7 +62,7 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
 
 }  // namespace
 
-std::vector<NodesAtOnce> sections_of(const Graph& graph) {
+std::vector<RegionNodes> parallel_regions_of(const Graph& graph) {
   Tensors inputs;
   for (ValueId v : graph.inputs) inputs.push_back(graph.values[v].tensor);
   auto* plans = static_cast<Plans*>(graph.plans.get());
@@ -71,14 +71,14 @@ std::vector<NodesAtOnce> sections_of(const Graph& graph) {
     prepared = &plans->list.back();
   else if (std::ranges::all_of(inputs, [](const Tensor& t) { return t.size() >= 0; }))
     prepared = prepared_for(graph, inputs);
-  return prepared && prepared->plan ? prepared->plan->sections() : std::vector<NodesAtOnce>();
+  return prepared && prepared->plan ? prepared->plan->parallel_regions() : std::vector<RegionNodes>();
 }
 
 void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outputs) {
   EnterStage nowhere(nullptr);
-  PauseRecording unheard;
+  PauseRecording paused;
   outputs.clear();
-  if (NumericsCheck::current()) {  // it must hear of every node
+  if (NumericsCheck::current()) {  // it must see every node
     NumericsCheck::listen_again();
     outputs = interpret(graph, inputs);
     return;

@@ -1,4 +1,4 @@
-// Running the sections of a plan: parts at the same time, each on one thread.
+// Running the parallel regions of a plan: lanes at the same time, each on one thread.
 #include <thread>
 
 #include "base/parallel.h"
@@ -8,72 +8,73 @@
 
 namespace tapeflow {
 
-std::vector<NodesAtOnce> Plan::sections() const {
-  std::vector<NodesAtOnce> found;
-  for (const Branches& b : branches_) {
-    NodesAtOnce& section = found.emplace_back(NodesAtOnce{b.follows, {}});
-    for (const auto& part : b.parts) {
-      auto& nodes = section.parts.emplace_back();
-      for (int i : part.nodes) nodes.push_back(&graph_->nodes[size_t(i)]);
+std::vector<RegionNodes> Plan::parallel_regions() const {
+  std::vector<RegionNodes> found;
+  for (const Region& region : code_.regions) {
+    RegionNodes& list = found.emplace_back(RegionNodes{region.pipelined, {}});
+    for (const auto& lane : region.lanes) {
+      auto& nodes = list.lanes.emplace_back();
+      for (int i : lane.nodes) nodes.push_back(&code_.graph->nodes[size_t(i)]);
     }
   }
   return found;
 }
 
-// Waits for what a step follows. False if that has failed: what comes first in the program still runs.
-bool Plan::may_run(const Branches& b, const Step& step) const {
-  int reached = b.reached.load(std::memory_order_acquire);
+// Waits for the step of the first lane that a step needs. False if that has failed: what comes first in the program
+// still runs.
+bool Plan::may_run(const Region& region, const Step& step) const {
+  int reached = region.reached.load(std::memory_order_acquire);
   for (int looks = 0; reached < step.after; ++looks) {
     if (looks > 200) std::this_thread::yield();
-    reached = b.reached.load(std::memory_order_acquire);
+    reached = region.reached.load(std::memory_order_acquire);
   }
-  return reached != Branches::kFailed || step.program_order < b.parts[0].failed_at;
+  return reached != Region::kFailed || step.program_order < region.lanes[0].failed_at;
 }
 
-// An error ends the part alone: one that comes first in the program may be in another part.
-void Plan::run_part(Branches& b, size_t part) {
-  const bool leads = b.follows && part == 0, follows = b.follows && part == 1;
-  size_t s = part == 0 ? b.first : b.parts[part - 1].end;
+// An error ends the lane alone: one that comes first in the program may be in another lane.
+void Plan::run_lane(Region& region, size_t lane) {
+  const bool leads = region.pipelined && lane == 0, follows = region.pipelined && lane == 1;
+  size_t s = lane == 0 ? region.first : region.lanes[lane - 1].end;
   try {
-    for (; s < b.parts[part].end; ++s) {
-      if (follows && !may_run(b, steps_[s])) break;
-      run_step(steps_[s]);
-      if (leads) b.reached.store(int(s), std::memory_order_release);
+    for (; s < region.lanes[lane].end; ++s) {
+      if (follows && !may_run(region, code_.steps[s])) break;
+      run_step(code_.steps[s]);
+      if (leads) region.reached.store(int(s), std::memory_order_release);
     }
   } catch (...) {
-    b.parts[part].error = std::current_exception();
-    b.parts[part].failed_at = steps_[s].program_order;
-    if (leads) b.reached.store(Branches::kFailed, std::memory_order_release);
+    region.lanes[lane].error = std::current_exception();
+    region.lanes[lane].failed_at = code_.steps[s].program_order;
+    if (leads) region.reached.store(Region::kFailed, std::memory_order_release);
   }
 }
 
-void Plan::run_branches(Branches& b) {
-  for (Guest& g : b.guests) {
-    g.own->data = g.host->data;
-    g.own->buffer = g.host->buffer ? &g.shown : nullptr;
+void Plan::run_region(Region& region) {
+  for (PlanCode::BorrowedView& view : region.views) {
+    view.own->data = view.source->data;
+    view.own->buffer = view.source->buffer ? &view.borrowed : nullptr;
   }
-  b.reached.store(-1, std::memory_order_relaxed);
-  auto run_parts = [&](int64_t begin, int64_t end) {
+  region.reached.store(-1, std::memory_order_relaxed);
+  auto run_lanes = [&](int64_t begin, int64_t end) {
     bool& in_kernel = thread_state().in_kernel;
     const bool before = std::exchange(in_kernel, true);
-    for (int64_t part = begin; part < end; ++part) run_part(b, size_t(part));
+    for (int64_t lane = begin; lane < end; ++lane) run_lane(region, size_t(lane));
     in_kernel = before;
   };
-  const int64_t parts = int64_t(b.parts.size()), limit = branch_limit();
+  const int64_t lanes = int64_t(region.lanes.size()), limit = lane_limit();
   {
     ShareMemory shared;
-    parallel_for(parts, limit < thread_count() ? (parts + limit - 1) / limit : 1, run_parts);
+    parallel_for(lanes, limit < thread_count() ? (lanes + limit - 1) / limit : 1, run_lanes);
   }
-  for (Guest& g : b.guests) {
-    g.own->buffer = nullptr;
-    g.own->data = g.own->small;
+  for (PlanCode::BorrowedView& view : region.views) {
+    view.own->buffer = nullptr;
+    view.own->data = view.own->small;
   }
-  Branches::Part* failed = nullptr;
-  for (auto& part : b.parts)
-    if (part.error && (!failed || part.failed_at < failed->failed_at)) failed = &part;
+  Region::Lane* failed = nullptr;
+  for (auto& lane : region.lanes)
+    if (lane.error && (!failed || lane.failed_at < failed->failed_at)) failed = &lane;
   if (!failed) return;
   const std::exception_ptr error = failed->error;
-  for (auto& part : b.parts) part.error = nullptr;
+  for (auto& lane : region.lanes) lane.error = nullptr;
   std::rethrow_exception(error);
 }
 

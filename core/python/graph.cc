@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "graph/run.h"
 #include "ops/ops.h"
+#include "plan/borrowed_memory.h"
 #include "python/graph.h"
 #include "transforms/differentiate.h"
 #include "transforms/graph_gradients.h"
@@ -236,28 +237,49 @@ PyObject* graph_node(PyObject* self, PyObject* index) {
                          node.location.instruction);
   });
 }
-// branches(): the nodes that run at the same time, a list of sections: whether the second part follows the first, and a
-// list of parts, each of them a list of (operation, code object, instruction).
-PyObject* graph_branches(PyObject* self, PyObject*) {
+// parallel_regions(): the nodes that run at the same time, a list of regions: whether the second lane waits for the
+// first, and a list of lanes, each of them a list of (operation, code object, instruction).
+PyObject* graph_parallel_regions(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     auto append = [](const Ref& list, PyObject* item) {
       Ref owned = checked(item);
       if (PyList_Append(list.get(), owned.get()) < 0) throw_python_error();
     };
-    Ref sections = checked(PyList_New(0));
-    for (const auto& section : sections_of(*graph_of(self))) {
-      Ref parts = checked(PyList_New(0));
-      for (const auto& part : section.parts) {
+    Ref regions = checked(PyList_New(0));
+    for (const auto& region : parallel_regions_of(*graph_of(self))) {
+      Ref lanes = checked(PyList_New(0));
+      for (const auto& lane : region.lanes) {
         Ref nodes = checked(PyList_New(0));
-        for (const Node* node : part) {
+        for (const Node* node : lane) {
           PyObject* code = node->location.code ? static_cast<PyObject*>(node->location.code) : Py_None;
           append(nodes, Py_BuildValue("(sOi)", node->op->name, code, node->location.instruction));
         }
-        append(parts, nodes.release());
+        append(lanes, nodes.release());
       }
-      append(sections, Py_BuildValue("(ON)", section.follows ? Py_True : Py_False, parts.release()));
+      append(regions, Py_BuildValue("(ON)", region.pipelined ? Py_True : Py_False, lanes.release()));
     }
-    return sections.release();
+    return regions.release();
+  });
+}
+// compiler_ir(pass, shapes): the planner's IR after a pass. The first inputs have these shapes, the others those that
+// the graph was traced with.
+PyObject* graph_compiler_ir(PyObject* self, PyObject* args) {
+  const char* pass;
+  PyObject* shapes;
+  if (!PyArg_ParseTuple(args, "sO!:compiler_ir", &pass, &PyList_Type, &shapes)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Graph& graph = *graph_of(self);
+    Tensors inputs;
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      const Tensor& t = graph.values[graph.inputs[i]].tensor;
+      const bool given = i < size_t(PyList_GET_SIZE(shapes));
+      const Shape shape = given ? shape_from(PyList_GET_ITEM(shapes, Py_ssize_t(i))) : t.shape();
+      if (!shape.fully_known())
+        fail(ErrorKind::value,
+             "experimental_get_compiler_ir: this stage needs arguments whose shapes are known; got shape ", shape);
+      inputs.push_back(bare_body(t.dtype(), shape));
+    }
+    return PyUnicode_FromString(ir_after(graph, inputs, pass).c_str());
   });
 }
 PyObject* graph_set_node_name(PyObject* self, PyObject* args) {
@@ -500,8 +522,9 @@ PyMethodDef graph_methods[] = {
      "evaluate(tensors, given, values, operations): any values of the graph from any others."},
     {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
     {"node", graph_node, METH_O, "What can be told of a node."},
-    {"branches", graph_branches, METH_NOARGS,
-     "The nodes that run at the same time: sections, their parts, the nodes of these."},
+    {"parallel_regions", graph_parallel_regions, METH_NOARGS,
+     "The nodes that run at the same time: regions, their lanes, the nodes of these."},
+    {"compiler_ir", graph_compiler_ir, METH_VARARGS, "The planner's IR as text after a pass."},
     {"set_node_name", graph_set_node_name, METH_VARARGS, nullptr},
     {"unique_name", graph_unique_name, METH_O, nullptr},
     {"take", graph_take, METH_O, "The tensors of the outer graph that the graph takes, in this order."},

@@ -1,6 +1,7 @@
 // The extension module: registers what Python hands over, and small functions about the core as a whole.
 #include "autodiff/tape.h"
 #include "base/parallel.h"
+#include "graph/run.h"
 #include "kernels/checksum.h"
 #include "kernels/linalg/blas.h"
 #include "kernels/simd/vector.h"
@@ -86,10 +87,20 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   set_thread_count(int(n));
   Py_RETURN_NONE;
 }
-PyObject* set_branches(PyObject*, PyObject* count) {
+PyObject* names_of_passes(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    for (const std::string& name : pass_names()) {
+      Ref text = checked(PyUnicode_FromString(name.c_str()));
+      if (PyList_Append(list.get(), text.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+PyObject* set_lanes(PyObject*, PyObject* count) {
   long n = PyLong_AsLong(count);
   if (n == -1 && PyErr_Occurred()) return nullptr;
-  set_branch_limit(int(n));
+  set_lane_limit(int(n));
   Py_RETURN_NONE;
 }
 PyObject* set_library_path(PyObject*, PyObject* directories) {
@@ -122,7 +133,8 @@ PyMethodDef functions[] = {
     {"set_cache_limit", set_limit, METH_O, "Most bytes kept for reuse."},
     {"thread_count", get_threads, METH_NOARGS, nullptr},
     {"set_thread_count", set_threads, METH_O, nullptr},
-    {"set_branch_limit", set_branches, METH_O,
+    {"pass_names", names_of_passes, METH_NOARGS, "The passes of the planner, in order."},
+    {"set_lane_limit", set_lanes, METH_O,
      "How many branches of a function may run at the same time; 0 is as many as threads."},
     {"set_library_path", set_library_path, METH_O,
      "Where to look for the BLAS and LAPACK library, before its first use."},

@@ -220,7 +220,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
     0
     """
     num_threads = index(num_threads)
-    _core.set_branch_limit(max(num_threads, 1) if num_threads else 0)
+    _core.set_lane_limit(max(num_threads, 1) if num_threads else 0)
     _settings.inter_op_threads = num_threads
 
 

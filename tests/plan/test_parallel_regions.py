@@ -28,7 +28,7 @@ def matrices(count: int, size: int = SIZE, dtype: str = "float32") -> list[tf.Te
 
 def branches(function, *args) -> list[list[list[str]]]:
     """The names of the operations in each branch of each section."""
-    sections = function.get_concrete_function(*args).graph.branches()
+    sections = function.get_concrete_function(*args).graph.parallel_regions()
     return [[[operation for operation, _, _ in part] for part in parts] for _, parts in sections]
 
 
@@ -91,9 +91,9 @@ def test_the_text_and_the_picture_show_branches():
     function = tf.function(lambda a, b: (tf.linalg.qr(a), tf.linalg.qr(b)))
     args = matrices(2)
     text = function.experimental_get_compiler_ir(*args)()
-    assert "at the same time:\n    branch 1: Qr  # test_parallel_regions.py:" in text
-    assert "branch 2: Qr" in text
-    assert "at the same time:" in function.graph_svg(*args)
+    assert "parallel region:\n    lane 1: Qr  # test_parallel_regions.py:" in text
+    assert "lane 2: Qr" in text
+    assert "parallel region:" in function.graph_svg(*args)
 
 
 def test_what_depends_on_two_branches_waits_for_both():
@@ -239,7 +239,7 @@ def test_the_first_error_of_the_program_is_raised_and_variables_stay():
 
 def follower(function, *args) -> list[list[str]]:
     """The operations of the first section whose second part follows the first: those of the chain, and the others."""
-    sections = function.get_concrete_function(*args).graph.branches()
+    sections = function.get_concrete_function(*args).graph.parallel_regions()
     return next([[operation for operation, _, _ in part] for part in parts] for follows, parts in sections if follows)
 
 
@@ -259,7 +259,7 @@ def test_what_a_chain_does_not_need_follows_it():
     assert "MatrixInverse" not in rest and rest.count("MatrixSolve") >= 9
     both_ways(chain_with_offshoots, c, d)
     text = tf.function(chain_with_offshoots).experimental_get_compiler_ir(c, d)()
-    assert "at the same time, the second behind the first:" in text
+    assert "parallel region, the second lane waits for the first:" in text
 
 
 @pytest.mark.parametrize(

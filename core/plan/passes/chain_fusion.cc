@@ -1,34 +1,57 @@
-// Chains that become one node. Gradients that come from many slices of one value are added up slice by slice, instead
-// of as tensors that are mostly zeros; those that come from rows are put behind one another once.
+// Chain fusion: chains of nodes that become one node.
+//
+// Input:     `nodes` in program order.
+// Output:    the last node of each chain does the work of the whole chain; the others are gone.
+// Invariant: a node is only taken into a chain if nobody else reads it. The order of additions stays.
+//
+// A rule is a function that looks at the last node of a possible chain and rewrites it. A new rule is such a function
+// and its line in `rules`.
 #include <algorithm>
 #include <cstring>
 #include <ranges>
 #include <string_view>
 
 #include "kernels/simd/vector.h"
-#include "plan/planner.h"
+#include "plan/passes.h"
 
-namespace tapeflow {
+namespace tapeflow::plan {
 namespace {
 
-// The terms of a sum in their order. A term is a tensor, or what an operation with `add_to` makes of its inputs.
-struct SpreadTerms {
+// The IR while chains are fused: from the last node to the first.
+struct Chains {
+  PlanIR& ir;
+  std::vector<int> uses;
+  std::vector<bool> taken = {};  // by node: part of a chain whose last node comes later
+
+  // The node that computes a value for one reader alone.
+  Node* sole_producer(ValueId v) {
+    const int i = ir.values[v].node;
+    return ir.root(v) == v && uses[v] == 1 && i != kNone ? &ir.node(i) : nullptr;
+  }
+  void take(const Node& n) { taken[size_t(&n - ir.graph->nodes.data())] = true; }
+};
+
+// ---- ((a + b) + c) + ... where most terms are mostly zeros, as gradients of slices or of looked-up rows are: they are
+// added to one tensor, slice by slice
+
+// A term is a tensor, or the inputs of an operation with `add_to`.
+struct ScatterTerms {
   struct Term {
-    const Op* spread;  // null: a tensor
+    const Op* scatter;  // null: a tensor
     Params params;
     size_t inputs;
   };
   std::vector<Term> terms;
 };
 
-template <class T> void add_terms(Call& call, const SpreadTerms& sum) {
+template <class T> void add_terms(Call& call, const ScatterTerms& sum) {
   const Tensor& y = call.out[0];
   std::memset(y.mutable_raw(), 0, y.bytes());
   size_t at = 0;
-  for (const SpreadTerms::Term& term : sum.terms) {
+  for (const ScatterTerms::Term& term : sum.terms) {
     const auto in = call.in.subspan(at, term.inputs);
-    if (term.spread)
-      term.spread->add_to(Call(*term.spread, in, term.params), y);
+    if (term.scatter)
+      term.scatter->add_to(Call(*term.scatter, in, term.params), y);
     else if (at == 0)
       std::memcpy(y.mutable_raw(), in[0].raw(), y.bytes());
     else
@@ -37,95 +60,72 @@ template <class T> void add_terms(Call& call, const SpreadTerms& sum) {
   }
 }
 
-const Op& spread_sum_op = define_inner(Op{
-    .name = "SpreadSum",
+const Op& scatter_sum_op = define_inner(Op{
+    .name = "ScatterSum",
     .arguments = {},
     .kernel =
         [](Call& call) {
-          const auto& sum = *static_cast<const SpreadTerms*>(call.params[0].object.get());
+          const auto& sum = *static_cast<const ScatterTerms*>(call.params[0].object.get());
           call.out[0].dtype() == DType::float32 ? add_terms<float>(call, sum) : add_terms<double>(call, sum);
         },
 });
 
-}  // namespace
-
 // A sum of two tensors of one shape.
-bool Planner::adds_alike(const Node& n) {
-  if (n.op->planning.arithmetic != Arithmetic::add || !wide_floating.has(spec(n.first_output).dtype)) return false;
-  const Shape shape = spec(n.first_output).shape;
-  return spec(n.inputs[0]).shape == shape && spec(n.inputs[1]).shape == shape;
+bool adds_equal_shapes(const PlanIR& ir, const Node& n) {
+  if (n.op->planning.arithmetic != Arithmetic::add || !wide_floating.has(ir.dtype(n.first_output))) return false;
+  const Shape& shape = ir.shape(n.first_output);
+  return ir.shape(n.inputs[0]) == shape && ir.shape(n.inputs[1]) == shape;
 }
 
-// The node that makes a value for one reader alone.
-Node* Planner::maker_for_one(ValueId v, std::span<const int> uses) {
-  return meant(v) == v && uses[v] == 1 && info_[v].node != kNone ? &graph().nodes[size_t(info_[v].node)] : nullptr;
-}
-
-void Planner::join_chains() {
-  std::vector<int> uses(info_.size(), 0);
-  for (int i : nodes_)
-    for (ValueId v : graph().nodes[size_t(i)].inputs) ++uses[meant(v)];
-  for (ValueId v : graph().outputs) ++uses[meant(v)];
-  for (auto& [variable, v] : stores_) ++uses[meant(v)];
-  std::vector<bool> joined(graph().nodes.size(), false);
-  bool changed = false;
-  for (auto i = nodes_.rbegin(); i != nodes_.rend(); ++i) {
-    if (joined[size_t(*i)]) continue;
-    Node& last = graph().nodes[size_t(*i)];
-    if (adds_alike(last))
-      changed |= join_spreads(last, uses, joined);
-    else if (std::string_view(last.op->name) == "ConcatV2")
-      changed |= join_pieces(last, uses, joined);
-  }
-  if (changed) drop_unused();
-}
-
-// ((a + b) + c) + ... where most terms are spread out.
-bool Planner::join_spreads(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
+bool fuse_scatter_sums(Chains& chains, Node& last) {
+  PlanIR& ir = chains.ir;
+  if (!adds_equal_shapes(ir, last)) return false;
   std::vector<ValueId> terms;  // last first
   for (Node* n = &last; n;) {
     terms.push_back(n->inputs[1]);
-    Node* before = maker_for_one(n->inputs[0], uses);
-    if (before && !adds_alike(*before)) before = nullptr;
+    Node* before = chains.sole_producer(n->inputs[0]);
+    if (before && !adds_equal_shapes(ir, *before)) before = nullptr;
     if (before)
-      joined[size_t(before - graph().nodes.data())] = true;
+      chains.take(*before);
     else
       terms.push_back(n->inputs[0]);
     n = before;
   }
-  auto spread_of = [&](ValueId v) {
-    const Node* maker = maker_for_one(v, uses);
-    return maker && maker->op->add_to ? maker : nullptr;
+  auto scatter_of = [&](ValueId v) {
+    const Node* producer = chains.sole_producer(v);
+    return producer && producer->op->add_to ? producer : nullptr;
   };
-  const auto spread = std::ranges::count_if(terms, [&](ValueId v) { return spread_of(v) != nullptr; });
-  if (spread < 2 || size_t(2 * spread) < terms.size()) return false;
-  auto sum = std::make_shared<SpreadTerms>();
+  const auto scatters = std::ranges::count_if(terms, [&](ValueId v) { return scatter_of(v) != nullptr; });
+  if (scatters < 2 || size_t(2 * scatters) < terms.size()) return false;
+  auto sum = std::make_shared<ScatterTerms>();
   last.inputs.clear();
   for (ValueId v : terms | std::views::reverse) {
-    const Node* maker = spread_of(v);
-    sum->terms.push_back(maker ? SpreadTerms::Term{maker->op, maker->params, maker->inputs.size()}
-                               : SpreadTerms::Term{nullptr, Params(), 1});
-    for (ValueId in : maker ? std::span<const ValueId>(maker->inputs) : std::span<const ValueId>(&v, 1))
+    const Node* scatter = scatter_of(v);
+    sum->terms.push_back(scatter ? ScatterTerms::Term{scatter->op, scatter->params, scatter->inputs.size()}
+                                 : ScatterTerms::Term{nullptr, Params(), 1});
+    for (ValueId in : scatter ? std::span<const ValueId>(scatter->inputs) : std::span<const ValueId>(&v, 1))
       last.inputs.push_back(in);
   }
-  last.op = &spread_sum_op;
+  last.op = &scatter_sum_op;
   last.params = {Param(std::static_pointer_cast<void>(sum))};
   return true;
 }
 
-// A concatenation of concatenations along one axis.
-bool Planner::join_pieces(Node& last, std::span<const int> uses, std::vector<bool>& joined) {
-  std::vector<ValueId> waiting(last.inputs.begin(), last.inputs.end()), pieces;  // `pieces`: last first
-  while (!waiting.empty()) {
-    const ValueId v = waiting.back();
-    waiting.pop_back();
-    const Node* inner = maker_for_one(v, uses);
+// ---- a concatenation of concatenations along one axis
+
+bool fuse_concatenations(Chains& chains, Node& last) {
+  if (std::string_view(last.op->name) != "ConcatV2") return false;
+  std::vector<ValueId> pending(last.inputs.begin(), last.inputs.end()), pieces;  // `pieces`: last first
+  while (!pending.empty()) {
+    const ValueId v = pending.back();
+    pending.pop_back();
+    const Node* inner = chains.sole_producer(v);
     if (!inner || inner->op != last.op || inner->params.integer(0) != last.params.integer(0)) {
       pieces.push_back(v);
       continue;
     }
-    joined[size_t(inner - graph().nodes.data())] = true;
-    waiting.insert(waiting.end(), inner->inputs.begin(), inner->inputs.end());
+    chains.take(*inner);
+    pending.insert(pending.end(), inner->inputs.begin(), inner->inputs.end());
   }
   if (pieces.size() == last.inputs.size()) return false;
   last.inputs.clear();
@@ -133,4 +133,18 @@ bool Planner::join_pieces(Node& last, std::span<const int> uses, std::vector<boo
   return true;
 }
 
-}  // namespace tapeflow
+constexpr bool (*rules[])(Chains&, Node& last) = {fuse_scatter_sums, fuse_concatenations};
+
+}  // namespace
+
+void chain_fusion(PlanIR& ir) {
+  Chains chains{ir, ir.count_uses()};
+  chains.taken.assign(ir.graph->nodes.size(), false);
+  bool changed = false;
+  for (int i : ir.nodes | std::views::reverse)
+    if (!chains.taken[size_t(i)])
+      changed |= std::ranges::any_of(rules, [&](auto rule) { return rule(chains, ir.node(i)); });
+  if (changed) ir.remove_dead_nodes();
+}
+
+}  // namespace tapeflow::plan

@@ -1,72 +1,75 @@
-// Members of a group that run as one loop: an arithmetic operation together with those that make its operands, where
-// nobody else reads these.
+// Loop fusion: an arithmetic node of a fusion runs in one loop with the nodes that compute its operands.
+//
+// Input:     `steps` with fusions.
+// Output:    `fused_loops` by outer node, and `inlined`, the nodes that they compute; inlined nodes stand right before
+//            the outer node.
+// Invariant: nobody but the outer node reads an inlined node. Each operation is rounded by itself, so results keep
+//            their bits.
 #include <algorithm>
 
-#include "plan/planner.h"
+#include "plan/passes.h"
 
-namespace tapeflow {
+namespace tapeflow::plan {
+namespace {
 
-// Fewest elements for which setting up a combined loop pays.
-constexpr int64_t kWorthCombining = 2048;
+// Fewest elements for which setting up a fused loop pays.
+constexpr int64_t kWorthFusing = 2048;
 
-static Arithmetic arithmetic_of(const Node& n) { return n.op->planning.arithmetic; }
+Arithmetic arithmetic_of(const Node& n) { return n.op->planning.arithmetic; }
 
-// How often each value is read, by a node, as a result or for a variable.
-std::vector<int> Planner::count_uses() {
-  std::vector<int> uses(info_.size(), 0);
-  for (int i : nodes_)
-    for (ValueId v : graph().nodes[size_t(i)].inputs) ++uses[meant(v)];
-  for (ValueId v : graph().outputs) ++uses[meant(v)];
-  for (auto& [variable, v] : stores_) ++uses[meant(v)];
-  return uses;
-}
-
-// Finds the combinations of a group. What they take in goes to the place of the one that takes it in, where it is read.
-void Planner::combine(Scheduled& s, const std::vector<int>& uses) {
-  const int64_t size = spec(graph().nodes[size_t(s.group[0])].first_output).shape.elements();
-  if (size < kWorthCombining) return;
-  std::set<int> members(s.group.begin(), s.group.end()), taken;
-  // The member that makes an operand for nobody else.
-  auto maker = [&](const Node& n, ValueId v) {
-    const int i = info_[meant(v)].node;
-    if (i == kNone || !members.contains(i) || taken.contains(i) || uses[meant(v)] != 1 || info_[v].offset != 0)
+void fuse_loops(PlanIR& ir, Step& step, const std::vector<int>& uses) {
+  const int64_t size = ir.elements_of(step);
+  if (size < kWorthFusing) return;
+  const std::set<int> fused(step.fused.begin(), step.fused.end());
+  std::set<int> inlined;
+  // The fused node that computes an operand for nobody else.
+  auto producer = [&](const Node& n, ValueId v) {
+    const int i = ir.root_info(v).node;
+    if (i == kNone || !fused.contains(i) || inlined.contains(i) || uses[ir.root(v)] != 1 || ir.values[v].offset != 0)
       return kNone;
-    const Node& m = graph().nodes[size_t(i)];
-    if (arithmetic_of(m) == Arithmetic::none || spec(v).dtype != spec(n.first_output).dtype ||
-        spec(v).shape.elements() != size)
-      return kNone;
-    return i;
+    const bool fits = arithmetic_of(ir.node(i)) != Arithmetic::none && ir.dtype(v) == ir.dtype(n.first_output) &&
+                      ir.elements(v) == size;
+    return fits ? i : kNone;
   };
-  for (auto f = s.group.rbegin(); f != s.group.rend(); ++f) {
-    const Node& n = graph().nodes[size_t(*f)];
-    const Arithmetic outer = arithmetic_of(n);
-    const DType dtype = spec(n.first_output).dtype;
-    if (taken.contains(*f) || n.inputs.size() != 2 || outer == Arithmetic::none || !wide_floating.has(dtype)) continue;
-    auto attempt = [&](int left, int right) {
-      auto inner = [&](int i) { return i == kNone ? Arithmetic::first : arithmetic_of(graph().nodes[size_t(i)]); };
-      Combined found{{}, left, right, commutes(outer) && inner(left) < inner(right)};
-      if (found.swapped) std::swap(left, right);
-      found.kernel = find_combination(dtype == DType::float64, outer, inner(left), inner(right));
-      if (!found.kernel.loop) return false;
-      combined_[*f] = found;
+  for (auto outer = step.fused.rbegin(); outer != step.fused.rend(); ++outer) {
+    const Node& n = ir.node(*outer);
+    const Arithmetic operation = arithmetic_of(n);
+    const DType dtype = ir.dtype(n.first_output);
+    if (inlined.contains(*outer) || n.inputs.size() != 2 || operation == Arithmetic::none || !wide_floating.has(dtype))
+      continue;
+    auto fuse = [&](int left, int right) {
+      auto inner = [&](int i) { return i == kNone ? Arithmetic::first : arithmetic_of(ir.node(i)); };
+      FusedLoop loop{{}, left, right, commutes(operation) && inner(left) < inner(right)};
+      if (loop.swapped) std::swap(left, right);
+      loop.kernel = find_combination(dtype == DType::float64, operation, inner(left), inner(right));
+      if (!loop.kernel.loop) return false;
+      ir.fused_loops[*outer] = loop;
       for (int i : {left, right})
-        if (i != kNone) taken.insert(i);
+        if (i != kNone) inlined.insert(i);
       return true;
     };
-    const int left = maker(n, n.inputs[0]), right = maker(n, n.inputs[1]);
-    attempt(left, right) || attempt(left, kNone) || attempt(kNone, right);
+    const int left = producer(n, n.inputs[0]), right = producer(n, n.inputs[1]);
+    fuse(left, right) || fuse(left, kNone) || fuse(kNone, right);
   }
-  if (taken.empty()) return;
+  if (inlined.empty()) return;
   std::vector<int> ordered;
-  for (int i : s.group) {
-    if (taken.contains(i)) continue;
-    if (auto it = combined_.find(i); it != combined_.end())
+  for (int i : step.fused) {
+    if (inlined.contains(i)) continue;
+    if (auto it = ir.fused_loops.find(i); it != ir.fused_loops.end())
       for (int inner : {it->second.left, it->second.right})
         if (inner != kNone) ordered.push_back(inner);
     ordered.push_back(i);
   }
-  s.group = std::move(ordered);
-  taken_in_.insert(taken.begin(), taken.end());
+  step.fused = std::move(ordered);
+  ir.inlined.insert(inlined.begin(), inlined.end());
 }
 
-}  // namespace tapeflow
+}  // namespace
+
+void loop_fusion(PlanIR& ir) {
+  const std::vector<int> uses = ir.count_uses();
+  for (Step& step : ir.steps)
+    if (!step.fused.empty()) fuse_loops(ir, step, uses);
+}
+
+}  // namespace tapeflow::plan

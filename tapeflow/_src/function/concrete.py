@@ -224,6 +224,17 @@ class ConcreteFunction(_core.FunctionBase):
         """The nodes of the graph, one per line."""
         return drawing.text(self.graph)
 
+    def compiler_ir(self, stage: str, shapes: list[Any]) -> str:
+        """The text of the graph, or of the planner's IR after a pass; the first inputs have these shapes."""
+        passes = _core.pass_names()
+        if stage in ("hlo", "hlo_no_metadata"):
+            return self.text()
+        name = passes[-1] if stage == "optimized_hlo" else stage.removeprefix("after-")
+        if name not in passes or stage == name:
+            stages = ["hlo", "hlo_no_metadata", "optimized_hlo", *(f"after-{name}" for name in passes)]
+            raise ValueError(f"experimental_get_compiler_ir: stage must be one of {stages}; got {stage!r}.")
+        return self.graph.compiler_ir(name, shapes)  # type: ignore[no-any-return]
+
     def graph_svg(self) -> str:
         """The graph as a drawing."""
         return drawing.svg(self.graph)

@@ -28,12 +28,12 @@ def _kind(tensor: Any) -> str:
     return f"{tensor.dtype.name}{list(tensor.shape) if tensor.shape.rank is not None else '[?]'}".replace("None", "?")
 
 
-def _branch_lines(graph: Any) -> list[str]:
-    """What runs at the same time: a title for each section, then `branch 1: MatMul, Cholesky  # file.py:7-9`."""
+def _region_lines(graph: Any) -> list[str]:
+    """The parallel regions: a title for each, then `lane 1: MatMul, Cholesky  # file.py:7-9`."""
     lines = []
-    for follows, parts in graph.branches():
-        lines.append("at the same time" + (", the second behind the first:" if follows else ":"))
-        for number, nodes in enumerate(parts, 1):
+    for pipelined, lanes in graph.parallel_regions():
+        lines.append("parallel region" + (", the second lane waits for the first:" if pipelined else ":"))
+        for number, nodes in enumerate(lanes, 1):
             names = [operation for operation, _, _ in nodes]
             if len(names) > _NAMES:
                 names[_NAMES:] = [f"and {len(names) - _NAMES} more"]
@@ -44,12 +44,12 @@ def _branch_lines(graph: Any) -> list[str]:
             if len(files) == 1:
                 first, last = min(numbers), max(numbers)
                 place = f"  # {files.pop()}:{first}" + (f"-{last}" if last > first else "")
-            lines.append(f"  branch {number}: {', '.join(names)}{place}")
+            lines.append(f"  lane {number}: {', '.join(names)}{place}")
     return lines
 
 
 def text(graph: Any) -> str:
-    """One line per node, `%2 = AddV2(%0, %1) : float32[3]   # file.py:7`, then what runs at the same time."""
+    """One line per node, `%2 = AddV2(%0, %1) : float32[3]   # file.py:7`, then the parallel regions."""
     number_by_id: dict[int, int] = {}
     kept = []
 
@@ -71,12 +71,12 @@ def text(graph: Any) -> str:
             f"  {names + ' = ' if names else ''}{call}{' : ' + kinds if kinds else ''}{'  # ' + place if place else ''}"
         )
     lines.append(f"  return {', '.join(show(t) for t in graph.outputs)}")
-    lines += [f"  {line}" for line in _branch_lines(graph)]
+    lines += [f"  {line}" for line in _region_lines(graph)]
     return "\n".join(lines) + "\n"
 
 
 def svg(graph: Any) -> str:
-    """The graph in layers, with arrows from values to their users; below, what runs at the same time."""
+    """The graph in layers, with arrows from values to their users; below, the parallel regions."""
     outputs = {id(t) for t in graph.outputs}
     box_by_id: dict[int, int] = {}
     kept: list[Any] = []
@@ -90,4 +90,4 @@ def svg(graph: Any) -> str:
         kept.append((inputs, results))  # so that identities stay theirs
         box_by_id.update({id(t): len(boxes) for t in results})
         boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, (title, line)))
-    return draw(boxes, notes=_branch_lines(graph))
+    return draw(boxes, notes=_region_lines(graph))

@@ -304,9 +304,18 @@ class Function(_core.FunctionBase):
         return "\n\n".join(c.pretty_printed_signature(verbose) for c in self._traces.concrete)
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
-        """A function that gives the graph for these arguments as text."""
+        """A function `f(stage="hlo")` that gives the graph for these arguments as text.
+
+        Stage "hlo" is the graph as traced; "after-specialise", "after-elementwise-fusion" and so on are the planner's
+        IR after each of its passes, and "optimized_hlo" is the one after the last.
+        """
         concrete = self.get_concrete_function(*args, **kwargs)
-        return lambda stage="hlo", device_name=None, platform_name=None: concrete.text()
+        shapes = [tensor.shape for tensor in self._signature.bind(args, kwargs).tensors] if args or kwargs else []
+
+        def text(stage: str = "hlo", device_name: str | None = None, platform_name: str | None = None) -> str:
+            return concrete.compiler_ir(stage, shapes)
+
+        return text
 
     def graph_svg(self, *args: Any, **kwargs: Any) -> str:
         """A drawing of the graph for these arguments; of the last one traced if none are given."""

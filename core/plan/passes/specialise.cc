@@ -1,0 +1,136 @@
+// Specialise: the graph for inputs of certain shapes.
+//
+// Input:     a graph, and inputs whose shapes are known.
+// Output:    the graph traced once more with these shapes, so that deferred rules, compositions and shapes are
+// resolved;
+//            parameters that are still computed, such as the index in x[i], are inputs of their nodes. Or the first
+//            graph break: nodes that call Python, have effects besides assignments, hold text, or whose results have
+//            shapes that depend on values.
+// Invariant: without a graph break, every value has a known shape and every parameter is a constant.
+#include <algorithm>
+#include <string_view>
+
+#include "control_flow/control_ops.h"
+#include "control_flow/dynamic_rows.h"
+#include "graph/run.h"
+#include "plan/passes.h"
+
+namespace tapeflow::plan {
+namespace {
+
+void trace(PlanIR& ir) {
+  ir.graph = std::make_shared<Graph>();
+  Graph& g = *ir.graph;
+  g.plain_updates = true;
+  g.cuts = ir.source.cuts;
+  EnterStage stage(&g);
+  PauseRecording paused;
+  std::vector<Tensor> in;
+  for (const Tensor& t : ir.inputs) in.push_back(g.add_input({t.dtype(), t.shape()}));
+  for (const Tensor& t : interpret(ir.source, in)) g.outputs.push_back(g.id_of(t));
+}
+
+// A composition that could not be traced leaves nodes without an operation behind, and is not tried again.
+bool trace_completely(PlanIR& ir) {
+  trace(ir);
+  return std::ranges::none_of(ir.graph->nodes, [](const Node& n) { return !n.op; });
+}
+
+bool is_pure(const Graph&);
+bool has_only_pure_graphs(const Node& n) {
+  return is_control_op(*n.op) && std::ranges::all_of(graphs_of(n), [](const auto& inner) { return is_pure(*inner); });
+}
+bool is_pure(const Graph& g) {
+  return std::ranges::all_of(g.nodes, [](const Node& n) {
+    if (!n.op) return true;
+    if (n.op == &read_variable_op() || n.op == &assign_op()) return false;
+    return !n.op->effect || has_only_pure_graphs(n);
+  });
+}
+
+// Whether no plan can have the node, whatever shapes are known.
+bool unplannable(const PlanIR& ir, const Node& n) {
+  if (n.op->planning.graph_break) return true;
+  if (n.op->effect && n.op != &assign_op() && !has_only_pure_graphs(n)) return true;
+  if (n.op->stateful && n.params.has_tensor()) return true;
+  bool text = false;
+  for_each_operand(n, [&](ValueId v) { text |= ir.dtype(v) == DType::string; });
+  for (uint32_t k = 0; k < n.outputs; ++k) text |= ir.dtype(n.first_output + k) == DType::string;
+  return text;
+}
+bool has_unknown_shape(const PlanIR& ir, const Node& n) {
+  for (uint32_t k = 0; k < n.outputs; ++k)
+    if (ir.graph->values[n.first_output + k].tensor.size() < 0) return true;
+  return false;
+}
+
+std::optional<PlanIR::GraphBreak> find_graph_break(const PlanIR& ir) {
+  const std::vector<Node>& nodes = ir.graph->nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!unplannable(ir, nodes[i]) && !has_unknown_shape(ir, nodes[i])) continue;
+    size_t end = i + 1;
+    while (end < nodes.size() && unplannable(ir, nodes[end])) ++end;
+    return PlanIR::GraphBreak{i, end};
+  }
+  return std::nullopt;
+}
+
+// ---- computed parameters
+
+// The operation behind a node whose last inputs are parameters.
+struct DynamicCall {
+  const Op* op;
+  Params params;  // tensors where the inputs give them
+  size_t count;   // of those
+};
+
+const Op& dynamic_call_op = define_inner(Op{
+    .name = "DynamicCall",
+    .arguments = {},
+    .kernel =
+        [](Call& call) {
+          const auto& dynamic = *static_cast<const DynamicCall*>(call.params[0].object.get());
+          const size_t inputs = call.in.size() - dynamic.count;
+          size_t next = inputs;
+          Params params = resolved_params(dynamic.params, [&](int) { return call.in[next++]; });
+          call.out = run_all(*dynamic.op, call.in.subspan(0, inputs), params);
+        },
+    .makes_outputs = true,
+});
+
+void make_params_inputs(PlanIR& ir) {
+  for (Node& n : ir.graph->nodes) {
+    if (!n.op || !n.params.has_tensor() || n.op->stateful || n.op->effect) continue;
+    if (std::string_view(n.op->name) == "GetItem") {
+      if (const Tensor place = place_in_key(*ir.graph, n.params[0].tensor())) {
+        n.op = &row_op();
+        n.params = Params();
+        n.inputs.push_back(place.body()->symbol().value);
+        continue;
+      }
+    }
+    auto dynamic = std::make_shared<DynamicCall>(DynamicCall{n.op, n.params, 0});
+    for (int p = 0; p < int(n.params.size()); ++p) {
+      if (n.params[p].kind != Param::Kind::tensor) continue;
+      ++dynamic->count;
+      n.inputs.push_back(n.params[p].tensor().body()->symbol().value);
+    }
+    n.op = &dynamic_call_op;
+    n.params = {Param(std::static_pointer_cast<void>(dynamic))};
+  }
+}
+
+}  // namespace
+
+void specialise(PlanIR& ir) {
+  ir.traced = trace_completely(ir) || trace_completely(ir);
+  if (!ir.traced) return;
+  ir.graph_break = find_graph_break(ir);
+  if (ir.graph_break) return;
+  make_params_inputs(ir);
+  ir.code.flush_subnormals = std::ranges::none_of(ir.graph->values, [](const Value& v) {
+    return v.tensor.dtype() == DType::float64 || v.tensor.dtype() == DType::complex128;
+  });
+}
+
+}  // namespace tapeflow::plan

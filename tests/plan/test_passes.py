@@ -1,0 +1,252 @@
+"""The planner's IR after each pass: a small function per pass that shows what it did."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+PASSES = [
+    "specialise", "cse-and-views", "chain-fusion", "elementwise-fusion", "recompute", "epilogue-fusion", "loop-fusion",
+    "schedule", "memory", "emit",
+]  # fmt: skip
+
+
+def ir(function, *args, stage):
+    return tf.function(function).experimental_get_compiler_ir(*args)(stage=f"after-{stage}")
+
+
+def steps(text):
+    """The lines of each step."""
+    return ["".join(part) for part in text.split("step ")[1:]]
+
+
+def normal(*shape):
+    return tf.constant(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def test_every_stage_has_text_and_others_are_refused():
+    function = tf.function(lambda x: tf.tanh(x) + 1.0)
+    give = function.experimental_get_compiler_ir(tf.ones([3]))
+    for name in PASSES:
+        assert "outputs: %" in give(stage=f"after-{name}")
+    assert give() == give(stage="hlo")
+    assert give(stage="optimized_hlo") == give(stage="after-emit")
+    for wrong in ("after-lowering", "memory", "after-", ""):
+        with pytest.raises(ValueError, match=f"stage must be one of .*after-elementwise-fusion.*got '{wrong}'"):
+            give(stage=wrong)
+
+
+def test_planning_for_text_leaves_the_function_alone():
+    v = tf.Variable([1.0, 2.0])
+    function = tf.function(lambda x: v.assign_add(x))
+    give = function.experimental_get_compiler_ir(tf.ones([2]))
+    for name in PASSES:
+        give(stage=f"after-{name}")
+    np.testing.assert_array_equal(v, [1.0, 2.0])
+    np.testing.assert_array_equal(function(tf.ones([2])), [2.0, 3.0])
+
+
+def test_a_stage_needs_known_shapes():
+    function = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([None], tf.float32)])
+    with pytest.raises(ValueError, match="shapes are known"):
+        function.experimental_get_compiler_ir()(stage="after-specialise")
+    assert "float32[5] = AddV2" in function.experimental_get_compiler_ir(tf.ones([5]))(stage="after-specialise")
+
+
+# ---- specialise
+
+
+def test_specialise_resolves_shapes():
+    function = tf.function(
+        lambda x: tf.reshape(x, [tf.shape(x)[0], -1]), input_signature=[tf.TensorSpec([None, None, 2], tf.float32)]
+    )
+    text = function.experimental_get_compiler_ir(tf.ones([3, 4, 2]))(stage="after-specialise")
+    assert "float32[3,8] = Reshape(%0)" in text
+
+
+def test_specialise_makes_computed_parameters_inputs():
+    text = ir(lambda x, i: x[i], normal(3, 4), tf.constant(1), stage="specialise")
+    assert "float32[4] = Row(%0, %" in text and "GetItem" not in text
+
+
+def test_specialise_finds_the_first_graph_break():
+    def program(x):
+        y = tf.tanh(x)
+        y = tf.py_function(lambda t: t, [y], tf.float32)
+        y.set_shape([3])
+        return tf.sin(y)
+
+    text = ir(program, tf.ones([3]), stage="specialise")
+    before, rest = text.split("graph break:\n")
+    inside, after = rest.split("end of graph break\n")
+    assert "Tanh" in before and "EagerPyFunc" in inside and "Sin" in after
+    assert ir(program, tf.ones([3]), stage="memory") == text
+
+
+# ---- cse_and_views
+
+
+def test_equal_nodes_are_merged_and_views_are_aliases():
+    def program(x):
+        rows = tf.reshape(x, [6, 2])
+        return tf.sin(rows) + tf.sin(rows), x[1:]
+
+    text = ir(program, normal(3, 4), stage="cse-and-views")
+    assert text.count("Sin(") == 1
+    assert "alias" in text and "float32[6,2] = %0\n" in text
+    assert "float32[2,4] = %0 + 16 bytes" in text
+
+
+def test_dead_nodes_products_with_ones_and_reads_after_assignments_go():
+    v = tf.Variable([1.0, 2.0], name="v")
+
+    def program(x):
+        tf.exp(x)
+        v.assign(x * 1.0)
+        return v + tf.cos(v)
+
+    text = ir(program, tf.ones([2]), stage="cse-and-views")
+    assert "Exp" not in text and "Mul" not in text and "ReadVariableOp" not in text
+    assert "Cos(%0)" in text and "stores: v = %0" in text
+
+
+# ---- chain_fusion
+
+
+def test_gradients_of_slices_become_one_sum():
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.add_n([tf.reduce_sum(tf.sin(x[i])) for i in range(4)])
+        return tape.gradient(y, x)
+
+    x = normal(4, 40)
+    assert "ScatterSum" not in ir(program, x, stage="cse-and-views")
+    text = ir(program, x, stage="chain-fusion")
+    assert text.count("ScatterSum(") == 1 and "StridedSliceGrad" not in text
+
+
+def test_nested_concatenations_become_one():
+    text = ir(lambda a, b: tf.concat([tf.concat([a, b], 0), a], 0), normal(2, 3), normal(1, 3), stage="chain-fusion")
+    assert text.count("ConcatV2") == 1 and "ConcatV2(%0, %1, %0)" in text
+
+
+# ---- elementwise_fusion
+
+
+def test_elementwise_nodes_and_reductions_become_one_step():
+    def program(x, b):
+        y = tf.tanh(x + b) * x
+        return y, tf.reduce_sum(y), tf.reduce_max(x)
+
+    found = steps(ir(program, normal(200, 100), normal(100), stage="elementwise-fusion"))
+    assert len(found) == 1 and "fusion of 20000 elements" in found[0]
+    assert found[0].count("reduction") == 2 and "AddV2" in found[0]
+
+
+def test_large_fusions_that_nothing_connects_stay_apart():
+    def program(x, y):
+        return tf.sin(x) * 2.0, tf.cos(y) + 1.0
+
+    assert len(steps(ir(program, normal(2000), normal(2000), stage="elementwise-fusion"))) == 2
+    assert len(steps(ir(program, normal(20), normal(20), stage="elementwise-fusion"))) == 1
+
+
+# ---- recompute
+
+
+def sunk(x, w):
+    cheap = x * 2.0
+    y = tf.matmul(tf.tanh(x), w)
+    return y + cheap
+
+
+def test_a_value_that_a_later_fusion_reads_is_computed_there():
+    x, w = normal(300, 300), normal(300, 300)
+    before, after = (steps(ir(sunk, x, w, stage=stage)) for stage in ("elementwise-fusion", "recompute"))
+    assert "Mul" in before[0] and "Tanh" in before[0]
+    assert "Mul" not in after[0] and "Tanh" in after[0]
+    assert "Mul" in after[2] and "AddV2" in after[2]
+    np.testing.assert_array_equal(tf.function(sunk)(x, w), sunk(x, w))
+
+
+def test_small_values_are_not_sunk():
+    x, w = normal(30, 30), normal(30, 30)
+    assert ir(sunk, x, w, stage="elementwise-fusion") == ir(sunk, x, w, stage="recompute")
+
+
+# ---- epilogue_fusion
+
+
+def test_bias_and_activation_follow_the_product():
+    def program(x, w, b):
+        return tf.nn.relu(tf.matmul(x, w) + b)
+
+    args = normal(40, 30), normal(30, 20), normal(20)
+    before, after = (steps(ir(program, *args, stage=stage)) for stage in ("recompute", "epilogue-fusion"))
+    assert len(before) == 2 and len(after) == 1
+    assert after[0].index("MatMul") < after[0].index("epilogue") < after[0].index("AddV2") < after[0].index("Relu")
+
+
+def test_an_epilogue_has_no_reductions():
+    def program(x, w):
+        y = tf.sin(tf.matmul(x, w))
+        return y, tf.reduce_sum(y)
+
+    args = normal(200, 30), normal(30, 200)
+    before, after = (steps(ir(program, *args, stage=stage)) for stage in ("recompute", "epilogue-fusion"))
+    assert "reduction" in before[1]
+    assert "epilogue" in after[0] and "kernel" in after[1] and "Sum" in after[1]
+
+
+# ---- loop_fusion
+
+
+def test_arithmetic_runs_in_one_loop():
+    text = ir(lambda a, b, c: tf.tanh(a * b + c), *(normal(3000) for _ in range(3)), stage="loop-fusion")
+    assert "Mul(%0, %1) inlined" in text and "fused-loop" in text.split("AddV2")[1]
+    assert "inlined" not in ir(lambda a: tf.sin(a) * a, normal(3000), stage="loop-fusion")
+
+
+# ---- schedule
+
+
+def test_independent_factorisations_run_in_lanes():
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    try:
+        text = ir(
+            lambda a, b: (tf.linalg.qr(a)[0], tf.linalg.qr(b)[0]), normal(96, 96), normal(96, 96), stage="schedule"
+        )
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(before)
+    assert "parallel region of 2 lanes" in text
+    assert text.index("lane 0") < text.index("Qr") < text.index("lane 1") < text.rindex("Qr")
+
+
+# ---- memory
+
+
+def test_updates_are_written_in_place_and_buffers_are_shared():
+    v = tf.Variable(normal(64, 64), name="v")
+
+    def program(x):
+        for _ in range(4):
+            x = tf.matmul(tf.sin(x), x)
+        v.assign_sub(0.1 * x)
+
+    text = ir(program, normal(64, 64), stage="memory")
+    assert "stores: v = " in text and "in place" in text
+    buffers = {word for word in text.split() if word.startswith("@buffer")}
+    assert 0 < len(buffers) < text.count("@buffer")
+
+
+def test_an_output_keeps_the_old_value_of_a_variable():
+    v = tf.Variable(normal(64), name="v")
+
+    def program(x):
+        old = v.read_value()
+        v.assign(old + x)
+        return old
+
+    assert "in new memory" in ir(program, normal(64), stage="memory")
