@@ -126,9 +126,8 @@ def await_outer(graph: Any, control_inputs: Any) -> None:
         program = program.outer
     if program is None:
         return
-    for item in nest.flatten(control_inputs):
-        if getattr(item, "graph", None) is program:
-            graph.awaited += program.nodes_behind(item)
+    awaited = [item for item in nest.flatten(control_inputs) if getattr(item, "graph", None) is program]
+    graph.awaited += [node for item in awaited for node in program.nodes_behind(item)]
 
 
 @contextmanager
