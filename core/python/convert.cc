@@ -98,7 +98,7 @@ Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const cha
   if (descr->type_num == NPY_OBJECT) {
     Ref list = checked(PyArray_ToList(array));
     if (PyArray_SIZE(array) == 0)
-      return Tensor::allocate(wanted == DType::invalid ? DType::float32 : wanted,
+      return Tensor::allocate(wanted == DType::invalid ? DType::string : wanted,
                               Shape(PyArray_DIMS(array), PyArray_NDIM(array)));
     return to_tensor(list.get(), wanted, preferred, who);
   }
@@ -128,6 +128,7 @@ Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const cha
     if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain.get())), t.bytes());
   }
   PauseRecording paused;
+  EnterStage nowhere(nullptr);  // an array is a constant, of any dtype
   if (wanted == DType::invalid && floating.has(own) && integers.has(preferred)) {
     Tensor whole = cast(t, preferred);  // whole numbers count as integers beside integers
     Tensor again = cast(whole, own);
@@ -250,6 +251,7 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
       const auto fits = [](int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; };
       if (!whole || !std::all_of(t.data<int64_t>(), t.data<int64_t>() + t.size(), fits)) return t;
       PauseRecording paused;
+      EnterStage nowhere(nullptr);
       return cast(t, DType::int32);
     }
   }

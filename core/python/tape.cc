@@ -206,7 +206,9 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
         bool known = dy.size() >= 0 && spec.shape.fully_known();
         if (known && !(dy.shape() == spec.shape)) {
           Shape both;
-          if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
+          if (dy.size() == 1 && spec.shape.elements() == 1)
+            dy = reshape(dy, spec.shape);
+          else if (!broadcast(dy.shape(), spec.shape, &both) || !(both == spec.shape))
             fail(ErrorKind::invalid_argument,
                  "GradientTape.gradient: output_gradients must have the target's shape; Incompatible shapes: ",
                  dy.shape(), " vs. ", spec.shape);

@@ -230,3 +230,17 @@ def test_results_that_wait_for_another_value_than_the_arguments():
 
     x, y = f(tf.constant(1.0), tf.constant(3))
     assert (float(x), float(y)) == (8.0, 24.0)
+
+
+def test_of_ragged_tensors():
+    @tf.custom_gradient
+    def double(x, y):
+        return (x * 2.0, y), lambda dx, dy: (dx * 3.0, dy * 5.0)
+
+    rows, plain = tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.constant(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([rows, plain])
+        found, same = double(rows, plain)
+    assert found.to_list() == [[2.0, 4.0], [6.0]]
+    assert tape.gradient(found, rows).to_list() == [[3.0, 3.0], [3.0]]
+    assert tape.gradient(same, plain).numpy() == 5.0

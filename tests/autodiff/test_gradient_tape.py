@@ -352,3 +352,12 @@ def test_watching_the_values_of_a_sparse_tensor():
         tape.watch(x)
         y = tf.sparse.to_dense(x) ** 2
     assert tape.gradient(y, x.values).numpy().tolist() == [6.0]
+
+
+def test_one_element_weighs_a_scalar():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    gradient = tape.gradient(y, x, output_gradients=tf.constant([2.0]))
+    assert gradient.shape == [] and gradient.numpy() == 12.0

@@ -256,3 +256,8 @@ def test_limits_of_types():
 def test_flipped_truth_values():
     assert tf.experimental.numpy.bitwise_not([True, False]).numpy().tolist() == [False, True]
     assert tf.experimental.numpy.bitwise_not([0, 5]).numpy().tolist() == [-1, -6]
+
+
+def test_running_products_of_unsigned_integers():
+    assert tf.experimental.numpy.cumprod(np.array([1, 2, 3], np.uint64)).dtype == tf.float64
+    assert tf.experimental.numpy.cumprod(np.array([1, 2, 3], np.uint8)).dtype == tf.int64

@@ -233,3 +233,9 @@ def test_dimension_functions():
     assert [tf.compat.dimension_value(value) for value in (Dimension(3), None, 3)] == [3, None, 3]
     assert tf.compat.dimension_at_index(known, -1).value == 4
     assert tf.compat.dimension_at_index(unknown, 0).value is None
+
+
+def test_as_a_message():
+    message = tf.TensorShape([2, None]).as_proto()
+    assert [dim.size for dim in message.dim] == [2, -1] and not message.unknown_rank
+    assert tf.TensorShape(None).as_proto().unknown_rank

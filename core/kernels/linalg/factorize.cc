@@ -136,7 +136,10 @@ template <class T> T determinant_sign(int64_t n, const T* factors, const int* pi
     const T x = factors[i * n + i];
     const RealOf<T> size = std::abs(x);
     if (size == RealOf<T>(0)) return T(0);
-    sign *= x / size;
+    if constexpr (std::is_same_v<T, RealOf<T>>)
+      sign *= std::isinf(size) ? std::copysign(T(1), x) : x / size;
+    else
+      sign *= x / size;
     if (pivots[i] != i + 1) sign = -sign;
   }
   return sign;

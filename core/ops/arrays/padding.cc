@@ -8,6 +8,10 @@
 namespace tapeflow {
 namespace {
 
+void check_constant(const Tensor& t) {
+  if (t.rank() > 0) fail(ErrorKind::invalid_argument, "pad: constant_values must be a scalar. Found: ", t.shape());
+}
+
 // Paddings are flat: before and after the first dimension, before and after the second, ...
 const Op& pad_op = define(Op{
     .name = "PadV2",
@@ -17,6 +21,7 @@ const Op& pad_op = define(Op{
         [](Call& call) {
           Shape shape = call.in[0].shape();
           const Ints& p = call.params.ints(0);
+          check_constant(call.in[1]);
           if (int(p.size()) != 2 * shape.rank())
             fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ",
                  shape.rank(), "; got ", p.size() / 2);
@@ -32,6 +37,7 @@ const Op& pad_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           const Param& p = call.params[0];
+          check_constant(call.in[1]);
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(p) ? int64_t(p.ints.size() / 2) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (count_known(p) && int64_t(p.ints.size()) != 2 * rank)

@@ -8,6 +8,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.autodiff.composite_gradients import flat_tensors, is_composite, with_tensors
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -56,7 +57,8 @@ class _CustomGradient:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         inputs = nest.map_structure(_to_tensor, args)
         # Variables given as arguments are read, so that their gradient is that of the reading.
-        flat_inputs = [x for x in nest.flatten(inputs) if isinstance(x, _core.Tensor)]
+        leaves = nest.flatten(inputs)
+        flat_inputs = flat_tensors([x for x in leaves if isinstance(x, _core.Tensor) or is_composite(x)])
         if not flat_inputs and any(isinstance(x, _core.Tensor | _core.Variable) for x in nest.flatten(kwargs)):
             # Rules are about positional arguments. With tensors as keywords alone, the operations inside are recorded.
             return self._results(self.function(*inputs, **kwargs))[0]
@@ -72,15 +74,19 @@ class _CustomGradient:
                 f"{variables}. If using @custom_gradient with a function that uses variables, then grad_fn must accept "
                 f"a 'variables' keyword argument. {self._name} uses {[v.name for v in variables]}."
             )
-        flat_results = [convert_to_tensor(y) for y in nest.flatten(result)]
+        results = [y if is_composite(y) else convert_to_tensor(y) for y in nest.flatten(result)]
+        flat_results = flat_tensors(results)
 
         def flat_rule(dys: list[Any]) -> list[Any]:
             dys = [zeros_like(y) if dy is None else dy for dy, y in zip(dys, flat_results)]
+            dys = with_tensors(results, dys)
             if variables or _must_have_variables(rule):
                 gradients, variable_gradients = self._both_gradients(rule(*dys, variables=variables), variables)
             else:
                 gradients, variable_gradients = rule(*dys), []
             gradients = nest.flatten(gradients) if isinstance(gradients, list | tuple | dict) else [gradients]
+            if any(is_composite(x) for x in leaves):
+                gradients = flat_tensors(gradients)
             if len(gradients) != len(flat_inputs):
                 raise ValueError(
                     f"custom_gradient function expected to return {len(flat_inputs)} gradients, but returned "
@@ -100,7 +106,7 @@ class _CustomGradient:
         else:
             forward_rule = self._flat_forward_rule(flat_inputs, flat_results)
             recorded = _core.record_operation(flat_results, sources, flat_rule, forward_rule)
-        return nest.pack_sequence_as(result, recorded)
+        return nest.pack_sequence_as(result, with_tensors(results, recorded))
 
     def _results(self, returned: Any) -> tuple[Any, Callable[..., Any]]:
         if isinstance(returned, tuple | list) and len(returned) == 2 and callable(returned[1]):

@@ -14,7 +14,8 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.finite_differences import directional_derivative
 from tapeflow._src.autodiff.forward_accumulator import ForwardAccumulator
 from tapeflow._src.autodiff.gradient_tape import GradientTape
-from tapeflow._src.namespace import public
+from tapeflow._src.autodiff.graph_gradients import gradients
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 
@@ -38,20 +39,24 @@ def _parts(x: Any) -> int:
 
 
 def _to_vector(values: list[Any]) -> np.ndarray:
-    """Tensors as one vector of real numbers."""
-    arrays = [np.asarray(v.numpy()).ravel() for v in values]
+    """Tensors or arrays as one vector of real numbers."""
+    arrays = [np.asarray(v.numpy() if isinstance(v, _core.Tensor) else v).ravel() for v in values]
     wide = [a.astype(np.complex128).view(np.float64) if np.iscomplexobj(a) else a.astype(np.float64) for a in arrays]
     return np.concatenate([np.zeros(0), *wide])
 
 
 def _from_vector(vector: np.ndarray, like: list[Any]) -> list[Any]:
     """Tensors of the dtypes and shapes of `like` from one vector of real numbers."""
+    return [convert_to_tensor(array) for array in _arrays(vector, like)]
+
+
+def _arrays(vector: np.ndarray, like: list[Any]) -> list[Any]:
     result, start = [], 0
     for x in like:
         count = int(np.prod(x.shape)) * _parts(x)
         part, start = vector[start : start + count], start + count
         array = part.copy().view(np.complex128) if x.dtype.is_complex else part
-        result.append(convert_to_tensor(array.reshape(x.shape).astype(x.dtype.as_numpy_dtype)))
+        result.append(array.reshape(x.shape).astype(x.dtype.as_numpy_dtype))
     return result
 
 
@@ -111,6 +116,39 @@ class _Problem:
         raise IndexError(position)
 
 
+class _SessionProblem(_Problem):
+    """The same in a graph of TensorFlow 1: the nodes are made once, and run in the default session."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any], graph: Any) -> None:
+        self._session = graph.default_session()
+        if self._session is None:
+            raise ValueError("compute_gradient: in a graph there must be a default session; open one with `with`")
+        values = [self._session.run(a) if _core.is_symbolic(a) else a.numpy() for a in arguments]
+        self.point = _to_vector(values)
+        placeholder = find_public("compat.v1.placeholder")
+        self.xs = [placeholder(a.dtype, np.shape(value)) for a, value in zip(arguments, values)]
+        self.function, self.arguments, self.places = function, list(arguments), list(range(len(arguments)))
+        self.ys = self.results(self.xs)
+
+    def _run(self, fetches: list[Any], feeds: list[Any], vectors: list[np.ndarray]) -> list[Any]:
+        values = [_arrays(vector, like) for vector, like in zip(vectors, feeds)]
+        pairs = zip([key for like in feeds for key in like], [value for part in values for value in part])
+        found: list[Any] = self._session.run(fetches, dict(pairs))
+        return found
+
+    def value(self, vector: np.ndarray) -> np.ndarray:
+        return _to_vector(self._run(self.ys, [self.xs], [vector]))
+
+    def reverse(self) -> np.ndarray:
+        shapes = [np.shape(y) for y in self._run(self.ys, [self.xs], [self.point])]
+        weights = [find_public("compat.v1.placeholder")(y.dtype, shape) for y, shape in zip(self.ys, shapes)]
+        found = gradients(self.ys, self.xs, weights, unconnected_gradients="zero")
+        dense = [convert_to_tensor(g) for g in found]
+        units = np.eye(sum(int(np.prod(shape)) * _parts(y) for y, shape in zip(self.ys, shapes)))
+        rows = [_to_vector(self._run(dense, [self.xs, weights], [self.point, unit])) for unit in units]
+        return np.stack(rows) if rows else np.zeros((0, self.point.size))
+
+
 def _zeros(x: Any) -> Any:
     return convert_to_tensor(np.zeros(tuple(x.shape), x.dtype.as_numpy_dtype))
 
@@ -154,13 +192,15 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
     for i, a in enumerate(arguments):
         if not _is_differentiable(a):
             raise AssertionError(f"Cannot compute gradient for unsupported type {a.dtype.name} of argument {i}")
-    problem = _Problem(f, arguments)
+    graph = _core.current_graph()
+    in_session = graph is not None and graph.takes_everything
+    problem = _SessionProblem(f, arguments, graph) if in_session else _Problem(f, arguments)
     theory, columns = problem.reverse(), []
     for unit in np.eye(problem.point.size):
         high, low = problem.value(problem.point + delta * unit), problem.value(problem.point - delta * unit)
         columns.append((high - low) / (2 * delta))
     measured = np.stack(columns, axis=1) if columns else np.zeros(theory.shape)
-    ends = np.cumsum([int(np.prod(a.shape)) * _parts(a) for a in arguments])[:-1]
+    ends = np.cumsum([int(np.prod(a.shape)) * _parts(a) for a in problem.xs])[:-1]
 
     def by_argument(matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         kinds = [np.float64 if a.dtype.is_complex else a.dtype.as_numpy_dtype for a in arguments]

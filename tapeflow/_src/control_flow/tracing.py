@@ -121,13 +121,17 @@ def trace_body(function: Callable[..., Any], outer: Any, specs: Sequence[tuple[A
 
 def await_outer(graph: Any, control_inputs: Any) -> None:
     """Makes the graph of a branch or body wait for those of `control_inputs` that belong to the graph of a session."""
-    program: Any = graph.outer
-    while program is not None and not program.takes_everything:
-        program = program.outer
+    program = _graph_of_session(graph)
     if program is None:
         return
-    awaited = [item for item in nest.flatten(control_inputs) if getattr(item, "graph", None) is program]
-    graph.awaited += [node for item in awaited for node in program.nodes_behind(item)]
+    owned = [item for item in nest.flatten(control_inputs) if getattr(item, "graph", None) is program]
+    graph.awaited += program.nodes_behind(owned)
+
+
+def _graph_of_session(graph: Any) -> Any:
+    while graph is not None and not graph.takes_everything:
+        graph = graph.outer
+    return graph
 
 
 @contextmanager

@@ -140,6 +140,8 @@ class Iterator(CompositeTensor):
             return self.get_next()
         return self._pack(self._cursor.next())
 
+    next = __next__
+
     def _check_loop(self, frame: FrameType) -> None:
         """Stops a Python loop over what only a graph can end."""
         self._rounds += 1

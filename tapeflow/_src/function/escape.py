@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.source_line import source_line
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, InvalidArgumentWhileTracingError
 
 
 def _describe(tensor: Any) -> str:
@@ -28,10 +28,6 @@ def _describe(tensor: Any) -> str:
         f"The tensor cannot be accessed from here, because it was defined in FuncGraph(name={name}), which is out of "
         "scope. Return it from the function, or store it in a tf.Variable."
     )
-
-
-class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
-    """An operation refused its arguments while a function was traced, where TensorFlow raises a ValueError."""
 
 
 class InaccessibleTensorError(TypeError, ValueError):

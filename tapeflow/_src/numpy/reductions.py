@@ -11,7 +11,7 @@ from tapeflow._src.numpy.promotion import as_bool, boolean, document, tensor_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import arithmetic as arithmetic
 from tapeflow._src.ops.math import reductions
-from tapeflow._src.types.dtypes import float64, int64
+from tapeflow._src.types.dtypes import float64, int64, uint64
 
 # ---- reductions
 
@@ -134,7 +134,7 @@ def _scan(name: str, accumulate: Any, sentence: str, example: str) -> None:
     def function(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
         x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
         if dtype is None and (x.dtype.is_integer or x.dtype.is_bool):
-            x = cast(x, int64)
+            x = cast(x, float64 if x.dtype == uint64 else int64)
         return accumulate(primitives.Reshape(x, [-1]) if axis is None else x, 0 if axis is None else axis)
 
     public(f"experimental.numpy.{name}")(function)

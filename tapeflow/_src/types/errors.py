@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+from tapeflow._src import _core
 from tapeflow._src.namespace import public
 
 
@@ -91,6 +92,16 @@ class InvalidArgumentError(_StatusError):
     """An argument is wrong, whatever the state of the program."""
 
     code = 3
+
+    @classmethod
+    def of(cls, message: str) -> Self:
+        """An error without a node of a graph; while a graph is built it is a ValueError, too, as in TensorFlow."""
+        refused = _core.is_tracing() and cls is InvalidArgumentError
+        return (InvalidArgumentWhileTracingError if refused else cls)(None, None, message)  # type: ignore[return-value]
+
+
+class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
+    """An operation refused its arguments while a graph was built, where TensorFlow raises a ValueError."""
 
 
 @public("errors.DeadlineExceededError", "compat.v1.errors.DeadlineExceededError")

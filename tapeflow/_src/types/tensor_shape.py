@@ -8,12 +8,13 @@ from operator import index
 from typing import Any, NoReturn
 
 from tapeflow._src._core import TensorShapeBase
-from tapeflow._src.namespace import PACKAGE_FOLDER, public
+from tapeflow._src.namespace import PACKAGE_FOLDER, lazy_members, public
 
 Dims = tuple[int | None, ...]
 
 
 @public("TensorShape", "compat.v1.TensorShape")
+@lazy_members("tapeflow._src.io.protos.tensor_protos.ShapeMessages", "as_proto")
 class TensorShape(TensorShapeBase):
     """The shape of a tensor, in which single sizes (None), or even their number (`TensorShape(None)`), may be unknown.
 

@@ -116,3 +116,16 @@ def test_a_tensor_is_no_number_of_parts():
     with pytest.raises(ValueError, match="Rank-0 tensors are not supported"):
         tf.split([1, 2], tf.constant(2))
     assert len(tf.split([1, 2], np.int64(2))) == 2
+
+
+def test_shapes_of_scalars_are_integers():
+    assert tf.broadcast_dynamic_shape([], []).dtype == tf.int32
+
+
+def test_padding_takes_one_value():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"constant_values must be a scalar. Found: \[2\]"):
+        tf.raw_ops.PadV2(input=[1.0], paddings=[[1, 1]], constant_values=[1.0, 2.0])
+
+
+def test_an_empty_array_of_objects_holds_strings():
+    assert tf.constant(np.zeros((0, 3), object)).dtype == tf.string

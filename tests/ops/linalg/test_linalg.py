@@ -462,3 +462,16 @@ def test_matrices_with_infinity_end(bad):
     for decompose in (tf.linalg.eigh, tf.linalg.eig, tf.linalg.eigvals):
         with pytest.raises(tf.errors.InvalidArgumentError, match="decomposition was not successful"):
             decompose(a[1:])
+
+
+def test_signs_of_infinite_determinants():
+    sign, size = tf.linalg.slogdet([[np.inf, 0.0], [0.0, 1.0]])
+    assert (sign.numpy(), size.numpy()) == (1.0, np.inf)
+    assert tf.linalg.slogdet([[-np.inf, 0.0], [0.0, 1.0]]).sign.numpy() == -1.0
+    assert np.isnan(tf.linalg.slogdet([[np.nan, 0.0], [0.0, 1.0]]).sign.numpy())
+
+
+def test_permutations_are_checked():
+    with pytest.raises(ValueError, match="unique integers from 0 to 2"):
+        tf.linalg.LinearOperatorPermutation([1, 1, 0])
+    assert tf.linalg.LinearOperatorPermutation([[1, 0], [0, 1]]).shape == [2, 2, 2]

@@ -227,3 +227,8 @@ def test_remainders_and_angles(dtype):
     )
     np.testing.assert_allclose(tf.atan2(a, b), np.arctan2(a, b), rtol=4 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(np.signbit(tf.atan2(a[:144], b[:144])), np.signbit(np.arctan2(a[:144], b[:144])))
+
+
+def test_clipping_does_not_broadcast():
+    with pytest.raises(ValueError, match=r"Shapes \(2, 3\) and \(4, 2, 3\) are incompatible"):
+        tf.clip_by_norm(tf.ones([2, 3]), tf.ones([4, 2, 3]))

@@ -337,3 +337,12 @@ def test_softmax_along_an_inner_axis_of_a_large_tensor(function, axis):
         gradients.append(tape.gradient(total, x))
     np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
+
+
+def test_pools_over_channels():
+    x = tf.reshape(tf.range(16.0), [1, 2, 2, 4])
+    pairs = tf.nn.max_pool2d(x, [1, 1, 1, 2], [1, 1, 1, 2], "VALID")
+    np.testing.assert_array_equal(np.ravel(pairs), np.arange(1.0, 16.0, 2.0))
+    np.testing.assert_array_equal(np.ravel(tf.nn.max_pool(x, [1, 1, 1, 4], [1, 1, 1, 4], "SAME")), [3, 7, 11, 15])
+    with pytest.raises(tf.errors.UnimplementedError, match="Depthwise"):
+        tf.nn.max_pool2d(x, [1, 1, 1, 2], [1, 1, 1, 1], "VALID")

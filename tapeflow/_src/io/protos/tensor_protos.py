@@ -25,7 +25,17 @@ class ShapeProto(Message):
 
         FIELDS: ClassVar[dict[str, Field]] = {"size": Field(1, "int")}
 
-    FIELDS: ClassVar[dict[str, Field]] = {"dim": Field(2, Dim, repeated=True)}
+    FIELDS: ClassVar[dict[str, Field]] = {"dim": Field(2, Dim, repeated=True), "unknown_rank": Field(3, "int")}
+
+
+class ShapeMessages:
+    """The members of `tf.TensorShape` that are about messages."""
+
+    def as_proto(self: Any) -> ShapeProto:
+        """The shape as a message: -1 stands for an unknown size."""
+        if self.rank is None:
+            return ShapeProto(unknown_rank=True)
+        return ShapeProto(dim=[ShapeProto.Dim(size=-1 if size is None else size) for size in self.as_list()])
 
 
 class TensorProto(Message):

@@ -50,6 +50,15 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
     return [x if x is None or isinstance(x, IndexedSlices) else primitives.Identity(x) for x in tensors]
 
 
+def after(operation: Any, x: Any) -> Any:
+    """The same tensor; in a graph of TensorFlow 1 it waits for an operation, such as an assertion."""
+    graph = _core.current_graph()
+    if operation is None or graph is None or not graph.takes_everything:
+        return x
+    with graph.control_dependencies([operation]):
+        return primitives.Identity(x)
+
+
 def _identity(x: Any) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(primitives.Identity(x.values), x.indices, x.dense_shape)

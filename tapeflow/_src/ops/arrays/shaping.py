@@ -140,7 +140,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     >>> tf.broadcast_dynamic_shape([1, 3], [2, 1])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
-    x, y = convert_to_tensor(shape_x), convert_to_tensor(shape_y)
+    x, y = convert_to_tensor(shape_x, dtype_hint=int32), convert_to_tensor(shape_y, dtype_hint=int32)
     if (_core.is_symbolic(x) or _core.is_symbolic(y)) and None not in (x.shape.num_elements(), y.shape.num_elements()):
         size = max(x.shape[0], y.shape[0])
         x, y = (primitives.PadV2(v, [size - v.shape[0], 0], cast(1, v.dtype)) for v in (x, y))

@@ -12,6 +12,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import plain_sizes
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -252,6 +253,8 @@ def resize(
     >>> tf.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
     <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1. , 1.5, 2.5, 3. ], dtype=float32)>
     """
+    if isinstance(images, RaggedTensor):
+        return _resize_rows(images, size, method, preserve_aspect_ratio, antialias)
     batch, single = image_batch(images)
     if method != "nearest" and method != "area" and method not in _KERNELS:
         raise ValueError(f"Resize method is not implemented: {method}")
@@ -262,6 +265,21 @@ def resize(
     else:
         y = resample(batch, height, width, method, antialias and method not in ("nearest", "area"), False, True)
     return primitives.Squeeze(y, [0]) if single else y
+
+
+def _resize_rows(images: Any, size: Any, method: str, preserve_aspect_ratio: bool, antialias: bool) -> Any:
+    """Images of different sizes: each is resized by itself."""
+    if images.shape.rank not in (None, 4):
+        raise ValueError("`images` must be 4-dimensional if it is a tf.RaggedTensor")
+    if preserve_aspect_ratio:
+        raise ValueError(
+            "preserve_aspect_ratio=True is not supported for a tf.RaggedTensor: the results differ in size"
+        )
+    found = [
+        resize(row.to_tensor() if isinstance(row, RaggedTensor) else row, size, method, False, antialias)
+        for row in (images[i] for i in range(int(images.nrows())))
+    ]
+    return primitives.Pack(found, 0)
 
 
 def _legacy(images: Any, size: Any, method: str, align_corners: bool, half_pixel_centers: bool) -> Any:

@@ -27,7 +27,12 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     # The square root has no derivative at 0: it is taken of 1 there and thrown away.
     safe = primitives.SelectV2(positive, squares, cast(1, values.dtype))
     norm = primitives.SelectV2(positive, primitives.Sqrt(safe), squares)
-    clipped = (values * limit) / primitives.Maximum(norm, limit)
+    scaled = values * limit
+    if not values.shape.is_compatible_with(scaled.shape):
+        raise ValueError(
+            f"clip_by_norm: Shapes {values.shape} and {scaled.shape} are incompatible: clip_norm broadcasts"
+        )
+    clipped = scaled / primitives.Maximum(norm, limit)
     return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
 
 

@@ -11,7 +11,8 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
-from tapeflow._src.ops.arrays.sorting import searchsorted, sort, unique
+from tapeflow._src.ops.arrays.sorting import argsort, searchsorted, sort, unique
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.sparse.sparse import fill_empty_rows
 from tapeflow._src.types.dtypes import bfloat16, float16, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -77,14 +78,13 @@ def lookup(params: Any, ids: Any, strategy: str = "div", max_norm: Any = None) -
         found.append(positions)
         rows.append(gather(part, gather(place, positions)))
     positions = primitives.ConcatV2(found, 0)
-    if positions.shape[0] != flat.shape[0]:
+    if not _core.is_symbolic(positions) and positions.shape[0] != flat.shape[0]:
         raise InvalidArgumentError.of("embedding_lookup: an id lies outside all of the given parts")
-    place_of = primitives.ScatterNd(
-        primitives.ExpandDims(positions, 1), np.arange(int(flat.shape[0]), dtype=np.int64), [int(flat.shape[0])]
-    )
-    joined = gather(primitives.ConcatV2(rows, 0), place_of)
-    shaped = primitives.Reshape(joined, [*ids.shape.as_list(), *joined.shape.as_list()[1:]])
-    return _clip_rows(shaped, ids.shape.rank, max_norm)
+    # In a graph an id outside of all parts leaves too few rows for the shape of the ids.
+    joined = gather(primitives.ConcatV2(rows, 0), argsort(positions))
+    inner = primitives.Shape(joined, int32)[1:]
+    shape = shape_argument(primitives.ConcatV2([primitives.Shape(ids, int32), inner], 0))
+    return _clip_rows(primitives.Reshape(joined, shape), ids.shape.rank, max_norm)
 
 
 @public("nn.embedding_lookup")
@@ -109,6 +109,10 @@ def _is_table(part: Any) -> bool:
 
 
 def _check_sparse(ids: Any, weights: Any, what: str) -> None:
+    if isinstance(ids, RaggedTensor):
+        if weights is not None and not isinstance(weights, RaggedTensor):
+            raise TypeError(f"{what}_weights must be RaggedTensor as {what}_ids is, got {type(weights)}")
+        return
     for given, called in ((ids, f"{what}_ids"), (weights, f"{what}_weights")):
         if not hasattr(given, "dense_shape") and (given is not None or given is ids):
             raise TypeError(f"{called} must be SparseTensor, got {type(given)}")
@@ -158,7 +162,7 @@ def lookup_sparse(
     result_dtype = rows.dtype
     if result_dtype in (float16, bfloat16):
         rows = cast(rows, float32)
-    segment = sp_ids.indices[:, 0]
+    segment = sp_ids.value_rowids() if isinstance(sp_ids, RaggedTensor) else sp_ids.indices[:, 0]
     count = segments
     if count is None:
         last = primitives.Max(primitives.ConcatV2([segment, [-1]], 0), None, False)

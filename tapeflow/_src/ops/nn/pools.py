@@ -37,12 +37,13 @@ def _pool(
     x = convert_to_tensor(x)
     if spatial == 1 and data_format in ("NHWC", "NCHW"):
         data_format = "NWC" if data_format == "NHWC" else "NCW"
+    whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2 == x.shape.rank
+    channels = 1 if data_format is not None and data_format.startswith("NC") else -1
+    if primitive is primitives.MaxPool and whole and ksize[channels] != 1:
+        return _depth_pool(who, x, list(ksize), list(strides), channels == 1)
     first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
-    whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2
-    if primitive is primitives.MaxPool and whole and ksize[1 if first else -1] != 1:
-        return _depth_pool(who, x, list(ksize), list(strides), first)
     window = [ksize] * spatial if type(ksize) is int else per_dimension(ksize, spatial, first, "ksize")
     if min(window) < 1:
         raise InvalidArgumentError.of(

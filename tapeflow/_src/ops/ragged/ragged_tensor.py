@@ -13,6 +13,8 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow._src.ops.arrays.indexing import boolean_mask as dense_boolean_mask
+from tapeflow._src.ops.arrays.passing import after
+from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.ragged.elementwise import RaggedOperators, elementwise, holds_ragged
 from tapeflow._src.ops.ragged.row_splits import (
     even_splits,
@@ -25,7 +27,6 @@ from tapeflow._src.ops.ragged.row_splits import (
 from tapeflow._src.ops.ragged.rows import RaggedRows, expand_dims, gather_rows, row_count
 from tapeflow._src.ops.sparse.coordinates import as_sparse
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
@@ -114,12 +115,16 @@ class RaggedTensor(RaggedOperators, RaggedRows):
     def from_sparse(cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64) -> RaggedTensor:
         """The rows of a sparse matrix whose elements stand at the beginning of their rows."""
         x = as_sparse(st_input, "from_sparse")
+        rank = x.shape.rank if x.shape.rank is not None else x.indices.shape[1]
+        if rank is not None and rank != 2:
+            raise ValueError(f"from_sparse: rank(st_input) must be 2; got {rank}")
         rows = x.indices[:, 0]
-        result = cls.from_value_rowids(x.values, rows, int(x.dense_shape[0]))
-        place = result._places_in_rows()
-        if not np.array_equal(place.numpy(), x.indices.numpy()[:, 1]):
-            raise InvalidArgumentError.of("from_sparse: SparseTensor is not right-ragged")
-        return result.with_row_splits_dtype(row_splits_dtype)
+        count = x.dense_shape[0]
+        count = count if _core.is_symbolic(count) else int(count)
+        lengths = primitives.UnsortedSegmentSum(rows * 0 + 1, rows, count)
+        result = cls(x.values, splits_from_lengths(lengths))
+        check = assert_equal(result._places_in_rows(), x.indices[:, 1], "from_sparse: SparseTensor is not right-ragged")
+        return result.with_values(after(check, result.values)).with_row_splits_dtype(row_splits_dtype)
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
         """A dense tensor with `default_value` (zero) behind the end of each row; larger or cut if `shape` says so.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.constants import zeros as zeros_of
@@ -433,6 +433,12 @@ class LinearOperatorPermutation(LinearOperator):
             raise TypeError(f"Argument `perm` must have integer dtype. Found: {self._perm.dtype}")
         if self._perm.shape.rank < 1:
             raise ValueError("Argument `perm` must have at least 1 dimension. Found: a scalar")
+        if not _core.is_symbolic(self._perm) and not isinstance(self._perm, _core.Variable):
+            order = np.sort(np.asarray(self._perm), axis=-1)
+            if not np.array_equal(order, np.broadcast_to(np.arange(order.shape[-1]), order.shape)):
+                raise ValueError(
+                    f"Argument `perm` must be a vector of unique integers from 0 to {order.shape[-1] - 1}."
+                )
         parameters = {"perm": perm, "dtype": dtype}
         super().__init__(as_dtype(dtype), None, True, is_self_adjoint, is_positive_definite, True, name, parameters)
 

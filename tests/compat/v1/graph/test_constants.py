@@ -1,0 +1,60 @@
+"""Arguments that are NumPy integers and arrays, in graphs of TensorFlow 1: constants, whatever their dtype."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+CALLS = {
+    "reshape": lambda x: tf.reshape(x, np.array([4])),
+    "transpose": lambda x: tf.transpose(x, np.array([1, 0])),
+    "reduce": lambda x: tf.reduce_sum(x, np.int64(0)),
+    "reduce many": lambda x: tf.reduce_max(x, np.array([0, 1])),
+    "tile": lambda x: tf.tile(x, np.array([2, 1])),
+    "reverse": lambda x: tf.reverse(x, np.array([0])),
+    "broadcast": lambda x: tf.broadcast_to(x, np.array([3, 2, 2])),
+    "expand": lambda x: tf.expand_dims(x, np.int64(0)),
+    "concat": lambda x: tf.concat([x, x], np.array(0)),
+    "cumsum": lambda x: tf.cumsum(x, np.int64(0)),
+    "stack": lambda x: tf.stack([x, x], axis=np.int64(0)),
+    "band": lambda x: tf.linalg.band_part(x, np.int64(0), np.int64(-1)),
+    "segment": lambda x: tf.math.unsorted_segment_sum(x, np.array([0, 1]), np.int64(2)),
+    "raw": lambda x: tf.raw_ops.Sum(input=x, axis=np.array([0])),
+    "unsigned": lambda x: tf.reshape(x, np.array([4], np.uint8)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_numpy_integers(name):
+    value = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    expected = CALLS[name](tf.constant(value))
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [2, 2])
+        y = CALLS[name](x)
+        assert y.shape == expected.shape
+        assert "Cast" not in [operation.type for operation in graph.get_operations()]
+        np.testing.assert_array_equal(session.run(y, {x: value}), expected)
+
+
+def test_gradients_by_differences_in_a_session():
+    with tf.Graph().as_default(), tf.compat.v1.Session():
+        square = np.array([1.0, 2.0], np.float32)
+        theory, measured = tf.test.compute_gradient(lambda x: x * x, [square])
+        np.testing.assert_array_equal(theory[0], [[2.0, 0.0], [0.0, 4.0]])
+        np.testing.assert_allclose(measured[0], theory[0], rtol=1e-3)
+        both, _ = tf.test.compute_gradient(lambda x, y: tf.tensordot(x, y, 1), [tf.constant([1.0, 2.0]), [3.0, 4.0]])
+        np.testing.assert_array_equal(both[0], [[3.0, 4.0]])
+        np.testing.assert_array_equal(both[1], [[1.0, 2.0]])
+        turned, _ = tf.test.compute_gradient(lambda z: z * 1j, [np.array([1 + 2j])])
+        np.testing.assert_array_equal(turned[0], [[0.0, -1.0], [1.0, 0.0]])
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="default session"):
+        tf.test.compute_gradient(lambda x: x, [square])
+
+
+@pytest.mark.parametrize("call", [lambda x: tf.batch_to_space(x, [2], [[0, 0]]), lambda x: tf.matmul(x, x)])
+def test_arguments_that_do_not_fit_raise_a_value_error(call):
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [3, 2, 1])
+        with pytest.raises(ValueError) as raised:
+            call(x)
+        assert isinstance(raised.value, tf.errors.InvalidArgumentError)
