@@ -1,7 +1,7 @@
 """The types of the C++ core as Python sees them; `mypy.stubtest` compares them with the module that was built."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -168,7 +168,7 @@ class OpFunction:
     __text_signature__: str
     @property
     def __signature__(self) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor: ...
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.config import is_op_determinism_enabled
 from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import public
@@ -56,7 +57,7 @@ def _as_state(value: Any) -> Any:
     "compat.v1.random.create_rng_state",
     "compat.v1.random.experimental.create_rng_state",
 )
-def create_rng_state(seed: Any, alg: Any) -> Any:
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
     """The state that a seed (an integer of any size, or a vector of them) stands for: counter, then key.
 
     >>> tf.random.create_rng_state(1, "philox")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.module import variable_name_prefix
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -513,7 +514,7 @@ class ZerosInitializer(_Settings):
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
 
-    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Tensor:
         return primitives.BroadcastTo(cast(0, dtype), list(as_shape(shape)))
 
 
@@ -525,7 +526,7 @@ class OnesInitializer(_Settings):
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """
 
-    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Any:
+    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Tensor:
         return primitives.BroadcastTo(cast(1, dtype), list(as_shape(shape)))
 
 
@@ -544,7 +545,7 @@ class ConstantInitializer(_Settings):
         """The arguments that make an equal initializer."""
         return {"value": self.value}
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
         tensor = _core.convert_to_tensor(self.value, dtype, None, "constant_initializer")
         dims = list(as_shape(shape))
         if tensor.shape.rank == 0:

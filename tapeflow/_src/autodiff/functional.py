@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.forward_accumulator import ForwardAccumulator
 from tapeflow._src.autodiff.gradient_tape import GradientTape
@@ -27,10 +28,7 @@ Function = Callable[..., Any]
 
 def _leaf(name: str, value: Any) -> Any:
     """A tensor of its own, so that one that is given twice counts twice; a variable stays itself."""
-    if isinstance(value, _core.Variable):
-        leaf = value
-    else:
-        leaf = primitives.Identity(convert_to_tensor(value))
+    leaf = value if isinstance(value, _core.Variable) else primitives.Identity(convert_to_tensor(value))
     if not (leaf.dtype.is_floating or leaf.dtype.is_complex):
         raise TypeError(
             f"{name}: the arguments to differentiate by must be floating or complex; got {leaf.dtype.name}. "
@@ -243,7 +241,7 @@ def _directed(name: str, primals: Any, tangents: Any) -> tuple[list[Any], list[A
 
 
 @public("autodiff.hvp")
-def hvp(fun: Function, primals: Any, tangents: Any) -> Any:
+def hvp(fun: Function, primals: Any, tangents: Any) -> tuple[Tensor]:
     """The Hessian of `fun`, a scalar, times `tangents`: forward mode over the gradient, at about twice its cost.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.enums import UnconnectedGradients
@@ -136,7 +137,7 @@ def graph_hessians(ys: Any, xs: Any, **options: Any) -> list[Any]:
     return [_hessian(ys, x, options) for x in _listed(xs)]
 
 
-def _hessian(ys: Any, x: Any, options: dict[str, Any]) -> Any:
+def _hessian(ys: Any, x: Any, options: dict[str, Any]) -> Tensor:
     (first,) = gradients(ys, x, **options)
     if first is None:
         raise ValueError(f"hessians: there is no path from {x} to the ys")

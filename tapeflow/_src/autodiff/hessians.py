@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.autodiff.graph_gradients import graph_hessians
 from tapeflow._src.namespace import public
@@ -49,7 +50,7 @@ def hessians(
     return [_hessian(ys, given, i) for i in range(len(given))]
 
 
-def _hessian(function: Callable[..., Any], given: list[Any], which: int) -> Any:
+def _hessian(function: Callable[..., Any], given: list[Any], which: int) -> Tensor:
     # A tensor of its own, so that two xs that are one tensor are distinguished.
     x = primitives.Identity(given[which])
     arguments = [*given[:which], x, *given[which + 1 :]]

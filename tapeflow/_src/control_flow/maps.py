@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.control_flow import composite_maps
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.control_flow.tensor_array import TensorArray
@@ -47,7 +48,7 @@ def _rows_of(elems: Any, who: str) -> list[Any]:
     return [nest.pack_sequence_as(elems, list(row)) for row in zip(*columns)]
 
 
-def _as_tensors(result: Any) -> Any:
+def _as_tensors(result: Any) -> Tensor:
     return result if isinstance(result, _core.Tensor) else nest.map_structure(convert_to_tensor, result)
 
 

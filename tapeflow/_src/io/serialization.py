@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.io.protos.message import DecodeError
 from tapeflow._src.io.protos.tensor_protos import TensorProto, make_ndarray, proto_of
 from tapeflow._src.namespace import public
@@ -72,7 +73,7 @@ def _refuse_variant(out_type: Any) -> None:
 
 
 @public("io.serialize_sparse")
-def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
+def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Tensor:
     """A sparse tensor as three strings: indices, values, dense shape.
 
     >>> tf.io.serialize_sparse(tf.sparse.from_dense([0, 5])).shape

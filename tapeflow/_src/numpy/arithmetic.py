@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import axis_in_rank, boolean, document, dtype_or, promoted, tensor_of
 from tapeflow._src.numpy.reductions import as_number_or_float, sum_of
@@ -19,7 +20,7 @@ from tapeflow._src.types.dtypes import complex64, float32, float64, int32, int64
 
 
 @public("experimental.numpy.angle")
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle of complex numbers, in radians or degrees.
 
     >>> tf.experimental.numpy.angle([-1.])
@@ -49,7 +50,7 @@ def around(a: Any, decimals: int = 0) -> Any:
 
 
 @public("experimental.numpy.array_equal")
-def array_equal(a1: Any, a2: Any) -> Any:
+def array_equal(a1: Any, a2: Any) -> Tensor:
     """Whether shapes and all elements are equal.
 
     >>> tf.experimental.numpy.array_equal([1, 2], [1, 2])
@@ -70,7 +71,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         x = as_number_or_float(tensor_of(a))
         mean = primitives.Mean(x, axis, False)
-        count = x.shape.num_elements() / max(1, mean.shape.num_elements())
+        count = x.shape.num_elements() / max(1, mean.shape.num_elements() or 0)
         total = primitives.BroadcastTo(cast(count, x.dtype), mean.shape.as_list())
         return (mean, total) if returned else mean
     x, w = promoted(a, weights, floats=True)
@@ -86,7 +87,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 @public("experimental.numpy.diff")
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times.
 
     >>> tf.experimental.numpy.diff([1, 3, 6])
@@ -157,7 +158,7 @@ def _signbit(x: Any) -> Any:
     return primitives.LogicalOr(x < 0, primitives.Equal(primitives.Reciprocal(x), cast(-math.inf, x.dtype)))
 
 
-def _sinc(x: Any) -> Any:
+def _sinc(x: Any) -> Tensor:
     x = as_number_or_float(x) * math.pi
     at_zero = primitives.Equal(x, cast(0, x.dtype))
     safe = primitives.SelectV2(at_zero, cast(1, x.dtype), x)
@@ -165,7 +166,7 @@ def _sinc(x: Any) -> Any:
     return primitives.SelectV2(at_zero, 1 - x * x / 6, primitives.Sin(safe) / safe)
 
 
-def _has_imaginary(x: Any) -> Any:
+def _has_imaginary(x: Any) -> Tensor:
     part = primitives.Imag(x) if x.dtype.is_complex else primitives.BroadcastTo(cast(0, int32), x.shape.as_list())
     return primitives.NotEqual(part, cast(0, part.dtype))
 
@@ -194,7 +195,7 @@ def _without_nan(name: str, compute: Any, neutral: int, sentence: str, example: 
     public(f"experimental.numpy.{name}")(function)
 
 
-def _product(x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
+def _product(x: Any, axis: Any, dtype: Any, keepdims: bool) -> Tensor:
     if dtype is not None or x.dtype.is_integer or x.dtype == boolean:
         x = cast(x, dtype_or(dtype, int64))
     return primitives.Prod(x, axis, bool(keepdims))
@@ -205,7 +206,7 @@ _without_nan("nanprod", _product, 1, "The product without NaN.", "nanprod([2., n
 
 
 @public("experimental.numpy.nanmean")
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
     """The mean of what is not NaN.
 
     >>> tf.experimental.numpy.nanmean([1., np.nan])

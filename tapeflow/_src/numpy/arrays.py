@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import array, as_bool, promoted, tensor_of
 from tapeflow._src.ops.arrays import constants
@@ -19,7 +20,7 @@ from tapeflow._src.types.dtypes import as_dtype, int64
 
 
 @public("experimental.numpy.zeros", "experimental.numpy.empty")
-def zeros(shape: Any, dtype: Any = float) -> Any:
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
     """Zeros of a shape.
 
     >>> tf.experimental.numpy.zeros([2])
@@ -29,7 +30,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
 
 
 @public("experimental.numpy.ones")
-def ones(shape: Any, dtype: Any = float) -> Any:
+def ones(shape: Any, dtype: Any = float) -> Tensor:
     """Ones of a shape.
 
     >>> tf.experimental.numpy.ones([2])
@@ -39,7 +40,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
 
 
 @public("experimental.numpy.full")
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     """One value in every place of a shape.
 
     >>> tf.experimental.numpy.full([2], 3)
@@ -77,7 +78,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @public("experimental.numpy.clip")
-def clip(a: Any, a_min: Any, a_max: Any) -> Any:
+def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
     """Values brought into the range from `a_min` to `a_max`.
 
     >>> tf.experimental.numpy.clip([-1, 5], 0, 3)
@@ -91,7 +92,7 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Any:
 
 
 @public("experimental.numpy.reshape")
-def reshape(a: Any, newshape: Any, order: str = "C") -> Any:
+def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
     """The elements in another shape.
 
     >>> tf.experimental.numpy.reshape([1, 2], [2, 1])
@@ -105,7 +106,7 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Any:
 
 
 @public("experimental.numpy.transpose")
-def transpose(a: Any, axes: Any = None) -> Any:
+def transpose(a: Any, axes: Any = None) -> Tensor:
     """The dimensions in another order; reversed if `axes` is None.
 
     >>> tf.experimental.numpy.transpose([[1, 2]])
@@ -117,7 +118,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 
 @public("experimental.numpy.expand_dims")
-def expand_dims(a: Any, axis: int) -> Any:
+def expand_dims(a: Any, axis: int) -> Tensor:
     """A dimension of length 1 put in at `axis`.
 
     >>> tf.experimental.numpy.expand_dims([1, 2], 0)
@@ -127,7 +128,7 @@ def expand_dims(a: Any, axis: int) -> Any:
 
 
 @public("experimental.numpy.squeeze")
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Dimensions of length 1 taken out.
 
     >>> tf.experimental.numpy.squeeze([[1, 2]])
@@ -137,7 +138,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 
 @public("experimental.numpy.concatenate")
-def concatenate(arys: Any, axis: int | None = 0) -> Any:
+def concatenate(arys: Any, axis: int | None = 0) -> Tensor:
     """Arrays joined along an axis.
 
     >>> tf.experimental.numpy.concatenate([[1], [2.5]])
@@ -150,7 +151,7 @@ def concatenate(arys: Any, axis: int | None = 0) -> Any:
 
 
 @public("experimental.numpy.stack")
-def stack(arrays: Any, axis: int = 0) -> Any:
+def stack(arrays: Any, axis: int = 0) -> Tensor:
     """Arrays joined along a new axis.
 
     >>> tf.experimental.numpy.stack([[1], [2.5]])
@@ -162,7 +163,7 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 
 
 @public("experimental.numpy.broadcast_to")
-def broadcast_to(array: Any, shape: Any) -> Any:
+def broadcast_to(array: Any, shape: Any) -> Tensor:
     """The array repeated to a shape.
 
     >>> tf.experimental.numpy.broadcast_to([1], [2])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, boolean, document, promoted
 from tapeflow._src.ops.arrays.conversion import cast
@@ -33,11 +34,11 @@ def _ordered(compare: Any) -> Callable[[Any, Any], Any]:
     return lambda x, y: compare(cast(x, "int8"), cast(y, "int8")) if x.dtype == boolean else compare(x, y)
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Any, y: Any) -> Tensor:
     return primitives.Sqrt(primitives.Square(x) + primitives.Square(y))
 
 
-def _log_add(x: Any, y: Any) -> Any:
+def _log_add(x: Any, y: Any) -> Tensor:
     return primitives.Maximum(x, y) + primitives.Log1p(primitives.Exp(-primitives.Abs(x - y)))
 
 
@@ -113,7 +114,7 @@ _binary(
 )
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: Any, y: Any) -> Tensor:
     if x.shape.rank == 0 or y.shape.rank == 0:
         raise ValueError("matmul: the operands must have at least one dimension; use multiply for scalars.")
     result = primitives.MatMul(x[None] if x.shape.rank == 1 else x, y[:, None] if y.shape.rank == 1 else y)
@@ -140,7 +141,7 @@ def outer(a: Any, b: Any) -> Any:
 
 
 @public("experimental.numpy.isclose")
-def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether elements agree within `atol + rtol * abs(b)`.
 
     >>> tf.experimental.numpy.isclose([1.], [1.000001])
@@ -156,7 +157,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
 
 
 @public("experimental.numpy.allclose")
-def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether all elements agree within `atol + rtol * abs(b)`.
 
     >>> tf.experimental.numpy.allclose([1.], [1.000001])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.arrays import broadcast_to
 from tapeflow._src.numpy.promotion import array, axis_in_rank, document, dtype_or, promoted, tensor_of
@@ -21,7 +22,7 @@ from tapeflow._src.types.dtypes import float64
 
 
 def _like(name: str, value: int, sentence: str, example: str) -> None:
-    def function(a: Any, dtype: Any = None) -> Any:
+    def function(a: Any, dtype: Any = None) -> Tensor:
         x = tensor_of(a)
         return primitives.BroadcastTo(cast(value, dtype_or(dtype, x.dtype)), x.shape.as_list())
 
@@ -36,7 +37,7 @@ _like("ones_like", 1, "Ones of the shape and dtype of `a`.", "ones_like([1, 2]) 
 @public("experimental.numpy.full_like")
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
-) -> Any:
+) -> Tensor:
     """One value in every place of the shape of `a`, in its dtype.
 
     >>> tf.experimental.numpy.full_like([1, 2], 7)
@@ -85,7 +86,7 @@ def identity(n: int, dtype: Any = float) -> Any:
 
 
 def _triangle(name: str, lower: bool, sentence: str, example: str) -> None:
-    def function(m: Any, k: int = 0) -> Any:
+    def function(m: Any, k: int = 0) -> Tensor:
         x = tensor_of(m)
         if x.shape.rank < 2:
             raise ValueError(f"{name}: the argument must have at least 2 dimensions; got shape {x.shape}")
@@ -175,7 +176,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 
 @public("experimental.numpy.vander")
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element, the highest first unless `increasing`.
 
     >>> tf.experimental.numpy.vander([2, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.arrays import stack
 from tapeflow._src.numpy.promotion import promoted
@@ -53,7 +54,7 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 @public("experimental.numpy.tensordot")
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """The sum of products over the given axes of both.
 
     >>> tf.experimental.numpy.tensordot([[1, 2]], [[3], [4]], 1)
@@ -77,7 +78,7 @@ def einsum_(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
 
 
 @public("experimental.numpy.kron")
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Any, b: Any) -> Tensor:
     """The Kronecker product.
 
     >>> tf.experimental.numpy.kron([1, 2], [1, 1])
@@ -94,7 +95,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @public("experimental.numpy.cross")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """The cross product of vectors with two or three elements.
 
     >>> tf.experimental.numpy.cross([1, 0, 0], [0, 1, 0])

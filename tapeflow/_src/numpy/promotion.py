@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import arithmetic as arithmetic
@@ -61,7 +62,7 @@ def document(function: Any, sentence: str, example: str) -> None:
 
 
 @public("experimental.numpy.array")
-def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any:
+def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """A tensor from any value, with NumPy's dtypes: float64 and int64 for Python numbers.
 
     >>> tf.experimental.numpy.array([1, 2], ndmin=2)
@@ -74,7 +75,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
 
 
 @public("experimental.numpy.asarray", "experimental.numpy.asanyarray", "experimental.numpy.ascontiguousarray")
-def asarray(a: Any, dtype: Any = None) -> Any:
+def asarray(a: Any, dtype: Any = None) -> Tensor:
     """A tensor from any value.
 
     >>> tf.experimental.numpy.asarray([1., 2.])
@@ -108,7 +109,7 @@ def promote_types(type1: Any, type2: Any) -> Any:
     return result_type(as_dtype(type1), as_dtype(type2))
 
 
-def as_bool(x: Any) -> Any:
+def as_bool(x: Any) -> Tensor:
     return x if x.dtype == boolean else primitives.NotEqual(x, cast(0, x.dtype))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, boolean, document, tensor_of
 from tapeflow._src.ops.arrays.conversion import cast
@@ -82,7 +83,7 @@ _extreme("amin", primitives.Min, primitives.All, "Smallest element.", "amin([1, 
 
 
 @public("experimental.numpy.mean")
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Any:
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
     """The mean over axes; integers give float64.
 
     >>> tf.experimental.numpy.mean([1, 2])
@@ -95,7 +96,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 @public("experimental.numpy.var")
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool | None = None
-) -> Any:
+) -> Tensor:
     """The variance over axes, with the divisor n - `ddof`.
 
     >>> tf.experimental.numpy.var([1, 3], ddof=1)
@@ -103,7 +104,7 @@ def var(
     """
     x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     variance = reductions.reduce_variance(x, axis, bool(keepdims))
-    count = x.shape.num_elements() / max(1, variance.shape.num_elements())
+    count = x.shape.num_elements() / max(1, variance.shape.num_elements() or 0)
     return variance * (count / (count - ddof)) if ddof else variance
 
 

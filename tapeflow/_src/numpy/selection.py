@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, axis_in_rank, boolean, document, promoted, tensor_of
 from tapeflow._src.numpy.shaping import atleast_1d, moveaxis
@@ -45,7 +46,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 
 @public("experimental.numpy.take_along_axis")
-def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Any:
+def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
     """For each line along `axis`, its elements at the places of the same line of `indices`.
 
     >>> tf.experimental.numpy.take_along_axis([[3, 1, 2]], [[1, 2, 0]], 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.arrays import concatenate
 from tapeflow._src.numpy.promotion import axis_in_rank, document, tensor_of
@@ -18,7 +19,7 @@ from tapeflow._src.ops.arrays.constants import dims_of
 
 
 @public("experimental.numpy.moveaxis")
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places; the others keep their order.
 
     >>> tf.experimental.numpy.moveaxis([[[1, 2]]], 2, 0).shape
@@ -39,7 +40,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 @public("experimental.numpy.swapaxes")
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged.
 
     >>> tf.experimental.numpy.swapaxes([[1, 2]], 0, 1)
@@ -55,7 +56,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 @public("experimental.numpy.flip")
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: Any, axis: Any = None) -> Tensor:
     """The elements in reverse along `axis`, or along all.
 
     >>> tf.experimental.numpy.flip([1, 2, 3])
@@ -67,7 +68,7 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 @public("experimental.numpy.flipud")
-def flipud(m: Any) -> Any:
+def flipud(m: Any) -> Tensor:
     """The rows in reverse.
 
     >>> tf.experimental.numpy.flipud([[1], [2]])
@@ -79,7 +80,7 @@ def flipud(m: Any) -> Any:
 
 
 @public("experimental.numpy.fliplr")
-def fliplr(m: Any) -> Any:
+def fliplr(m: Any) -> Tensor:
     """The columns in reverse.
 
     >>> tf.experimental.numpy.fliplr([[1, 2]])
@@ -89,7 +90,7 @@ def fliplr(m: Any) -> Any:
 
 
 @public("experimental.numpy.rot90")
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """The plane of two axes turned by 90 degrees, `k` times.
 
     >>> tf.experimental.numpy.rot90([[1, 2], [3, 4]])
@@ -150,7 +151,7 @@ for _rank, _function, _example in (
 
 
 @public("experimental.numpy.hstack")
-def hstack(tup: Any) -> Any:
+def hstack(tup: Any) -> Tensor:
     """Arrays joined along the second axis; vectors along their only one.
 
     >>> tf.experimental.numpy.hstack([[1], [2]])
@@ -161,7 +162,7 @@ def hstack(tup: Any) -> Any:
 
 
 @public("experimental.numpy.vstack")
-def vstack(tup: Any) -> Any:
+def vstack(tup: Any) -> Tensor:
     """Arrays joined along the first axis; vectors as rows.
 
     >>> tf.experimental.numpy.vstack([[1, 2], [3, 4]])
@@ -173,7 +174,7 @@ def vstack(tup: Any) -> Any:
 
 
 @public("experimental.numpy.dstack")
-def dstack(tup: Any) -> Any:
+def dstack(tup: Any) -> Tensor:
     """Arrays joined along the third axis.
 
     >>> tf.experimental.numpy.dstack([[1, 2], [3, 4]])
@@ -185,7 +186,7 @@ def dstack(tup: Any) -> Any:
 
 
 @public("experimental.numpy.append")
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     """Two arrays joined; in a row if `axis` is None.
 
     >>> tf.experimental.numpy.append([1], [2, 3])
@@ -232,7 +233,7 @@ _split_along("dsplit", 2, "dsplit([[[1, 2]]], 2) = [[[[1]]], [[[2]]]]")
 
 
 @public("experimental.numpy.tile")
-def tile(a: Any, reps: Any) -> Any:
+def tile(a: Any, reps: Any) -> Tensor:
     """The array repeated as a whole, along its last axes as often as `reps` says.
 
     >>> tf.experimental.numpy.tile([1, 2], 2)
@@ -245,7 +246,7 @@ def tile(a: Any, reps: Any) -> Any:
 
 
 @public("experimental.numpy.repeat")
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element repeated, along `axis` or of all in a row.
 
     >>> tf.experimental.numpy.repeat([1, 2], 2)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, document, promoted, tensor_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -100,7 +101,7 @@ _unary(
 )
 
 
-def _flipped(x: Any) -> Any:
+def _flipped(x: Any) -> Tensor:
     return primitives.LogicalNot(x) if x.dtype.is_bool else primitives.Invert(x)
 
 
@@ -117,7 +118,7 @@ _unary("copy", primitives.Identity, "The same values.", "copy([1]) = [1]", float
 
 
 @public("experimental.numpy.sign")
-def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Any:
+def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
     """-1, 0 or 1 by the sign.
 
     >>> tf.experimental.numpy.sign([-2, 0, 5])

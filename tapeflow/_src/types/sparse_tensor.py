@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.types.dtypes import as_dtype, float32, int64
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
@@ -70,7 +71,7 @@ class SparseTensor(ValuesTensor):
         return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
 
     @property
-    def indices(self) -> Any:
+    def indices(self) -> Tensor:
         """The positions of the elements, int64 of shape [n, rank]."""
         return self._indices
 
@@ -80,7 +81,7 @@ class SparseTensor(ValuesTensor):
         return self._values
 
     @property
-    def dense_shape(self) -> Any:
+    def dense_shape(self) -> Tensor:
         """The shape of the tensor, as an int64 tensor."""
         return self._dense_shape
 

@@ -62,7 +62,7 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
 
 
 @public("compat.path_to_str", "compat.v1.compat.path_to_str")
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: Any) -> str:
     """The text of a path object; anything else as it is.
 
     >>> tf.compat.path_to_str("a/b")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
@@ -131,7 +132,7 @@ def _symbolic_dims(shape: Any) -> Any:
     return primitives.Reshape(shape, [1]) if shape.shape.rank == 0 else shape
 
 
-def _filled(shape: Any, value: Any, dtype: DType) -> Any:
+def _filled(shape: Any, value: Any, dtype: DType) -> Tensor:
     if plain_sizes(shape):
         return primitives.BroadcastTo(_core.convert_to_tensor(value, dtype, None, "fill"), shape)
     sizes = _symbolic_dims(shape)
@@ -145,7 +146,7 @@ def _zero_of(dtype: DType) -> Any:
 
 
 @public("zeros")
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of zeros (empty strings, False).
 
     >>> tf.zeros([2])
@@ -156,7 +157,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
 
 
 @public("ones")
-def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of ones (True).
 
     >>> tf.ones([2])
@@ -195,7 +196,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 
 
 @public("fill")
-def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor with the shape `dims` and one value everywhere.
 
     >>> tf.fill([2], 7)
@@ -208,7 +209,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 @public("range")
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
 
     >>> tf.range(2, 8, 3)
@@ -239,7 +240,7 @@ def _number(value: Any, dtype: Any) -> Any:
     return cast(convert_to_tensor(value), dtype)
 
 
-def _narrowed_range(*numbers: Any) -> Any:
+def _narrowed_range(*numbers: Any) -> Tensor:
     """The range, and its static length if that is known while tracing."""
     y = primitives.Range(*numbers)
     if not _core.is_symbolic(y):
@@ -348,7 +349,7 @@ def one_hot(
     axis: int | None = None,
     dtype: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A new dimension of size `depth` with `on_value` at the position in `indices` and `off_value` elsewhere.
 
     >>> tf.one_hot([0, 2], 3)

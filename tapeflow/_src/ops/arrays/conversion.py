@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.types.dtypes import as_dtype, string
 from tapeflow._src.types.errors import UnimplementedError
@@ -27,7 +28,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
 
 
 @public("constant")
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor with the given elements; with `shape`, one element may fill it all.
 
     >>> tf.constant(0., shape=[2])

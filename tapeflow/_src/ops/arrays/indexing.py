@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import installed, public
 from tapeflow._src.ops.arrays.constants import (
     dims_of,
@@ -24,7 +25,7 @@ from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
-def take(x: Any, positions: Any, axis: int) -> Any:
+def take(x: Any, positions: Any, axis: int) -> Tensor:
     """The slices of `x` along `axis` at a vector of positions, with a gradient that is dense for every axis."""
     if axis > 0:
         return primitives.GatherV2(x, positions, axis, 0)
@@ -214,7 +215,7 @@ def update_slice(x: Any, key: tuple[Any, ...], value: Any) -> Any:
 
 
 @public("dynamic_stitch")
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """The slices of the tensors in `data` put at the places in `indices`; of several for one place the last counts.
 
     >>> tf.dynamic_stitch([[0, 2], [1]], [[1, 3], [2]])

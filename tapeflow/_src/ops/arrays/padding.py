@@ -45,8 +45,8 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
             return primitives.PadV2(x, flat, constant_values)
     if mode.upper() == "CONSTANT" and (holds_symbolic(paddings) or x.shape.rank is None):
         value = padding_value_of(constant_values, x.dtype)
-        flat = primitives.Reshape(convert_to_tensor(paddings), [-1])
-        return primitives.PadV2(x, shape_argument(flat), value)
+        amounts = primitives.Reshape(convert_to_tensor(paddings), [-1])
+        return primitives.PadV2(x, shape_argument(amounts), value)
     pairs = np.asarray(paddings)
     if x.shape.rank == 0 and pairs.size == 0:
         return x

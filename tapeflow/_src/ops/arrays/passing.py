@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.indexing import boolean_mask as boolean_mask
 from tapeflow._src.ops.arrays.indexing import gather as gather
@@ -24,7 +25,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Any]:
 
 
 @public("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Any:
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """The same tensor, promised to be constant; no gradient flows.
 
     >>> tf.guarantee_const([1., 2.])
@@ -91,7 +92,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 @public("parallel_stack")
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     """Equally shaped tensors stacked along a new first dimension.
 
     >>> tf.parallel_stack([[1], [2]])

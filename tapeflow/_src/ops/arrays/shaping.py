@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, holds_symbolic, is_open, whole
 from tapeflow._src.ops.arrays.constants import range as number_range
@@ -54,7 +55,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 
 
 @public("size")
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements.
 
     >>> tf.size([[1, 2, 3]])
@@ -73,7 +74,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
 
 
 @public("rank")
-def rank(input: Any, name: str | None = None) -> Any:
+def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions.
 
     >>> tf.rank([[1, 2, 3]])
@@ -87,7 +88,7 @@ def rank(input: Any, name: str | None = None) -> Any:
 
 
 @public("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x`, if its shape is compatible with `shape`; an error otherwise.
 
     >>> tf.ensure_shape([1, 2], [None])
@@ -134,7 +135,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @public("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape, as a tensor, that two shapes broadcast to.
 
     >>> tf.broadcast_dynamic_shape([1, 3], [2, 1])
@@ -155,7 +156,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
 
 
 @public("repeat")
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
 
     >>> tf.repeat([1, 2], [1, 2])
@@ -184,8 +185,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         count = cast(repeats, int32) if open_count else int(counts.reshape(-1)[0])
         if not open_count and count < 0:
             raise InvalidArgumentError.of(f"repeat: repeats must not be negative; got {count}")
-        wide = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
-        return primitives.Reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
+        rows = primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
+        return primitives.Reshape(rows, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
     if _core.is_tensor(dims[axis]):
         return take(x, np.repeat(np.arange(len(counts)), counts), axis)
     if counts.shape[0] != dims[axis]:
@@ -278,7 +279,7 @@ def reverse_sequence(
     seq_axis: Any = None,
     batch_axis: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The first `seq_lengths[i]` elements along `seq_axis` of slice i along `batch_axis` in reverse order.
 
     >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0)
@@ -340,7 +341,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
 
 
 @public("unravel_index")
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Positions in a flat tensor as coordinates in the shape `dims`; one row for each dimension.
 
     >>> tf.unravel_index([5], [3, 4])
@@ -363,7 +364,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
 
 
 @public("math.invert_permutation")
-def invert_permutation(x: Any, name: str | None = None) -> Any:
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation y with y[x[i]] = i.
 
     >>> tf.math.invert_permutation([2, 0, 1])

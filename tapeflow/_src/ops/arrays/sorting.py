@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -24,7 +25,7 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 _DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 
-def _ordered(values: Any, axis: Any, direction: str, output: int) -> Any:
+def _ordered(values: Any, axis: Any, direction: str, output: int) -> Tensor:
     values = convert_to_tensor(values)
     if type(axis) is int and axis == -1 and not _core.is_tracing() and values.ndim > 0 and direction in _DIRECTIONS:
         return primitives.TopKV2(values, values.shape[-1], True, direction == "ASCENDING")[output]
@@ -43,7 +44,7 @@ def _ordered(values: Any, axis: Any, direction: str, output: int) -> Any:
 
 
 @public("sort")
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Elements in order along `axis`; NaN comes last.
 
     >>> tf.sort([3, 1, 2])
@@ -55,7 +56,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
 @public("argsort")
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The positions of the elements in the order that `tf.sort` gives; equal elements keep their order.
 
     >>> tf.argsort([30, 10, 20])
@@ -83,8 +84,10 @@ def _approximate_top_k(operand: Any, k: int, reduction_dimension: int, largest: 
     swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis] if axis != rank - 1 else None
     if swapped:
         x = primitives.Transpose(x, swapped)
-    found = primitives.TopKV2(x, k, True, not largest)
-    return tuple(primitives.Transpose(y, swapped) for y in found) if swapped else tuple(found)
+    values, indices = primitives.TopKV2(x, k, True, not largest)
+    if swapped:
+        return primitives.Transpose(values, swapped), primitives.Transpose(indices, swapped)
+    return values, indices
 
 
 def _approximate_extrema(largest: bool, doc: str, *paths: str) -> Callable[..., Any]:
@@ -166,7 +169,7 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
 
 
 @public("math.in_top_k", "nn.in_top_k")
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Any:
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether fewer than `k` elements of each row of `predictions` are larger than the one at `targets`.
 
     >>> tf.math.in_top_k([0, 1], [[0.1, 0.9], [0.1, 0.9]], 1)
@@ -191,7 +194,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 @public("searchsorted")
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Where each value would stand in the sorted last dimension: before (`left`) or after (`right`) equal ones.
 
     >>> tf.searchsorted([1, 3, 5], [3, 4])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -33,7 +34,7 @@ def _blocks(who: str, block_shape: Any, x: Any) -> list[int]:
 
 
 @public("space_to_batch", "space_to_batch_nd", "nn.space_to_batch")
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """Each position of a block of space, after padding with zeros, as a batch of its own.
 
     Shape [b, s1, ..., rest] to [b * prod(block_shape), s1 / block_shape[0], ..., rest].
@@ -69,7 +70,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 
 
 @public("batch_to_space")
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of `tf.space_to_batch`: batches woven into blocks of space, which are then cropped.
 
     >>> tf.batch_to_space([[[1.], [3.]], [[2.], [4.]]], [2], [[0, 0]])
@@ -139,7 +140,7 @@ def _channels_last(x: Any, data_format: str, who: str) -> tuple[Any, bool]:
 
 
 @public("nn.space_to_depth")
-def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
     """Blocks of space moved to the channels: [b, h, w, c] to [b, h / s, w / s, s * s * c].
 
     >>> tf.nn.space_to_depth([[[[1.], [2.]], [[3.], [4.]]]], 2)
@@ -159,7 +160,7 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
 
 
 @public("nn.depth_to_space")
-def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
     """Channels moved to blocks of space: [b, h, w, s * s * c] to [b, s * h, s * w, c].
 
     >>> tf.nn.depth_to_space([[[[1., 2., 3., 4.]]]], 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays import sorting
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -74,7 +75,7 @@ def ragged_fill_empty_rows_grad(
 
 
 @public("random_index_shuffle")
-def random_index_shuffle(index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None) -> Any:
+def random_index_shuffle(index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None) -> Tensor:
     """Where `index` goes in a permutation of 0 to `max_index` that three numbers as `seed` choose.
 
     >>> tf.sort(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3))

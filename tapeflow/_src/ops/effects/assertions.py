@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.program_order import assertion, shape_assertion
@@ -246,7 +247,7 @@ def assert_near(
 
 
 @public("debugging.assert_all_finite")
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
     """`x`, if it holds neither NaN nor infinity; an InvalidArgumentError otherwise.
 
     >>> tf.debugging.assert_all_finite([1.], "x")

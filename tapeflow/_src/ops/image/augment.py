@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.image.color import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
@@ -144,7 +145,7 @@ def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Any:
     return _hue(image, max_delta, _stateless(seed))
 
 
-def _flip(image: Any, axis: int, sample: Sample) -> Any:
+def _flip(image: Any, axis: int, sample: Sample) -> Tensor:
     """One image flipped or not; of several images each by its own number."""
     image = as_image(image)
     flipped = primitives.ReverseV2(image, [axis])
@@ -155,7 +156,7 @@ def _flip(image: Any, axis: int, sample: Sample) -> Any:
 
 
 @public("image.random_flip_left_right", "compat.v1.image.random_flip_left_right")
-def random_flip_left_right(image: Any, seed: Any = None) -> Any:
+def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
     """Images of which about every second is flipped sideways.
 
     >>> tf.image.random_flip_left_right(tf.ones([1, 2, 3])).shape
@@ -165,7 +166,7 @@ def random_flip_left_right(image: Any, seed: Any = None) -> Any:
 
 
 @public("image.stateless_random_flip_left_right")
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
     """Images of which about every second, as `seed` decides, is flipped sideways.
 
     >>> tf.image.stateless_random_flip_left_right(tf.ones([1, 2, 3]), [1, 2]).shape
@@ -175,7 +176,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
 
 
 @public("image.random_flip_up_down", "compat.v1.image.random_flip_up_down")
-def random_flip_up_down(image: Any, seed: Any = None) -> Any:
+def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
     """Images of which about every second is turned upside down.
 
     >>> tf.image.random_flip_up_down(tf.ones([1, 2, 3])).shape
@@ -185,7 +186,7 @@ def random_flip_up_down(image: Any, seed: Any = None) -> Any:
 
 
 @public("image.stateless_random_flip_up_down")
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
     """Images of which about every second, as `seed` decides, is turned upside down.
 
     >>> tf.image.stateless_random_flip_up_down(tf.ones([1, 2, 3]), [1, 2]).shape
@@ -194,7 +195,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
     return _flip(image, -3, _stateless(seed))
 
 
-def _crop(value: Any, size: Any, sample: Sample) -> Any:
+def _crop(value: Any, size: Any, sample: Sample) -> Tensor:
     value = convert_to_tensor(value)
     counts = [int(s) for s in np.asarray(size)]
     dims = value.shape.as_list()
@@ -207,7 +208,7 @@ def _crop(value: Any, size: Any, sample: Sample) -> Any:
 
 
 @public("image.random_crop", "compat.v1.image.random_crop", "compat.v1.random_crop")
-def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
+def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
     """A part of the given size from a random place.
 
     >>> tf.image.random_crop(tf.ones([4, 4, 1]), [2, 2, 1]).shape
@@ -217,7 +218,7 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
 
 
 @public("image.stateless_random_crop")
-def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Any:
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
     """A part of the given size from a place that `seed` decides.
 
     >>> tf.image.stateless_random_crop(tf.ones([4, 4, 1]), [2, 2, 1], [1, 2]).shape

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
@@ -26,10 +27,7 @@ def _suppress(
 ) -> list[Any]:
     boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
     boxes, scores = cast(boxes, float32), cast(scores, float32)
-    found: list[Any] = primitives.NonMaxSuppressionV5(
-        boxes, scores, int(size), float(iou), float(score), float(sigma), padded
-    )
-    return found
+    return [*primitives.NonMaxSuppressionV5(boxes, scores, int(size), float(iou), float(score), float(sigma), padded)]
 
 
 @public("image.non_max_suppression", "compat.v1.image.non_max_suppression")
@@ -76,7 +74,7 @@ def non_max_suppression_overlaps(
     overlap_threshold: Any = 0.5,
     score_threshold: Any = float("-inf"),
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The numbers of the best boxes, by a table of how much each two overlap.
 
     >>> tf.image.non_max_suppression_overlaps([[1., 0.9], [0.9, 1.]], [0.5, 0.9], 2)
@@ -220,7 +218,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     return images
 
 
-def _either(positions: Any, first: Any, second: Any) -> Any:
+def _either(positions: Any, first: Any, second: Any) -> Tensor:
     return primitives.LogicalOr(primitives.Equal(positions, first), primitives.Equal(positions, second))
 
 
@@ -236,7 +234,7 @@ def extract_glimpse(
     normalized: bool = True,
     noise: str = "uniform",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A window of the given size of each image, around the given place; what lies outside is noise or 0.
 
     >>> tf.image.extract_glimpse(tf.ones([1, 4, 4, 1]), [2, 2], [[0., 0.]]).shape
@@ -252,7 +250,7 @@ def extract_glimpse(
     return glimpse(input, size, offsets, noise, corner)
 
 
-def glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Any:
+def glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Tensor:
     """Windows whose first row and column are `corner(offset, length, window)`."""
     x = convert_to_tensor(input)
     offsets = convert_to_tensor(offsets, dtype_hint=float32)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -105,7 +106,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 
 
 @public("image.grayscale_to_rgb", "compat.v1.image.grayscale_to_rgb")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """One channel repeated three times.
 
     >>> tf.image.grayscale_to_rgb([[[2.]]])
@@ -135,7 +136,7 @@ _RGB_TO_YUV = [
 _YUV_TO_RGB: list[list[float]] = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _mixed(images: Any, matrix: list[list[float]], what: str) -> Any:
+def _mixed(images: Any, matrix: list[list[float]], what: str) -> Tensor:
     images = convert_to_tensor(images)
     _check_channels(images, 3, what)
     dims = dynamic_dims(images)
@@ -144,7 +145,7 @@ def _mixed(images: Any, matrix: list[list[float]], what: str) -> Any:
 
 
 @public("image.rgb_to_yiq", "compat.v1.image.rgb_to_yiq")
-def rgb_to_yiq(images: Any) -> Any:
+def rgb_to_yiq(images: Any) -> Tensor:
     """RGB images as YIQ.
 
     >>> tf.image.rgb_to_yiq([[[0., 0., 0.]]])
@@ -154,7 +155,7 @@ def rgb_to_yiq(images: Any) -> Any:
 
 
 @public("image.yiq_to_rgb", "compat.v1.image.yiq_to_rgb")
-def yiq_to_rgb(images: Any) -> Any:
+def yiq_to_rgb(images: Any) -> Tensor:
     """YIQ images as RGB.
 
     >>> tf.image.yiq_to_rgb([[[1., 0., 0.]]])
@@ -164,7 +165,7 @@ def yiq_to_rgb(images: Any) -> Any:
 
 
 @public("image.rgb_to_yuv", "compat.v1.image.rgb_to_yuv")
-def rgb_to_yuv(images: Any) -> Any:
+def rgb_to_yuv(images: Any) -> Tensor:
     """RGB images as YUV.
 
     >>> tf.image.rgb_to_yuv([[[0., 0., 0.]]])
@@ -174,7 +175,7 @@ def rgb_to_yuv(images: Any) -> Any:
 
 
 @public("image.yuv_to_rgb", "compat.v1.image.yuv_to_rgb")
-def yuv_to_rgb(images: Any) -> Any:
+def yuv_to_rgb(images: Any) -> Tensor:
     """YUV images as RGB.
 
     >>> tf.image.yuv_to_rgb([[[1., 0., 0.]]])
@@ -187,7 +188,7 @@ def yuv_to_rgb(images: Any) -> Any:
 
 
 @public("image.rgb_to_hsv", "compat.v1.image.rgb_to_hsv")
-def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
+def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """RGB images as hue, saturation and value, each from 0 to 1.
 
     >>> tf.image.rgb_to_hsv([[[0., 1., 0.]]])
@@ -217,7 +218,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
 
 
 @public("image.hsv_to_rgb", "compat.v1.image.hsv_to_rgb")
-def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
+def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value, each from 0 to 1, as RGB images.
 
     >>> tf.image.hsv_to_rgb([[[0., 1., 1.]]])

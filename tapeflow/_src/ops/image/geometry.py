@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, whole
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -37,7 +38,7 @@ def as_image(image: Any) -> Any:
 
 
 @public("image.flip_left_right", "compat.v1.image.flip_left_right")
-def flip_left_right(image: Any) -> Any:
+def flip_left_right(image: Any) -> Tensor:
     """Images with the columns in reverse order.
 
     >>> tf.image.flip_left_right([[[1.], [2.]]])
@@ -49,7 +50,7 @@ def flip_left_right(image: Any) -> Any:
 
 
 @public("image.flip_up_down", "compat.v1.image.flip_up_down")
-def flip_up_down(image: Any) -> Any:
+def flip_up_down(image: Any) -> Tensor:
     """Images with the rows in reverse order.
 
     >>> tf.image.flip_up_down([[[1.]], [[2.]]])
@@ -61,7 +62,7 @@ def flip_up_down(image: Any) -> Any:
 
 
 @public("image.transpose", "compat.v1.image.transpose", "compat.v1.image.transpose_image")
-def transpose(image: Any, name: str | None = None) -> Any:
+def transpose(image: Any, name: str | None = None) -> Tensor:
     """Images with rows and columns exchanged.
 
     >>> tf.image.transpose([[[1.], [2.]]])
@@ -100,7 +101,7 @@ def _require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
+def _cut(image: Any, top: int, left: int, height: int, width: int) -> Tensor:
     begin = [top, left, 0]
     count = [height, width, image.shape[-1]]
     if image.shape.rank == 4:
@@ -111,7 +112,7 @@ def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
 @public("image.crop_to_bounding_box", "compat.v1.image.crop_to_bounding_box")
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Any:
+) -> Tensor:
     """The part of the given size from the given corner.
 
     >>> tf.image.crop_to_bounding_box([[[1.], [2.]]], 0, 1, 1, 1)
@@ -230,7 +231,7 @@ def resize_into_padding(image: Any, target_height: Any, target_width: Any, resiz
 
 
 @public("image.extract_patches")
-def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
     """The windows of images (N, H, W, C), each laid out flat along the last dimension.
 
     >>> tf.image.extract_patches([[[[1.], [2.]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
@@ -240,7 +241,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
 
 
 @public("extract_volume_patches", "compat.v1.extract_volume_patches")
-def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None) -> Any:
+def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None) -> Tensor:
     """The windows of volumes (N, depth, height, width, C), each laid out flat along the last dimension.
 
     >>> tf.extract_volume_patches([[[[[1.], [2.]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], "VALID")
@@ -249,7 +250,7 @@ def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, 
     return _windows_of(convert_to_tensor(input), ksizes, strides, None, padding, 3, "extract_volume_patches")
 
 
-def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spatial: int, who: str) -> Any:
+def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spatial: int, who: str) -> Tensor:
     if x.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
     kind, _ = padding_of(padding, spatial, False)
@@ -278,7 +279,7 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
 
 
 @public("image.sobel_edges", "compat.v1.image.sobel_edges")
-def sobel_edges(image: Any) -> Any:
+def sobel_edges(image: Any) -> Tensor:
     """Sobel's estimate of the gradient down and across, along a new last dimension.
 
     >>> tf.image.sobel_edges(tf.ones([1, 2, 2, 1]))[0, 0, 0, 0]
@@ -312,7 +313,7 @@ def image_gradients(image: Any) -> tuple[Any, Any]:
 
 
 @public("image.total_variation", "compat.v1.image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Any:
+def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of the sizes of the differences between neighbouring pixels, for each image.
 
     >>> tf.image.total_variation([[[1.], [3.]]])
@@ -359,7 +360,7 @@ def _same_images(first: Any, second: Any) -> tuple[Any, Any]:
 
 
 @public("image.psnr", "compat.v1.image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of images, in decibels.
 
     >>> tf.image.psnr([[[1.]]], [[[0.]]], 1.)
@@ -392,7 +393,7 @@ def _ssim_per_channel(
     down = convert_to_tensor(line, dtype=x.dtype)
     across = convert_to_tensor(line.transpose(1, 0, 2, 3), dtype=x.dtype)
 
-    def blur(image: Any) -> Any:
+    def blur(image: Any) -> Tensor:
         dims = image.shape.as_list()
         flat = primitives.Reshape(image, [int(np.prod(dims[:-3])), *dims[-3:]])
         blurred = depthwise_conv2d(depthwise_conv2d(flat, down, [1, 1, 1, 1], "VALID"), across, [1, 1, 1, 1], "VALID")
@@ -425,7 +426,7 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
     return_index_map: bool = False,
-) -> Any:
+) -> Tensor:
     """The structural similarity of images, from -1 to 1; or its map over the image.
 
     >>> tf.image.ssim(tf.ones([12, 12, 1]), tf.ones([12, 12, 1]), 1.)
@@ -448,7 +449,7 @@ def ssim_multiscale(
     filter_sigma: float = 1.5,
     k1: float = 0.01,
     k2: float = 0.03,
-) -> Any:
+) -> Tensor:
     """The structural similarity of images over several scales, each half as large as the one before.
 
     >>> x = tf.ones([12, 12, 1])
@@ -470,7 +471,7 @@ def ssim_multiscale(
     return primitives.Mean(product, [-1], False)
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Any) -> Tensor:
     """Images of half the size; an odd last row or column counts twice."""
     dims = x.shape.as_list()
     flat = primitives.Reshape(x, [int(np.prod(dims[:-3])), *dims[-3:]])

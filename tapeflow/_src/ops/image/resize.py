@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import plain_sizes
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -352,7 +353,7 @@ def _corners(boxes: Any, first: int, length: int, out: int) -> Any:
     return low * (length - 1) + steps * ((high - low) * (length - 1) / (out - 1))
 
 
-def _inside(positions: Any, length: int) -> Any:
+def _inside(positions: Any, length: int) -> Tensor:
     return primitives.LogicalAnd(positions >= 0, positions <= length - 1)
 
 
@@ -365,7 +366,7 @@ def crop_and_resize(
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The boxes (y1, x1, y2, x2), in parts of the image, cut out and brought to one size; boxes have gradients too.
 
     >>> tf.image.crop_and_resize([[[[1.], [3.]]]], [[0., 0., 0., 1.]], [0], [1, 3])[0, 0, :, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -50,10 +51,10 @@ def conjugate_gradient(
     if max_iter < 0:
         raise InvalidArgumentError.of(f"conjugate_gradient: max_iter must not be negative; got {max_iter}")
 
-    def dot(a: Any, b: Any) -> Any:
+    def dot(a: Any, b: Any) -> Tensor:
         return primitives.Sum((primitives.Conj(a) if a.dtype.is_complex else a) * b, -1, True)
 
-    def size(a: Any) -> Any:
+    def size(a: Any) -> Tensor:
         square = dot(a, a)
         return primitives.Sqrt(primitives.Real(square) if square.dtype.is_complex else square)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor, padding_value_of
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -21,7 +22,7 @@ def diag(
     num_cols: int = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """Matrices with the given diagonal, or diagonals `k = (lowest, highest)`, and `padding_value` elsewhere.
 
     >>> tf.linalg.diag([1, 2])
@@ -41,7 +42,7 @@ def diag_part(
     k: Any = 0,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """The diagonal `k` of matrices, or the diagonals `k = (lowest, highest)` as rows, filled with `padding_value`.
 
     >>> tf.linalg.diag_part([[1, 2], [3, 4]])
@@ -58,7 +59,7 @@ def set_diag(
     name: str = "set_diag",
     k: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """Matrices with their diagonal `k`, or diagonals `k = (lowest, highest)`, replaced.
 
     >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9])
@@ -70,7 +71,7 @@ def set_diag(
 
 
 @public("linalg.tensor_diag", "compat.v1.diag")
-def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """The tensor of twice the rank that has the elements of `diagonal` where both halves of the index agree.
 
     >>> tf.linalg.tensor_diag([1, 2])
@@ -87,7 +88,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 @public("linalg.tensor_diag_part", "compat.v1.diag_part")
-def tensor_diag_part(input: Any, name: str | None = None) -> Any:
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     """The elements where the first and the second half of the index agree.
 
     >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]])

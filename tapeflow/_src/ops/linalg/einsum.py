@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -275,7 +276,7 @@ def _contract(
     if (len(batch), len(rows), len(columns)) not in ((0, 1, 1), (1, 1, 1)):
         shape = _dims([[label] for label in result], sizes)
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: Any) -> Tensor:
         product = primitives.MatMul(prepare_left(x), prepare_right(y), transpose_a, transpose_b)
         return product if shape is None else primitives.Reshape(product, shape)
 

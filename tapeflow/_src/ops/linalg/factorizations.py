@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -68,7 +69,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
 
 
 @public("linalg.logdet")
-def logdet(matrix: Any, name: str | None = None) -> Any:
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of Hermitian positive definite matrices.
 
     >>> tf.linalg.logdet([[1., 0.], [0., 1.]])
@@ -99,11 +100,12 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     >>> tf.linalg.eigh([[2., 0.], [0., 1.]])[0]
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
-    return tuple(primitives.SelfAdjointEigV2(tensor, True))
+    values, vectors = primitives.SelfAdjointEigV2(tensor, True)
+    return values, vectors
 
 
 @public("linalg.eigvalsh", "compat.v1.self_adjoint_eigvals")
-def eigvalsh(tensor: Any, name: str | None = None) -> Any:
+def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues, rising, of Hermitian matrices; only the lower triangle is read.
 
     >>> tf.linalg.eigvalsh([[2., 0.], [0., 1.]])
@@ -119,11 +121,12 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Any, Any]:
     >>> tf.math.real(tf.linalg.eig([[2., 1.], [0., 3.]])[0])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
-    return tuple(primitives.Eig(tensor, True))
+    values, vectors = primitives.Eig(tensor, True)
+    return values, vectors
 
 
 @public("linalg.eigvals", "eigvals")
-def eigvals(tensor: Any, name: str | None = None) -> Any:
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Complex eigenvalues of square matrices, in no particular order.
 
     >>> tf.math.real(tf.linalg.eigvals([[2., 1.], [0., 3.]]))
@@ -133,7 +136,7 @@ def eigvals(tensor: Any, name: str | None = None) -> Any:
 
 
 @public("linalg.cholesky_solve", "compat.v1.cholesky_solve")
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """`X` in `A X = rhs`, given the Cholesky factor of `A`.
 
     >>> tf.linalg.cholesky_solve([[2., 0.], [0., 1.]], [[4.], [3.]])
@@ -148,20 +151,20 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
 # ---- with the factors that lu() gives
 
 
-def _spread_batch(x: Any, batch: list[int], kept: int) -> Any:
+def _spread_batch(x: Any, batch: list[int], kept: int) -> Tensor:
     """`x` with the batch dimensions `batch` in front of its last `kept` ones."""
     wanted = batch + x.shape.as_list()[x.shape.rank - kept :]
     return x if x.shape.as_list() == wanted else primitives.BroadcastTo(x, wanted)
 
 
-def take_rows(x: Any, order: Any) -> Any:
+def take_rows(x: Any, order: Any) -> Tensor:
     """Rows of the last two dimensions in another order; unlike that of a plain gather the gradient is always dense."""
     if x.shape.rank > 2:
         return primitives.GatherV2(x, order, x.shape.rank - 2, 0)
     return primitives.Squeeze(primitives.GatherV2(primitives.ExpandDims(x, 0), order, 1, 0), 0)
 
 
-def _lower_part(lower_upper: Any) -> Any:
+def _lower_part(lower_upper: Any) -> Tensor:
     dims = lower_upper.shape.as_list()
     ones = primitives.BroadcastTo(cast(1, lower_upper.dtype), dims[:-1])
     return primitives.MatrixSetDiagV3(primitives.MatrixBandPart(lower_upper, -1, 0), ones, 0)
@@ -178,7 +181,7 @@ def _check_factors(who: str, lower_upper: Any, perm: Any) -> None:
 
 
 @public("linalg.lu_solve")
-def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Any:
+def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """`X` in `A X = rhs`, given what `tf.linalg.lu(A)` returns.
 
     >>> tf.linalg.lu_solve(*tf.linalg.lu([[0., 1.], [2., 0.]]), [[1.], [4.]])
@@ -204,7 +207,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
     return primitives.MatrixTriangularSolve(lower_upper, half, False, False)
 
 
-def inverse_permutation(perm: Any) -> Any:
+def inverse_permutation(perm: Any) -> Tensor:
     """For each i, where i stands in `perm`."""
     places = np.arange(perm.shape[-1])[:, np.newaxis]
     here = primitives.Equal(primitives.ExpandDims(perm, -2), convert_to_tensor(places, dtype=perm.dtype))
@@ -212,7 +215,7 @@ def inverse_permutation(perm: Any) -> Any:
 
 
 @public("linalg.lu_reconstruct")
-def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Any:
+def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The matrices whose factors `tf.linalg.lu` gave.
 
     >>> tf.linalg.lu_reconstruct(*tf.linalg.lu([[0., 1.], [2., 3.]]))
@@ -230,7 +233,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
 
 
 @public("linalg.lu_matrix_inverse")
-def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Any:
+def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The inverse of the matrices whose factors `tf.linalg.lu` gave.
 
     >>> tf.linalg.lu_matrix_inverse(*tf.linalg.lu([[0., 1.], [2., 0.]]))
@@ -258,7 +261,7 @@ def _require_matrix(a: Any) -> Any:
 
 
 @public("linalg.matrix_rank")
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """How many singular values are greater than `tol`.
 
     >>> tf.linalg.matrix_rank([[1., 2.], [2., 4.]])
@@ -273,7 +276,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 @public("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverse; singular values up to `rcond` times the largest count as zero.
 
     >>> tf.linalg.pinv([[2., 0.], [0., 0.]])
@@ -296,7 +299,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 
 @public("linalg.lstsq", "compat.v1.matrix_solve_ls")
-def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None) -> Any:
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None) -> Tensor:
     """`X` that makes `matrix X - rhs` least, and of several such the smallest.
 
     `fast` takes the Cholesky factor of the normal equations; otherwise singular values are used, which also serve
@@ -337,7 +340,8 @@ def _padded_diagonals(diagonals: Any, diagonals_format: str) -> tuple[Any, Any, 
         diagonals = convert_to_tensor(diagonals)
         if diagonals.shape.rank < 2 or diagonals.shape[-2] != 3:
             raise ValueError(f"Expected diagonals of shape [..., 3, n]; got {diagonals.shape}")
-        return tuple(primitives.Unpack(diagonals, -1, diagonals.shape.rank - 2))
+        upper, main, lower = primitives.Unpack(diagonals, -1, diagonals.shape.rank - 2)
+        return upper, main, lower
     if diagonals_format == "matrix":
         matrix = convert_to_tensor(diagonals)
         if matrix.shape.rank < 2 or matrix.shape[-1] != matrix.shape[-2]:
@@ -346,7 +350,8 @@ def _padded_diagonals(diagonals: Any, diagonals_format: str) -> tuple[Any, Any, 
             main = primitives.MatrixDiagPartV3(matrix, 0, 0)
             return main, main, main
         packed = primitives.MatrixDiagPartV3(matrix, (-1, 1), 0, "LEFT_RIGHT")
-        return tuple(primitives.Unpack(packed, -1, packed.shape.rank - 2))
+        upper, main, lower = primitives.Unpack(packed, -1, packed.shape.rank - 2)
+        return upper, main, lower
     if diagonals_format != "sequence":
         raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
     if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
@@ -379,7 +384,7 @@ def tridiagonal_solve(
     name: str | None = None,
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
-) -> Any:
+) -> Tensor:
     """`X` in `A X = rhs` for tridiagonal `A`, given as (..., 3, n), as three diagonals or as matrices.
 
     >>> tf.linalg.tridiagonal_solve([[0., 0.], [2., 4.], [0., 0.]], [2., 8.])
@@ -429,12 +434,12 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
         )
     begin, step = [0] * rank, [1] * rank
 
-    def rows(x: Any, first: int) -> Any:
+    def rows(x: Any, first: int) -> Tensor:
         start, count = list(begin), x.shape.as_list()
         start[-2], count[-2] = first, n - 1
         return primitives.StridedSlice(x, start, step, count)
 
-    def shifted(x: Any, before: int) -> Any:
+    def shifted(x: Any, before: int) -> Tensor:
         paddings = [0] * (2 * x.shape.rank)
         paddings[-4:-2] = [before, 1 - before]
         return primitives.PadV2(x, paddings, cast(0, x.dtype))
@@ -449,7 +454,7 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
 @public("linalg.banded_triangular_solve")
 def banded_triangular_solve(
     bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`X` in `A X = rhs` for triangular `A` with few diagonals, given as (..., diagonals, n).
 
     The main diagonal is the first row if `lower`, else the last one. Row `i` holds an element of row `i` of `A`.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -25,7 +26,7 @@ def swapped_ends(rank: int) -> list[int]:
 
 
 @public("linalg.matrix_transpose", "compat.v1.matrix_transpose")
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two dimensions exchanged; with `conjugate`, the adjoint.
 
     >>> tf.linalg.matrix_transpose([[1, 2], [3, 4]])
@@ -45,7 +46,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 @public("linalg.adjoint")
-def adjoint(matrix: Any, name: str | None = None) -> Any:
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two dimensions.
 
     >>> tf.linalg.adjoint([[1., 2.], [3., 4.]])
@@ -65,7 +66,7 @@ def matvec(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A matrix times a vector, with batches.
 
     >>> tf.linalg.matvec([[1., 2.], [3., 4.]], [1., 1.])
@@ -77,7 +78,7 @@ def matvec(
 
 
 @public("linalg.trace", "compat.v1.trace")
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of each matrix.
 
     >>> tf.linalg.trace([[1, 2], [3, 4]])
@@ -87,7 +88,7 @@ def trace(x: Any, name: str | None = None) -> Any:
 
 
 @public("linalg.cross", "compat.v1.cross")
-def cross(a: Any, b: Any, name: str | None = None) -> Any:
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of vectors of length 3, over the last dimension.
 
     >>> tf.linalg.cross([1., 0., 0.], [0., 1., 0.])
@@ -136,7 +137,7 @@ def norm(
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The norm of vectors, or of matrices with two axes: 'euclidean', 'fro', 1, 2, np.inf, or any positive order.
 
     >>> tf.norm([3., 4.])
@@ -210,7 +211,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
 
 
 @public("tensordot", "linalg.tensordot", "compat.v1.tensordot")
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions: the last and first `axes`, or those listed.
 
     >>> tf.tensordot([[1., 2.], [3., 4.]], [1., 1.], 1)

@@ -7,6 +7,7 @@ from math import pi
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -50,7 +51,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @public("math.divide_no_nan")
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `y` is 0; integers give floats.
 
     >>> tf.math.divide_no_nan([1., 2.], [0., 4.])
@@ -72,7 +73,7 @@ def _check_quotient(name: str, x: Any, y: Any) -> None:
 
 
 @public("math.abs", "abs")
-def abs(x: Any, name: str | None = None) -> Any:
+def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value; of a complex number, its length.
 
     >>> tf.abs([-1., 2.])
@@ -83,7 +84,7 @@ def abs(x: Any, name: str | None = None) -> Any:
 
 
 @public("math.real")
-def real(input: Any, name: str | None = None) -> Any:
+def real(input: Any, name: str | None = None) -> Tensor:
     """The real part.
 
     >>> tf.math.real(tf.constant([1+2j]))
@@ -100,7 +101,7 @@ def _check_numeric(name: str, x: Any) -> None:
 
 
 @public("math.imag")
-def imag(input: Any, name: str | None = None) -> Any:
+def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part.
 
     >>> tf.math.imag(tf.constant([1+2j]))
@@ -111,7 +112,7 @@ def imag(input: Any, name: str | None = None) -> Any:
 
 
 @public("math.conj")
-def conj(x: Any, name: str | None = None) -> Any:
+def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers stay as they are.
 
     >>> tf.math.conj(tf.constant([1+2j]))
@@ -123,7 +124,7 @@ def conj(x: Any, name: str | None = None) -> Any:
 
 
 @public("math.add_n", "add_n")
-def add_n(inputs: Any, name: str | None = None) -> Any:
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.add_n([[1., 2.], [3., 4.]])
@@ -138,7 +139,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 
 
 @public("math.accumulate_n")
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
     """The sum of a list of equally shaped tensors.
 
     >>> tf.math.accumulate_n([[1., 2.], [3., 4.]])
@@ -194,7 +195,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
 
 
 @public("math.logical_xor")
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """Whether exactly one of the two is true.
 
     >>> tf.math.logical_xor([True, True], [True, False])
@@ -204,7 +205,7 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
 
 
 @public("math.angle")
-def angle(input: Any, name: str | None = None) -> Any:
+def angle(input: Any, name: str | None = None) -> Tensor:
     """The angle of complex numbers in the plane, in radians; of real numbers 0, or pi below 0.
 
     >>> tf.math.angle(tf.constant([1+0j, 0+2j]))
@@ -219,7 +220,7 @@ def angle(input: Any, name: str | None = None) -> Any:
 
 
 @public("math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, and 0 where `x` is 0.
 
     >>> tf.math.reciprocal_no_nan([2., 0.])
@@ -230,7 +231,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
 
 
 @public("math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Any:
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`log(1 / (1 + exp(-x)))`, exact for large and small `x`.
 
     >>> tf.math.log_sigmoid([0., -100.])
@@ -243,7 +244,7 @@ public("math.softsign")(primitives.Softsign)
 
 
 @public("math.is_non_decreasing", "compat.v1.math.is_non_decreasing", "compat.v1.is_non_decreasing")
-def is_non_decreasing(x: Any, name: str | None = None) -> Any:
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Whether no element, in row-major order, is smaller than the one before it.
 
     >>> tf.math.is_non_decreasing([1, 1, 2])
@@ -254,7 +255,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
 
 
 @public("math.is_strictly_increasing", "compat.v1.math.is_strictly_increasing", "compat.v1.is_strictly_increasing")
-def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """Whether every element, in row-major order, is larger than the one before it.
 
     >>> tf.math.is_strictly_increasing([1, 1, 2])

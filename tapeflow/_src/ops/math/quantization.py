@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math.arithmetic import clip_by_value
@@ -38,19 +39,19 @@ class _Grid:
         zero = primitives.Maximum(primitives.Minimum(primitives.Floor(zero + 0.5), float(last)), float(first))
         self.low, self.high = (first - zero) * self.step, (last - zero) * self.step
 
-    def rounded(self, x: Any) -> Any:
+    def rounded(self, x: Any) -> Tensor:
         inside = primitives.Maximum(primitives.Minimum(x, self.high), self.low)
         y = primitives.Floor((inside - self.low) / self.step + 0.5) * self.step + self.low
         return primitives.SelectV2(self.empty, cast(0, float32), y)
 
-    def below(self, x: Any) -> Any:
+    def below(self, x: Any) -> Tensor:
         return primitives.LogicalAnd(primitives.Less(x, self.low), primitives.LogicalNot(self.empty))
 
-    def above(self, x: Any) -> Any:
+    def above(self, x: Any) -> Tensor:
         return primitives.LogicalAnd(primitives.Greater(x, self.high), primitives.LogicalNot(self.empty))
 
 
-def _fake_quant(inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+def _fake_quant(inputs: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Tensor:
     x = convert_to_tensor(inputs, dtype_hint=float32)
     grid = _Grid(low, high, num_bits, narrow_range)
     y = primitives.StopGradient(grid.rounded(x))
@@ -72,7 +73,7 @@ def fake_quant_with_min_max_args(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`inputs` rounded to a grid of `2 ** num_bits` numbers on [min, max]; the gradient passes inside the range.
 
     >>> tf.quantization.fake_quant_with_min_max_args([0.3], 0., 1., num_bits=2)
@@ -106,7 +107,7 @@ def _fake_quant_in_range(check: Callable[[Any, Any, Any], None], doc: str, path:
         num_bits: int = 8,
         narrow_range: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Tensor:
         x, low, high = (convert_to_tensor(v, dtype_hint=float32) for v in (inputs, min, max))
         check(x, low, high)
         return _fake_quant(x, low, high, num_bits, narrow_range)
@@ -159,7 +160,7 @@ def fake_quant_with_min_max_args_gradient(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The gradient of `fake_quant_with_min_max_args` by its inputs.
 
     >>> tf.quantization.fake_quant_with_min_max_args_gradient([1., 1.], [0.3, 2.], 0., 1.)
@@ -230,7 +231,7 @@ def _rounded_to_range(
     round_mode: str,
     narrow_range: bool,
     axis: int | None,
-) -> Any:
+) -> Tensor:
     first = -(2 ** (num_bits - 1)) + (1 if narrow_range else 0) if signed_input else 0
     last = 2 ** (num_bits - 1) - 1 if signed_input else 2**num_bits - 1
     axes = None if axis is None else [a for a in range(x.shape.rank) if a != axis % x.shape.rank]
@@ -270,7 +271,7 @@ def _range(x: Any, input_min: Any, input_max: Any, range_given: bool, num_bits: 
     return low, high
 
 
-def _inside_range(x: Any, low: Any, high: Any) -> Any:
+def _inside_range(x: Any, low: Any, high: Any) -> Tensor:
     # The range has a gradient, of 0.
     inside = primitives.LogicalAnd(x >= low, x <= high)
     return primitives.SelectV2(inside, x, 0 * (low + high))

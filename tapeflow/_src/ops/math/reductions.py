@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import bfloat16, float16, float32, float64, int64, string
 
 
 @public("math.reduce_logsumexp", "reduce_logsumexp")
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """`log(sum(exp(x)))` over the axes, without overflow.
 
     >>> tf.reduce_logsumexp([0., 0.])
@@ -27,7 +28,7 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
 
 
 @public("math.reduce_variance")
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The variance over the axes; of complex numbers, the mean squared distance from the mean.
 
     >>> tf.math.reduce_variance([1., 3.])
@@ -39,7 +40,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 
 
 @public("math.reduce_std")
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation over the axes.
 
     >>> tf.math.reduce_std([1., 3.])
@@ -50,7 +51,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return y if x.dtype is float32 else cast(y, x.dtype.real_dtype)
 
 
-def _variance(x: Any, axis: Any, keepdims: bool) -> Any:
+def _variance(x: Any, axis: Any, keepdims: bool) -> Tensor:
     """The variance as a real number; small floats are computed in float32."""
     if (x.dtype is float32 or x.dtype is float64) and not _core.is_tracing() and (axis is None or type(axis) is int):
         axes = list(range(x.ndim)) if axis is None else [axis]
@@ -87,7 +88,7 @@ def count_nonzero(
 
 
 @public("math.zero_fraction", "nn.zero_fraction", "compat.v1.math.zero_fraction", "compat.v1.nn.zero_fraction")
-def zero_fraction(value: Any, name: str | None = None) -> Any:
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The share of elements that are zero, as float32; NaN if there are none.
 
     >>> tf.math.zero_fraction([0., 1., 0., 0.])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import is_open
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -24,18 +25,18 @@ def _over_rows(count: Any, data: Any) -> Any:
     return count
 
 
-def _ones_for(segment_ids: Any, dtype: Any) -> Any:
+def _ones_for(segment_ids: Any, dtype: Any) -> Tensor:
     one = _core.convert_to_tensor(1, dtype, None, "segment")
     shape = primitives.Shape(segment_ids) if is_open(segment_ids) else segment_ids.shape.as_list()
     return primitives.BroadcastTo(one, shape)
 
 
-def _divide(x: Any, y: Any) -> Any:
+def _divide(x: Any, y: Any) -> Tensor:
     return primitives.TruncateDiv(x, y) if x.dtype.is_integer else primitives.RealDiv(x, y)
 
 
 @public("math.segment_mean")
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The mean of the rows of `data` that share a number in `segment_ids`, which is sorted; 0 where there are none.
 
     >>> tf.math.segment_mean([1., 3., 5.], [0, 0, 1])
@@ -65,7 +66,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 @public("math.unsorted_segment_sqrt_n")
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The sum of the rows that share a number in `segment_ids`, divided by the square root of how many they are.
 
     >>> tf.math.unsorted_segment_sqrt_n([1., 3., 5., 7.], [0, 0, 0, 0], 1)
@@ -159,7 +160,7 @@ sparse_segment_sqrt_n = _chosen_reduction(
 # ---- counting
 
 
-def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int, binary: bool, dtype: Any) -> Any:
+def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int, binary: bool, dtype: Any) -> Tensor:
     """How often (or with which weight) each of `length` numbers occurs in each row; numbers beyond are left out."""
     inside = primitives.Less(values, length)
     places = primitives.SelectV2(inside, rows * length + values, -1)
@@ -318,7 +319,7 @@ def histogram_fixed_width_bins(
 @public("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """How many values lie in each of `nbins` equal bins; what lies outside counts for the nearest.
 
     >>> tf.histogram_fixed_width([-1., 0.5, 9.], [0., 2.], nbins=4)

@@ -6,12 +6,13 @@ from math import sqrt
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 
 
 @public("math.lbeta")
-def lbeta(x: Any, name: str | None = None) -> Any:
+def lbeta(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function, along the last dimension.
 
     Shape `[..., n]` gives `[...]`.
@@ -27,7 +28,7 @@ def lbeta(x: Any, name: str | None = None) -> Any:
 
 
 @public("math.erfcinv")
-def erfcinv(x: Any, name: str | None = None) -> Any:
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The inverse of `erfc`.
 
     >>> tf.math.erfcinv([0.5, 1.5])

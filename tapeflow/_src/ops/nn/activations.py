@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import float32
@@ -12,7 +13,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 
 @public("nn.gelu")
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """`features` times the probability that a normal number lies below it; with `approximate`, by a tanh.
 
     >>> tf.nn.gelu([-1., 1.])
@@ -25,7 +26,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
 
 
 @public("nn.leaky_relu", "compat.v1.nn.leaky_relu")
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Any:
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """`features` where positive, `alpha * features` elsewhere.
 
     >>> tf.nn.leaky_relu([-1., 2.])
@@ -57,7 +58,7 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
 
 
 @public("nn.crelu")
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Any:
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """relu of `features` and of `-features`, side by side along `axis`.
 
     >>> tf.nn.crelu([-1., 2.])
@@ -68,7 +69,7 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Any:
 
 
 @public("compat.v1.nn.relu_layer")
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """`relu(x @ weights + biases)`.
 
     >>> tf.compat.v1.nn.relu_layer([[1., 2.]], [[1.], [1.]], [-1.])

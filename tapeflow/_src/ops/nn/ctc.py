@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import float32, float64, int32, int64
@@ -41,7 +42,7 @@ def ctc_loss(
     unique: Any = None,
     blank_index: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Minus the log probability of each label sequence under `logits` (time, batch, classes), which it may stretch.
 
     >>> tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1], blank_index=0)

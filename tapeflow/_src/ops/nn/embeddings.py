@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -163,7 +164,7 @@ def lookup_sparse(
     if result_dtype in (float16, bfloat16):
         rows = cast(rows, float32)
     segment = sp_ids.value_rowids() if isinstance(sp_ids, RaggedTensor) else sp_ids.indices[:, 0]
-    count = segments
+    count: Any = segments
     if count is None:
         last = primitives.Max(primitives.ConcatV2([segment, [-1]], 0), None, False)
         count = last + 1 if _core.is_symbolic(last) else int(last) + 1
@@ -194,7 +195,7 @@ def safe_embedding_lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
-) -> Any:
+) -> Tensor:
     """As `embedding_lookup_sparse`, but bad ids and weights are left out, and an empty row gives zeros or `default_id`.
 
     >>> tf.nn.safe_embedding_lookup_sparse(tf.eye(2), tf.sparse.from_dense([[1], [0]]))
@@ -207,7 +208,7 @@ def safe_embedding_lookup_sparse(
 
 def safe_lookup_sparse(
     params: Any, ids: Any, weights: Any, combiner: str | None, default_id: Any, strategy: str, max_norm: Any
-) -> Any:
+) -> Tensor:
     if params is None:
         raise ValueError(f"Missing embedding_weights {params}.")
     combiner = "mean" if combiner is None else combiner

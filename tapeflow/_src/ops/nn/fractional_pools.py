@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
@@ -91,12 +92,12 @@ def _fractional_cells(x: Any, rows: np.ndarray, columns: np.ndarray, overlapping
     )
 
 
-def _largest(cells: Any, real: np.ndarray) -> Any:
+def _largest(cells: Any, real: np.ndarray) -> Tensor:
     best = primitives.ExpandDims(primitives.ArgMax(cells, -1), -1)
     return primitives.Squeeze(primitives.GatherV2(cells, best, 4, 4), [4])
 
 
-def _mean(cells: Any, real: np.ndarray) -> Any:
+def _mean(cells: Any, real: np.ndarray) -> Tensor:
     weights = real / real.sum(axis=-1, keepdims=True)
     return primitives.Sum(cells * cast(weights, cells.dtype), [-1], False)
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -14,7 +15,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 
 @public("nn.softmax_cross_entropy_with_logits")
-def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Any:
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """The cross entropy between probabilities `labels` and softmax of `logits`, one number per row.
 
     >>> tf.nn.softmax_cross_entropy_with_logits([[1., 0.]], [[0., 0.]])
@@ -97,14 +98,14 @@ def _same_shape(logits: Any, labels: Any, names: str = "`logits` and `labels`") 
         raise ValueError(f"{names} must have the same shape, received ({logits.shape} vs {labels.shape}).")
 
 
-def _log_one_plus_exp_of_minus_size(logits: Any) -> Any:
+def _log_one_plus_exp_of_minus_size(logits: Any) -> Tensor:
     """log(1 + exp(-|x|)), with the derivative of x on the right of 0."""
     negative_size = primitives.SelectV2(logits >= 0, -logits, logits)
     return primitives.Log1p(primitives.Exp(negative_size))
 
 
 @public("nn.sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
+def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
 
     >>> tf.nn.sigmoid_cross_entropy_with_logits([1.], [0.])
@@ -154,7 +155,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
 
 
 @public("nn.l2_loss", "compat.v1.nn.l2_loss")
-def l2_loss(t: Any, name: str | None = None) -> Any:
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of the squares.
 
     >>> tf.nn.l2_loss([3., 4.])
@@ -165,7 +166,7 @@ def l2_loss(t: Any, name: str | None = None) -> Any:
 
 
 @public("nn.compute_average_loss", "compat.v1.nn.compute_average_loss")
-def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Any:
+def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
     """The sum of the losses over the batch size of all replicas.
 
     >>> tf.nn.compute_average_loss([1., 3.])
@@ -206,7 +207,7 @@ def _weighted(loss: Any, weight: Any) -> Any:
 
 
 @public("nn.scale_regularization_loss", "compat.v1.nn.scale_regularization_loss")
-def scale_regularization_loss(regularization_loss: Any) -> Any:
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """The sum of the losses over the number of replicas, which is 1.
 
     >>> tf.nn.scale_regularization_loss([1., 2.])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
@@ -34,7 +35,7 @@ def window_positions(length: int, size: int, stride: int, rate: int, padding: st
     return positions, before, total - before
 
 
-def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, rates: list[int]) -> Any:
+def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, rates: list[int]) -> Tensor:
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     if x.shape.rank != 4 or filters.shape.rank != 3 or x.shape[-1] != filters.shape[-1]:
@@ -76,7 +77,7 @@ def dilation2d(
     data_format: str,
     dilations: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Grayscale dilation: the largest of `input + filters` in each window.
 
     >>> tf.nn.dilation2d([[[[1.], [3.]]]], [[[0.], [1.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
@@ -95,7 +96,7 @@ def erosion2d(
     data_format: str,
     dilations: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Grayscale erosion: the smallest of `value` minus the reversed `filters` in each window.
 
     >>> tf.nn.erosion2d([[[[1.], [3.]]]], [[[0.], [2.]]], [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -30,7 +31,7 @@ def _axes(axes: Any) -> Any:
     return [int(a) for a in np.atleast_1d(np.asarray(axes))] if axes is not None else None
 
 
-def _count(x: Any, axes: list[int]) -> Any:
+def _count(x: Any, axes: list[int]) -> int:
     """The number of elements that are put together along `axes`."""
     dims = dynamic_dims(x)
     return math.prod(dims[a] for a in axes)
@@ -214,7 +215,7 @@ def fused_batch_norm(
             )
     one = [channels if a == channel else 1 for a in range(rank)]
 
-    def spread(t: Any) -> Any:
+    def spread(t: Any) -> Tensor:
         return primitives.Reshape(cast(t, y.dtype), one)
 
     if not is_training:

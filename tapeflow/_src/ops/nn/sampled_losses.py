@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.candidates import log_uniform_candidate_sampler
@@ -80,12 +81,12 @@ def sampled_loss(
     return loss(logits, primitives.ConcatV2([share, none], 1))
 
 
-def nce_of_logits(logits: Any, targets: Any) -> Any:
+def nce_of_logits(logits: Any, targets: Any) -> Tensor:
     """The noise-contrastive loss of sampled logits, one number per row."""
     return primitives.Sum(sigmoid_cross_entropy_with_logits(targets, logits), [1], False)
 
 
-def softmax_of_logits(logits: Any, targets: Any) -> Any:
+def softmax_of_logits(logits: Any, targets: Any) -> Tensor:
     """The softmax cross entropy of sampled logits, one number per row."""
     return softmax_cross_entropy_with_logits(primitives.StopGradient(targets), logits)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -67,7 +68,7 @@ def with_space_to_batch(
     return primitives.StridedSlice(y, [0] * len(kept), [1] * len(kept), kept)
 
 
-def _space_to_batch(x: Any, axes: list[int], rates: list[int]) -> Any:
+def _space_to_batch(x: Any, axes: list[int], rates: list[int]) -> Tensor:
     """Moves the position inside blocks of `rates` cells into the batch, block positions outermost."""
     dims = x.shape.as_list()
     split: list[int] = []
@@ -89,7 +90,7 @@ def _space_to_batch(x: Any, axes: list[int], rates: list[int]) -> Any:
     return primitives.Reshape(moved, [batch, *shape[1:]])
 
 
-def _batch_to_space(x: Any, axes: list[int], rates: list[int]) -> Any:
+def _batch_to_space(x: Any, axes: list[int], rates: list[int]) -> Tensor:
     """The inverse of `_space_to_batch`."""
     dims = x.shape.as_list()
     blocks = 1

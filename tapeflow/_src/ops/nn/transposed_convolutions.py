@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims, numbers_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -27,7 +28,7 @@ def _transposed(
     data_format: str | None,
     dilations: Any,
     spatial: int,
-) -> Any:
+) -> Tensor:
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
     first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
@@ -69,7 +70,7 @@ def _transpose_of_rank(spatial: int, doc: str, *paths: str) -> Callable[..., Any
         data_format: str = layout,
         dilations: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Tensor:
         return _transposed(paths[0], input, filters, output_shape, strides, padding, data_format, dilations, spatial)
 
     return function
@@ -115,7 +116,7 @@ def conv_transpose(
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The transpose of a convolution with as many spatial dimensions as the output has: 1, 2 or 3.
 
     >>> tf.nn.conv_transpose(tf.ones([1, 2, 1]), tf.ones([2, 1, 1]), [1, 4, 1], 2)[0, :, 0]
@@ -132,7 +133,7 @@ def conv_transpose(
 @public("nn.atrous_conv2d_transpose", "compat.v1.nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The transpose of a 2-D convolution with holes.
 
     >>> tf.nn.atrous_conv2d_transpose(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]), [1, 5, 5, 1], 2, "VALID").shape

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import fill, ones, zeros
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -142,7 +143,7 @@ class DynamicRaggedShape:
         return flat_values
 
 
-def _places(ragged: RaggedTensor) -> Any:
+def _places(ragged: RaggedTensor) -> Tensor:
     last = cast(ragged.row_splits[-1], int64)
     return primitives.Range(cast(0, int64), last, cast(1, int64))
 

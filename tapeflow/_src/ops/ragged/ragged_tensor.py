@@ -119,7 +119,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if rank is not None and rank != 2:
             raise ValueError(f"from_sparse: rank(st_input) must be 2; got {rank}")
         rows = x.indices[:, 0]
-        count = x.dense_shape[0]
+        count: Any = x.dense_shape[0]
         count = count if _core.is_symbolic(count) else int(count)
         lengths = primitives.UnsortedSegmentSum(rows * 0 + 1, rows, count)
         result = cls(x.values, splits_from_lengths(lengths))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -21,7 +22,7 @@ def splits_tensor(splits: Any, dtype: Any = None) -> Any:
     return cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
 
 
-def splits_from_lengths(lengths: Any) -> Any:
+def splits_from_lengths(lengths: Any) -> Tensor:
     """The row splits of rows of these lengths."""
     zero = _core.convert_to_tensor([0], lengths.dtype, None, "ragged")
     return primitives.ConcatV2([zero, primitives.Cumsum(lengths, 0, False, False)], 0)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -177,7 +178,7 @@ class RaggedRows(CompositeTensor):
         return self._row_splits
 
     @property
-    def flat_values(self) -> Any:
+    def flat_values(self) -> Tensor:
         """The innermost values."""
         return self._values.flat_values if isinstance(self._values, RaggedRows) else self._values
 
@@ -331,7 +332,7 @@ class RaggedRows(CompositeTensor):
         places = numbers_up_to(primitives.Shape(rows, int64)[0]) if known is None else np.arange(known)
         return cast(places, rows.dtype) - primitives.GatherV2(self._row_splits, rows, 0, 0)
 
-    def _coordinates(self) -> Any:
+    def _coordinates(self) -> Tensor:
         """The position in the dense tensor of each of the flat values, without their inner dimensions."""
         columns = primitives.Pack([self.value_rowids(), self._places_in_rows()], 1)
         if not isinstance(self._values, RaggedRows):

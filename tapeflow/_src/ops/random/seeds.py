@@ -148,7 +148,7 @@ def _new_stream(first: int | None, second: int | None) -> _Stream:
     return _Stream(0, second, first)
 
 
-def draw(operation: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
+def draw(operation: Any, seed: int | None, blocks: Any) -> tuple[Any, Any]:
     """The key and the counter for one call, whose stream moves on by `blocks`.
 
     `operation` names the operation and those of its attributes that give it a stream of its own.

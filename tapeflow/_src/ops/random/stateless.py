@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -182,7 +183,7 @@ stateless_truncated_normal = _stateless_normals(
 )
 
 
-def gamma_of(dims: list[int], key: Any, counter: Any, alpha: Any, beta: Any) -> Any:
+def gamma_of(dims: list[int], key: Any, counter: Any, alpha: Any, beta: Any) -> Tensor:
     """Gamma numbers of a key and a counter; never 0, whose logarithm is infinite."""
     smallest = np.finfo(alpha.dtype.as_numpy_dtype).tiny
     sample = primitives.StatelessRandomGammaV3(dims, key, counter, PHILOX, alpha)
@@ -199,7 +200,7 @@ def gamma_parameters(alpha: Any, beta: Any, dtype: Any) -> tuple[Any, Any]:
 @public("random.stateless_gamma", "compat.v1.random.stateless_gamma")
 def stateless_gamma(
     shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Gamma numbers that depend on `seed` alone; `shape` ends with the shape of `alpha`. Differentiable by both.
 
     >>> tf.random.stateless_gamma([3], seed=[1, 2], alpha=1.).shape
@@ -211,7 +212,7 @@ def stateless_gamma(
 
 
 @public("random.stateless_poisson", "compat.v1.random.stateless_poisson")
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Any:
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
     """Poisson counts that depend on `seed` alone; `shape` ends with the shape of `lam`.
 
     >>> tf.random.stateless_poisson([3], seed=[1, 2], lam=0.)
@@ -225,7 +226,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
 @public("random.stateless_binomial", "compat.v1.random.stateless_binomial")
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Counts of successes in `counts` trials of probability `probs`, that depend on `seed` alone.
 
     >>> tf.random.stateless_binomial([3], seed=[1, 2], counts=5., probs=0.)
@@ -246,7 +247,9 @@ def categorical_dtype(dtype: Any) -> Any:
 
 
 @public("random.stateless_categorical", "compat.v1.random.stateless_categorical")
-def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None) -> Any:
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+) -> Tensor:
     """Classes drawn from each row of unnormalised log-probabilities, that depend on `seed` alone.
 
     >>> tf.random.stateless_categorical([[0., -1e9]], 3, seed=[1, 2])
@@ -279,7 +282,7 @@ def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Any:
     "compat.v1.random.fold_in",
     "compat.v1.random.experimental.stateless_fold_in",
 )
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
+def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new seed made of a seed and a number, such as a step or a replica.
 
     >>> tf.random.fold_in([1, 2], 5).shape
@@ -301,7 +304,7 @@ def stateless_parameterized_truncated_normal(
     minvals: Any = -2.0,
     maxvals: Any = 2.0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Normal numbers between bounds, that depend on `seed` alone; `shape` ends with the shape of the parameters.
 
     >>> tf.random.stateless_parameterized_truncated_normal([3], [1, 2], minvals=0.).shape
@@ -312,7 +315,7 @@ def stateless_parameterized_truncated_normal(
 
 
 @public("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")
-def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Any:
+def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Tensor:
     """The rows of `value` in an order that depends on `seed` alone.
 
     >>> tf.random.experimental.stateless_shuffle([7, 7], seed=[1, 2])
@@ -323,7 +326,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
 
 
 @public("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
-def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
+def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     """Where `index` goes in a permutation of 0 to `max_index` that depends on `seed` alone and is never stored.
 
     >>> tf.sort(tf.random.experimental.index_shuffle(tf.range(4), [1, 2], 3))

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims, joined_shape, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -111,7 +112,7 @@ def gamma(
     dtype: Any = float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Gamma numbers, `shape` of them for each element of `alpha` and `beta`; differentiable by both.
 
     >>> tf.random.gamma([5], [0.5, 2.]).shape
@@ -124,7 +125,7 @@ def gamma(
 
 
 @public("random.poisson")
-def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Any:
+def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:
     """Poisson counts, `shape` of them for each element of `lam`.
 
     >>> tf.random.poisson([5], [0.5, 2.]).shape
@@ -139,7 +140,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None,
 @public("random.categorical", "compat.v1.random.categorical")
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Classes drawn from each row of unnormalised log-probabilities: shape [rows, num_samples].
 
     >>> tf.random.categorical([[0., -1e9]], 3)
@@ -154,7 +155,7 @@ def categorical(
 
 
 @public("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
-def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in a random order.
 
     >>> tf.sort(tf.random.shuffle([3, 1, 2]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.signal.spectral import dct, irfft, rfft
@@ -29,7 +30,7 @@ def _scalar(value: Any, who: str) -> int:
     return int(number)
 
 
-def _zero_padded(x: Any, paddings: list[int], value: Any = 0) -> Any:
+def _zero_padded(x: Any, paddings: list[int], value: Any = 0) -> Tensor:
     return primitives.PadV2(x, paddings, convert_to_tensor(value, dtype=x.dtype)) if any(paddings) else x
 
 
@@ -42,7 +43,7 @@ def frame(
     pad_value: Any = 0,
     axis: Any = -1,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Overlapping pieces of a dimension: [..., samples, ...] becomes [..., frames, frame_length, ...].
 
     >>> tf.signal.frame([1, 2, 3, 4], 2, 1)
@@ -79,7 +80,7 @@ def frame(
 
 
 @public("signal.overlap_and_add", "compat.v1.signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Any:
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
     """The signal whose frames, `frame_step` apart, add up: [..., frames, length] becomes [..., samples].
 
     >>> tf.signal.overlap_and_add([[1., 1.], [1., 1.]], 1)
@@ -121,7 +122,7 @@ def stft(
     window_fn: Window | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The short-time Fourier transform: [..., samples] becomes [..., frames, fft_length / 2 + 1].
 
     >>> tf.signal.stft([1., 1., 1., 1.], 2, 2, window_fn=None)
@@ -145,7 +146,7 @@ def inverse_stft_window_fn(frame_step: Any, forward_window_fn: Window = hann_win
     <tf.Tensor: shape=(4,), dtype=float32, numpy=array([0., 1., 1., 1.], dtype=float32)>
     """
 
-    def inverse_window(frame_length: Any, dtype: Any = float32) -> Any:
+    def inverse_window(frame_length: Any, dtype: Any = float32) -> Tensor:
         step, length = _scalar(frame_step, "frame_step"), _scalar(frame_length, "frame_length")
         window = forward_window_fn(length, dtype=dtype)
         overlaps = -(-length // step)
@@ -167,7 +168,7 @@ def inverse_stft(
     fft_length: Any = None,
     window_fn: Window | None = hann_window,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The signal of a short-time Fourier transform: [..., frames, fft_length / 2 + 1] becomes [..., samples].
 
     >>> tf.signal.inverse_stft(tf.constant([[2, 0], [2, 0]], tf.complex64), 2, 2, window_fn=None)
@@ -214,7 +215,7 @@ def mdct(
 @public("signal.inverse_mdct", "compat.v1.signal.inverse_mdct")
 def inverse_mdct(
     mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The signal of a modified discrete cosine transform: [..., frames, half] becomes [..., samples].
 
     >>> tf.signal.inverse_mdct([[0., 0.]])

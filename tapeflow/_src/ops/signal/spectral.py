@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -75,7 +76,7 @@ def _half_spectrum_input(x: Any) -> Any:
     return x
 
 
-def _real_transform(x: Any, fft_length: Any, rank: int) -> Any:
+def _real_transform(x: Any, fft_length: Any, rank: int) -> Tensor:
     x = _real_input(x)
     axes = _trailing(x, rank)
     if fft_length is not None:
@@ -83,7 +84,7 @@ def _real_transform(x: Any, fft_length: Any, rank: int) -> Any:
     return primitives.RealFourier(x, rank)
 
 
-def _transform_to_real(x: Any, fft_length: Any, rank: int) -> Any:
+def _transform_to_real(x: Any, fft_length: Any, rank: int) -> Tensor:
     x = _half_spectrum_input(x)
     axes = _trailing(x, rank)
     if fft_length is None:
@@ -98,7 +99,7 @@ def _transform_to_real(x: Any, fft_length: Any, rank: int) -> Any:
 
 
 @public(*_paths("fft"), "compat.v1.fft")
-def fft(input: Any, name: str | None = None) -> Any:
+def fft(input: Any, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last dimension.
 
     >>> tf.signal.fft(tf.constant([1, 0], tf.complex64))
@@ -108,7 +109,7 @@ def fft(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("ifft"), "compat.v1.ifft")
-def ifft(input: Any, name: str | None = None) -> Any:
+def ifft(input: Any, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform over the last dimension.
 
     >>> tf.signal.ifft(tf.constant([2, 0], tf.complex64))
@@ -118,7 +119,7 @@ def ifft(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("fft2d"), "compat.v1.fft2d")
-def fft2d(input: Any, name: str | None = None) -> Any:
+def fft2d(input: Any, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.fft2d(tf.constant([[1, 0]], tf.complex64))
@@ -128,7 +129,7 @@ def fft2d(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("ifft2d"), "compat.v1.ifft2d")
-def ifft2d(input: Any, name: str | None = None) -> Any:
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform over the last two dimensions.
 
     >>> tf.signal.ifft2d(tf.constant([[2, 0]], tf.complex64))
@@ -138,7 +139,7 @@ def ifft2d(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("fft3d"), "compat.v1.fft3d")
-def fft3d(input: Any, name: str | None = None) -> Any:
+def fft3d(input: Any, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.fft3d(tf.constant([[[1, 0]]], tf.complex64))
@@ -148,7 +149,7 @@ def fft3d(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("ifft3d"), "compat.v1.ifft3d")
-def ifft3d(input: Any, name: str | None = None) -> Any:
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform over the last three dimensions.
 
     >>> tf.signal.ifft3d(tf.constant([[[2, 0]]], tf.complex64))
@@ -158,7 +159,7 @@ def ifft3d(input: Any, name: str | None = None) -> Any:
 
 
 @public(*_paths("rfft"))
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The first `n / 2 + 1` values of the Fourier transform of real rows; `fft_length` cuts or pads the rows first.
 
     >>> tf.signal.rfft([1., 0.])
@@ -168,7 +169,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 @public(*_paths("irfft"))
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """Real rows from the first `n / 2 + 1` values of their transforms; `n` is even unless `fft_length` says otherwise.
 
     >>> tf.signal.irfft(tf.constant([1, 1], tf.complex64))
@@ -178,7 +179,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
 
 
 @public(*_paths("rfft2d"))
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The Fourier transform of real matrices, of whose last dimension the first `n / 2 + 1` values.
 
     >>> tf.signal.rfft2d([[1., 0.]])
@@ -188,7 +189,7 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @public(*_paths("irfft2d"))
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """Real matrices from the transforms that `rfft2d` gives.
 
     >>> tf.signal.irfft2d(tf.constant([[1, 1]], tf.complex64))
@@ -198,7 +199,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 
 @public(*_paths("rfft3d"))
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The Fourier transform over three dimensions of real numbers, of the last of which the first `n / 2 + 1` values.
 
     >>> tf.signal.rfft3d([[[1., 0.]]])
@@ -208,7 +209,7 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @public(*_paths("irfft3d"))
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """Real numbers from the transforms that `rfft3d` gives.
 
     >>> tf.signal.irfft3d(tf.constant([[[1, 1]]], tf.complex64))
@@ -386,7 +387,7 @@ def _check_dct(x: Any, kind: int, n: int | None, axis: int, norm: str | None) ->
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
 
 
-def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Any:
+def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Tensor:
     """All four kinds by a real Fourier transform of twice the length."""
     if n is not None:
         x = _with_lengths(x, [x.shape.rank - 1], [n])
@@ -422,7 +423,7 @@ def _cosine_function(kind_by_type: dict[int, int], doc: str, *paths: str) -> Cal
         axis: int = -1,
         norm: str | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Tensor:
         x = convert_to_tensor(input)
         n = None if n is None else int(n)
         _check_dct(x, type, n, axis, norm)

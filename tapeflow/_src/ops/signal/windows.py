@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -83,7 +84,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = float32, na
 @public("signal.kaiser_bessel_derived_window", "compat.v1.signal.kaiser_bessel_derived_window")
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The window, made of sums of Kaiser's, whose squares add up to 1 at half a length.
 
     >>> tf.signal.kaiser_bessel_derived_window(2)

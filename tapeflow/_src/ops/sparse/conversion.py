@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import ones
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -61,7 +62,9 @@ def _check_order(indices: Any, dims: list[int], who: str) -> None:
 
 
 @public("sparse.to_dense")
-def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None) -> Any:
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
     """The dense tensor, with `default_value` (zero) where nothing is stored.
 
     >>> tf.sparse.to_dense(tf.SparseTensor([[1]], [5], [3]))
@@ -80,7 +83,7 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
 
 
 @public("sparse.to_indicator")
-def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any:
+def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """True at [..., v] for each stored number v, of shape [..., vocab_size].
 
     >>> tf.sparse.to_indicator(tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1]), 3)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -33,12 +34,12 @@ def row_major_strides(dims: list[int]) -> np.ndarray:
     return np.cumprod([1, *dims[::-1]])[:-1][::-1].astype(np.int64)
 
 
-def flat_positions(indices: Any, dims: list[int]) -> Any:
+def flat_positions(indices: Any, dims: list[int]) -> Tensor:
     """Positions as single numbers, in the order of the elements of the dense tensor."""
     return primitives.Sum(indices * row_major_strides(dims), 1, False)
 
 
-def coordinates_of(flat: Any, dims: list[int]) -> Any:
+def coordinates_of(flat: Any, dims: list[int]) -> Tensor:
     """Single numbers as positions."""
     if not dims:
         return (
@@ -53,7 +54,7 @@ def coordinates_of(flat: Any, dims: list[int]) -> Any:
     return primitives.Pack(columns, 1)
 
 
-def true_positions(mask: Any) -> Any:
+def true_positions(mask: Any) -> Tensor:
     return primitives.Squeeze(primitives.Where(mask), [1])
 
 

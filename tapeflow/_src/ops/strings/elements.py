@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
@@ -39,7 +40,7 @@ def elements_of(x: Any) -> list[Any]:
     return np.asarray(x.numpy(), dtype=object).reshape(-1).tolist()
 
 
-def tensor_from(values: list[Any], dtype: Any, shape: Any) -> Any:
+def tensor_from(values: list[Any], dtype: Any, shape: Any) -> Tensor:
     """A tensor of this shape from its elements in one list."""
     flat = _core.convert_to_tensor(values, as_dtype(dtype), None, "strings")
     return primitives.Reshape(flat, list(shape))

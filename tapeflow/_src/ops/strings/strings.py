@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -85,7 +86,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
 
 
 @public("strings.substr")
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """`len` bytes (or characters) from the place `pos`; a negative place counts from the end.
 
     >>> tf.strings.substr("hello", 1, 3)
@@ -131,7 +132,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
 @public("strings.reduce_join")
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Elements joined along `axis`; along several in the order in which they are given.
 
     >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1)
@@ -161,7 +162,7 @@ def reduce_join(
 @public("strings.unsorted_segment_join")
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Elements that share a number in `segment_ids` joined.
 
     >>> tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, ":")
@@ -201,7 +202,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
     """
     dtype = as_dtype(out_type)
 
-    def number(value: bytes) -> Any:
+    def number(value: bytes) -> float:
         try:
             return (int if dtype.is_integer else float)(value.decode("utf-8", "replace").strip())
         except ValueError as error:

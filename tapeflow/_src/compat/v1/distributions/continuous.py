@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.distributions.distribution import FULLY_REPARAMETERIZED, Distribution, RegisterKL, floats
 from tapeflow._src.namespace import find_public, public
 
@@ -42,7 +43,7 @@ class Normal(Distribution):
     def _sample(self, size: Any, seed: int | None) -> Any:
         return self.loc + self.scale * find_public("random.normal")(size, dtype=self.dtype, seed=seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return -0.5 * primitives.Square((x - self.loc) / self.scale) - (
             0.5 * math.log(2 * math.pi) + primitives.Log(self.scale)
         )
@@ -66,7 +67,7 @@ class Normal(Distribution):
 
 
 @RegisterKL(Normal, Normal)
-def _normals(a: Normal, b: Normal, name: str | None = None) -> Any:
+def _normals(a: Normal, b: Normal, name: str | None = None) -> Tensor:
     ratio = primitives.Square(a.scale / b.scale)
     return primitives.Square((a.loc - b.loc) / b.scale) / 2.0 + 0.5 * (ratio - 1.0 - primitives.Log(ratio))
 
@@ -92,7 +93,7 @@ class Laplace(Distribution):
         u = find_public("random.uniform")(size, -1.0 + 1e-7, 1.0, self.dtype, seed)
         return self.loc - self.scale * primitives.Sign(u) * primitives.Log1p(-primitives.Abs(u))
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return -primitives.Abs((x - self.loc) / self.scale) - math.log(2.0) - primitives.Log(self.scale)
 
     def _cdf(self, x: Any) -> Any:
@@ -139,7 +140,7 @@ class Uniform(Distribution):
     def _log_prob(self, x: Any) -> Any:
         return primitives.Log(self.prob(x))
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
         """The density of a value."""
         x = self._value(value)
         outside = primitives.LogicalOr(primitives.Less(x, self.low), primitives.GreaterEqual(x, self.high))
@@ -348,7 +349,7 @@ class StudentT(Distribution):
         tail = 0.5 * _math("betainc", 0.5 * self.df, 0.5 + 0.0 * self.df, self.df / (primitives.Square(z) + self.df))
         return primitives.SelectV2(z < 0.0, tail, 1.0 - tail)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         mean = self.loc + find_public("zeros_like")(self.df + self.scale)
         return primitives.SelectV2(self.df > 1.0, mean, find_public("fill")(find_public("shape")(mean), math.nan))
 

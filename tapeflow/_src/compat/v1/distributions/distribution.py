@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.eager_switch import name_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -143,7 +144,7 @@ class Distribution:
         with self._scope(name):
             return self._log_prob(self._value(value))
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
         """The density, or the probability, of a value."""
         with self._scope(name):
             return primitives.Exp(self._log_prob(self._value(value)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.signatures.families import family
@@ -71,7 +72,7 @@ define_layer = family(
 
 
 @define_layer("dense")
-def dense(inputs: Any, units: int, _kernel: Any) -> Any:
+def dense(inputs: Any, units: int, _kernel: Any) -> Tensor:
     """activation(inputs @ kernel + bias), with variables `kernel` and `bias`.
 
     >>> with tf.Graph().as_default():
@@ -87,7 +88,7 @@ def dense(inputs: Any, units: int, _kernel: Any) -> Any:
 
 
 @public("compat.v1.layers.flatten")
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """All dimensions but the first in one.
 
     >>> tf.compat.v1.layers.flatten(tf.ones([2, 3, 4])).shape
@@ -110,7 +111,7 @@ def dropout(
     seed: int | None = None,
     training: Any = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Zeros in random places while training; otherwise the inputs.
 
     >>> tf.compat.v1.layers.dropout([1., 2.])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.control_flow.tensor_array import TensorArray
@@ -43,7 +44,7 @@ def _first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> 
     return cell.zero_state(batch_size, dtype)
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: Any) -> Tensor:
     """The first two dimensions, batch and time, in the other order."""
     rank = x.shape.rank
     if rank is None or rank < 2:
@@ -330,7 +331,7 @@ def raw_rnn(
         return nest.pack_sequence_as(emitted, arrays), state, loop_state if keeps_state else None
 
 
-def _any_running(time: Any, done: Any, *_: Any) -> Any:
+def _any_running(time: Any, done: Any, *_: Any) -> Tensor:
     return primitives.LogicalNot(find_public("reduce_all")(done))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.metrics.metric_variables import (
     added,
     collect,
@@ -29,7 +30,7 @@ class _Labels(NamedTuple):
     size: Any  # how many a row has, repeated ones included unless the labels are sparse
 
 
-def _once(values: Any) -> Any:
+def _once(values: Any) -> Tensor:
     """Which elements of each row are not there already, further left."""
     size = values.shape[-1]
     if size is None:
@@ -80,7 +81,7 @@ def _misses(labels: _Labels, ranks: Any, class_id: int | None) -> Any:
     return _number(_of_class(primitives.LogicalAnd(labels.count, missed), labels.values, class_id))
 
 
-def _of_class(flags: Any, classes: Any, class_id: int | None) -> Any:
+def _of_class(flags: Any, classes: Any, class_id: int | None) -> Tensor:
     return flags if class_id is None else primitives.LogicalAnd(flags, primitives.Equal(classes, cast(class_id, int64)))
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.queues.queues import PerSession, QueueBase, named_call
 from tapeflow._src.io.records import tf_record_iterator
 from tapeflow._src.namespace import public
@@ -63,7 +64,7 @@ class ReaderBase:
                 position.records = self._records(file_name(name))
                 position.finished += 1
 
-    def read(self, queue: QueueBase, name: str | None = None) -> Any:
+    def read(self, queue: QueueBase, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record: its key and its value. A file is taken out of the queue when one is needed."""
 
         def run() -> list[Any]:

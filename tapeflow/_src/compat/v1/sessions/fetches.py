@@ -229,7 +229,7 @@ def _single_feeds(key: Any, value: Any) -> list[tuple[Any, Any]]:
     return [pair for part in zip(key, value) for pair in _single_feeds(*part)]
 
 
-def _tensor_for(tensor: Any, value: Any) -> Any:
+def _tensor_for(tensor: Any, value: Any) -> Tensor:
     if isinstance(value, Tensor) and _core.is_symbolic(value):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, "
@@ -245,7 +245,7 @@ def _tensor_for(tensor: Any, value: Any) -> Any:
     return given
 
 
-def _fed_tensor(value: Any, dtype: Any) -> Any:
+def _fed_tensor(value: Any, dtype: Any) -> Tensor:
     if isinstance(value, Tensor):
         value = value.numpy()
     if isinstance(value, int) and not dtype.is_bool and dtype.is_integer and not dtype.min <= value <= dtype.max:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.program_order import effect
@@ -16,7 +17,7 @@ from tapeflow._src.types.dtypes import as_dtype
 
 
 @public("compat.v1.div")
-def div(x: Any, y: Any, name: str | None = None) -> Any:
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Division as in Python 2: whole numbers give whole numbers.
 
     >>> tf.compat.v1.div(7, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.signatures.declaration import v1_signature
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.image.boxes import glimpse
@@ -37,7 +38,7 @@ v1_signature(
 
 def _glimpse(
     input: Any, size: Any, offsets: Any, centered: bool, normalized: bool, uniform_noise: bool, name: str | None
-) -> Any:
+) -> Tensor:
     def corner(place: Any, length: int, window: int) -> Any:
         place = place * length if normalized else place
         return (place / 2 + length / 2 if centered else place) - window / 2
@@ -63,7 +64,7 @@ def resize(
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Images at another size, with TensorFlow 1's places of the pixels.
 
     >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]

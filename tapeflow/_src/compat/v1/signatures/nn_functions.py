@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.signatures.declaration import v1_signature
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -81,7 +82,7 @@ def ctc_loss(
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
     logits: Any = None,
-) -> Any:
+) -> Tensor:
     """The loss of sparse labels, with the last class as the blank.
 
     >>> labels = tf.sparse.from_dense([[1]])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.eager_switch import name_scope
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
@@ -116,7 +117,7 @@ _loss = family(
 
 
 @_loss("mean_squared_error")
-def mean_squared_error(labels: Any, predictions: Any) -> Any:
+def mean_squared_error(labels: Any, predictions: Any) -> Tensor:
     """The mean of the squared differences.
 
     >>> tf.compat.v1.losses.mean_squared_error([1., 2.], [1., 4.])
@@ -127,7 +128,7 @@ def mean_squared_error(labels: Any, predictions: Any) -> Any:
 
 
 @_loss("absolute_difference")
-def absolute_difference(labels: Any, predictions: Any) -> Any:
+def absolute_difference(labels: Any, predictions: Any) -> Tensor:
     """The mean of the absolute differences.
 
     >>> tf.compat.v1.losses.absolute_difference([1., 2.], [1., 4.])
@@ -192,7 +193,7 @@ def mean_pairwise_squared_error(
 
 
 @_loss("huber_loss")
-def huber_loss(labels: Any, predictions: Any, *, delta: float = 1.0) -> Any:
+def huber_loss(labels: Any, predictions: Any, *, delta: float = 1.0) -> Tensor:
     """Half the square of small differences; large ones count linearly.
 
     >>> tf.compat.v1.losses.huber_loss([0.], [3.])
@@ -217,7 +218,7 @@ def log_loss(labels: Any, predictions: Any, *, epsilon: float = 1e-7) -> Any:
 
 
 @_loss("hinge_loss")
-def hinge_loss(labels: Any, logits: Any) -> Any:
+def hinge_loss(labels: Any, logits: Any) -> Tensor:
     """max(0, 1 - y * logits), y being -1 and 1 for the labels 0 and 1.
 
     >>> tf.compat.v1.losses.hinge_loss([1.], [0.])
@@ -283,7 +284,7 @@ def sparse_softmax_cross_entropy(
     return compute_weighted_loss(losses, weights, scope or label, loss_collection, reduction)
 
 
-def _without_last(x: Any, rank: int | None) -> Any:
+def _without_last(x: Any, rank: int | None) -> Tensor:
     """A tensor of the given rank without its last dimension, if that has size one."""
     shape = x.shape.as_list() if x.shape.rank else []
     return primitives.Squeeze(x, [-1]) if shape and len(shape) == rank and shape[-1] == 1 else x
@@ -323,7 +324,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 
 @public("compat.v1.losses.get_regularization_loss")
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
     """The sum of the losses that regularizers of variables gave.
 
     >>> tf.compat.v1.losses.get_regularization_loss()
@@ -334,7 +335,9 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 
 
 @public("compat.v1.losses.get_total_loss")
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
     """The sum of all losses of the graph.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.train.optimizer import Optimizer, Values, summed_rows
 from tapeflow._src.compat.v1.variables.variable_scope import beside_the_model
 from tapeflow._src.compat.v1.variables.variables import VariableV1
@@ -15,11 +16,11 @@ from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.variables import session_graph
 
 
-def _square(x: Any) -> Any:
+def _square(x: Any) -> Tensor:
     return primitives.Square(x)
 
 
-def _soft_threshold(y: Any, by: Any) -> Any:
+def _soft_threshold(y: Any, by: Any) -> Tensor:
     return primitives.Sign(y) * primitives.Maximum(primitives.Abs(y) - by, cast(0, y.dtype))
 
 

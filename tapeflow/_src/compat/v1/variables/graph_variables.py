@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.operation import Operation, VariableOperation, operation_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -68,7 +69,7 @@ class VariablesOfGraph(_core.Graph):
         self.created_variables.append(variable)
         self._collect(variable, trainable)
 
-    def _first_tensor(self, value: Any, dtype: Any) -> Any:
+    def _first_tensor(self, value: Any, dtype: Any) -> Tensor:
         if _core.is_symbolic(value) and dtype is not None and value.dtype != as_dtype(dtype):
             raise ValueError(
                 f"Variable: the initial value has dtype {value.dtype.name}, not the given {as_dtype(dtype).name}"

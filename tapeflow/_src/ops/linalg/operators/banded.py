@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import tridiagonal_matmul, tridiagonal_solve
@@ -80,7 +81,7 @@ class LinearOperatorTridiag(LinearOperator):
             n = self._diagonals[1].shape[-1]
         return [*batch, n, n]
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         if self._format == "matrix":
             return primitives.MatrixBandPart(self._diagonals, min(1, self.shape[-1]), min(1, self.shape[-1]))
         if self._format == "compact":
@@ -188,7 +189,7 @@ class LinearOperatorToeplitz(LinearOperator):
         n = self._col.shape[-1]
         return [*broadcast_batch(self._col.shape[:-1], self._row.shape[:-1]), n, n]
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         *batch, n, _ = self.shape.as_list()
         col, row = spread(convert_to_tensor(self._col), batch, 1), spread(convert_to_tensor(self._row), batch, 1)
         above = primitives.SplitV(row, [1, n - 1], -1)[1]
@@ -206,7 +207,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return primitives.BroadcastTo(first, [*batch, n])
 
 
-def _transform(x: Any, dims: list[int], inverse: bool) -> Any:
+def _transform(x: Any, dims: list[int], inverse: bool) -> Tensor:
     """The discrete Fourier transform of complex `x` over its last dimensions, of the sizes `dims`."""
     forward, backward = ((fft, ifft), (fft2d, ifft2d), (fft3d, ifft3d))[len(dims) - 1]
     return (backward if inverse else forward)(x)

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -167,7 +168,7 @@ class _Blocks(LinearOperator):
         return [o.shape[-1] for o in self._diagonal_blocks()]
 
     def _split(self, x: Any, sizes: list[int], axis: int) -> list[Any]:
-        parts = list(x) if isinstance(x, list | tuple) else primitives.SplitV(x, sizes, axis)
+        parts = list(x if isinstance(x, list | tuple) else primitives.SplitV(x, sizes, axis))
         for part, size in zip(parts, sizes):
             require_equal_sizes(size, part.shape[axis])
         return parts
@@ -285,7 +286,7 @@ class LinearOperatorBlockDiag(_Blocks):
         parts = self._split(rhs, self._rows(), -1 if adjoint_arg else -2)
         return [o._solve(part, adjoint, adjoint_arg) for o, part in zip(self._operators, parts)]
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         *batch, _, columns = self.shape.as_list()
         rows, before = [], 0
         for operator in self._operators:
@@ -396,7 +397,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
             solved[i] = self._operators[i][i]._solve(rest, adjoint, False)
         return [solved[i] for i in range(len(parts))]
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         *batch, _, columns = self.shape.as_list()
         rows = []
         for row in self._operators:

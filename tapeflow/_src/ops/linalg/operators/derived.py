@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -72,7 +73,7 @@ class LinearOperatorAdjoint(LinearOperator):
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return self._operator._solve(rhs, not adjoint, adjoint_arg)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return adjoint_matrix(self._operator._to_dense())
 
     def _diag_part(self) -> Any:
@@ -290,7 +291,7 @@ class LinearOperatorFullMatrix(LinearOperator):
         found: list[int] = self._matrix.shape.as_list()
         return found
 
-    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return primitives.MatMul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def _to_dense(self) -> Any:
@@ -329,7 +330,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         found: list[int] = self._tril.shape.as_list()
         return found
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return primitives.MatrixBandPart(self._tril, -1, 0)
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:

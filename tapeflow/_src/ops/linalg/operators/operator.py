@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.module import Module
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
@@ -32,7 +33,7 @@ def broadcast_batch(*shapes: Any) -> list[int]:
     return list(np.broadcast_shapes(*(tuple(TensorShape(s).as_list()) for s in shapes)))
 
 
-def spread(x: Any, batch: list[int], kept: int = 2) -> Any:
+def spread(x: Any, batch: list[int], kept: int = 2) -> Tensor:
     """`x` with the batch dimensions `batch` before its last `kept` ones."""
     dims = x.shape.as_list()
     wanted = batch + dims[len(dims) - kept :]
@@ -293,7 +294,7 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)
 
-    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The operator (or its adjoint) times a vector."""
         x = convert_to_tensor(x, dtype=None if hasattr(x, "dtype") else self.dtype)
         self._check_dtype(x)

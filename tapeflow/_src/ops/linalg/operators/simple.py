@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.constants import zeros as zeros_of
@@ -67,17 +68,17 @@ class LinearOperatorDiag(LinearOperator):
         dims = self._diag.shape.as_list()
         return [*dims, dims[-1]]
 
-    def _column(self, adjoint: bool) -> Any:
+    def _column(self, adjoint: bool) -> Tensor:
         column = primitives.ExpandDims(self._diag, -1)
         return primitives.Conj(column) if adjoint and self.dtype.is_complex else column
 
-    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return self._column(adjoint) * (adjoint_matrix(x) if adjoint_arg else x)
 
-    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return (adjoint_matrix(rhs) if adjoint_arg else rhs) / self._column(adjoint)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return primitives.MatrixDiagV3(self._diag, 0, padding_value=0)
 
     def _diag_part(self) -> Any:
@@ -279,10 +280,10 @@ class LinearOperatorScaledIdentity(_Uniform):
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return (adjoint_matrix(rhs) if adjoint_arg else rhs) / self._factor(adjoint)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return primitives.MatrixDiagV3(self._diag_part(), 0, padding_value=0)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         column = primitives.ExpandDims(self._multiplier, -1)
         return primitives.BroadcastTo(column, [*self._batch, self._num_rows])
 
@@ -373,7 +374,7 @@ class LinearOperatorZeros(LinearOperator):
     def _shape(self) -> list[int]:
         return [*self._batch, self._num_rows, self._num_columns]
 
-    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         batch = broadcast_batch(self._batch, x.shape[:-2])
         rows = self._num_columns if adjoint else self._num_rows
         return zeros_of([*batch, rows, x.shape[-2 if adjoint_arg else -1]], self.dtype)
@@ -451,7 +452,7 @@ class LinearOperatorPermutation(LinearOperator):
         dims = self._perm.shape.as_list()
         return [*dims, dims[-1]]
 
-    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         x = adjoint_matrix(x) if adjoint_arg else x
         order = inverse_permutation(convert_to_tensor(self._perm)) if adjoint else convert_to_tensor(self._perm)
         if order.shape.rank == 1:
