@@ -80,6 +80,7 @@ struct PlanIR {
   std::vector<int> nodes;                // cse_and_views: that are left, in program order
   std::vector<VariableValue> variables;  // cse_and_views: that are read, with the value they have at the beginning
   std::vector<VariableValue> stores;     // cse_and_views: that are assigned, with the value they have at the end
+  std::vector<VariableValue> between;    // cse_and_views: values that variables have between two assignments
 
   std::vector<ElementLoops> loops;       // elementwise_fusion, by node; none if it is not elementwise
   std::vector<Step> steps;               // elementwise_fusion

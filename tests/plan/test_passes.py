@@ -250,3 +250,23 @@ def test_an_output_keeps_the_old_value_of_a_variable():
         return old
 
     assert "in new memory" in ir(program, normal(64), stage="memory")
+
+
+def test_an_assignment_and_an_update_of_rows_share_the_memory_of_the_variable():
+    v = tf.Variable(normal(100, 8), name="v")
+    rows = tf.constant([3, 5, 3])
+
+    def decay(x):
+        v.assign(v * 0.5)
+        v.scatter_add(tf.IndexedSlices(x, rows))
+        v.scatter_sub(tf.IndexedSlices(x * 2.0, rows[:3]))
+
+    text = ir(decay, normal(3, 8), stage="memory")
+    scaled = next(line for line in text.splitlines() if "Mul(%" in line and "[100,8]" in line)
+    assert "@buffer" not in scaled and "v = %" in text and "in place" in text
+
+    def once(x):
+        v.assign(tf.tensor_scatter_nd_add(v * 0.5, rows[:, None], x))
+
+    text = ir(once, normal(3, 8), stage="memory")
+    assert "@buffer" in next(line for line in text.splitlines() if "Mul(%" in line and "[100,8]" in line)

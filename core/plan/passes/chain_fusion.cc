@@ -4,8 +4,8 @@
 // Output:    the last node of each chain does the work of the whole chain; the others are gone.
 // Invariant: a node is only taken into a chain if nobody else reads it. The order of additions stays.
 //
-// A rule is a function that looks at the last node of a possible chain and rewrites it. A new rule is such a function
-// and its line in `rules`.
+// A rule is a function that looks at the last node of a possible chain and rewrites it. A new rule is such a
+// function and its line in `rules`.
 #include <algorithm>
 #include <cstring>
 #include <ranges>

@@ -1,12 +1,12 @@
 // Common subexpressions, views and dead code.
 //
 // Input:     a specialised graph.
-// Output:    `values` and `nodes`: reshapes, slices and the like, products with ones, and nodes equal to an earlier one
-//            become aliases of their root; a variable that was assigned is read as the value it was assigned; nodes
-//            that nobody reads are gone. `variables` and `stores` say what is read at the beginning and written at the
-//            end.
-// Invariant: a root is its own root. Nodes read roots, where the view has the root's shape; nodes without results stay
-//            only if they have an effect.
+// Output:    `values` and `nodes`: reshapes, slices and the like, products with ones, and nodes equal to an earlier
+//            one become aliases of their root; a variable that was assigned is read as the value it was assigned;
+//            nodes that nobody reads are gone. `variables`, `between` and `stores` say which values variables have
+//            at the beginning, in between and at the end.
+// Invariant: a root is its own root. Nodes read roots, where the view has the root's shape; nodes without results
+//            stay only if they have an effect.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -141,8 +141,9 @@ void cse_and_views(PlanIR& ir) {
       continue;
     }
     if (n.op == &assign_op()) {
-      current[&variable_in(n.params[0])] = n.inputs[0];
-      assigned.insert(&variable_in(n.params[0]));
+      VariableBody* variable = &variable_in(n.params[0]);
+      if (!assigned.insert(variable).second) ir.between.push_back({variable, current[variable]});
+      current[variable] = n.inputs[0];
       continue;
     }
     if (eliminate_view(ir, n) || eliminate_identity(ir, n) || seen.eliminate(ir, n, i)) continue;

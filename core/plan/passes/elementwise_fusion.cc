@@ -1,12 +1,12 @@
-// Elementwise fusion: elementwise nodes of one size, with broadcast operands, comparisons and casts, and reductions of
-// what they compute or read, become one step that goes over blocks of elements in the first-level cache.
+// Elementwise fusion: elementwise nodes of one size, with broadcast operands, comparisons and casts, and reductions
+// of what they compute or read, become one step that goes over blocks of elements in the first-level cache.
 //
 // Input:     `nodes` in program order.
 // Output:    `loops` and `steps`: every node is in one step, alone with its kernel or in a fusion; steps are in an
-// order
-//            in which they can run.
-// Invariant: what a fused node reads of its own fusion it reads element by element. Nodes of a fusion that is not small
-//            are connected by values of its size. The fused reductions of a step have one dtype and one table length.
+//            order in which they can run.
+// Invariant: what a fused node reads of its own fusion it reads element by element. Nodes of a fusion that is not
+//            small are connected by values of its size. The fused reductions of a step have one dtype and one table
+//            length.
 //
 // Whether an operation can be fused is said by its entry: element_loops, or planning.reduction.
 #include <algorithm>

@@ -2,8 +2,7 @@
 //
 // Input:     `steps` with fused loops and regions, and bodies of values.
 // Output:    `code`: calls of kernels and programs of fusions, with the bodies of the tensors they read and write,
-// aliases
-//            of those, and parallel regions.
+//            aliases of those, and parallel regions.
 // Invariant: a lane holds no body that another lane holds: what it reads of others it reads through borrowed views.
 #include <algorithm>
 #include <limits>

@@ -5,8 +5,7 @@
 // Output:    a fusion whose last operand to be computed is the float32 result of a kernel with Op::finishes is the
 //            epilogue of that step.
 // Invariant: an epilogue reads the result of its kernel element by element; it has no reductions (they are steps of
-// their
-//            own again).
+//            their own again).
 #include <algorithm>
 #include <utility>
 

@@ -1,8 +1,8 @@
 // Loop fusion: an arithmetic node of a fusion runs in one loop with the nodes that compute its operands.
 //
 // Input:     `steps` with fusions.
-// Output:    `fused_loops` by outer node, and `inlined`, the nodes that they compute; inlined nodes stand right before
-//            the outer node.
+// Output:    `fused_loops` by outer node, and `inlined`, the nodes that they compute; inlined nodes stand right
+//            before the outer node.
 // Invariant: nobody but the outer node reads an inlined node. Each operation is rounded by itself, so results keep
 //            their bits.
 #include <algorithm>

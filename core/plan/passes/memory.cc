@@ -1,12 +1,12 @@
 // Memory: where values live.
 //
 // Input:     `steps` in their final order.
-// Output:    the lifetimes of values, and a body for each value that is materialized: inputs, variables and outputs get
-//            memory when the plan runs, other values share buffers by lifetime.
-// Invariant: a buffer holds one live value at a time. A new value is written over an old one only if every reader of
-// the
-//            old one is done, or reads in the same step the same element first. Lanes of a region share no buffer that
-//            one of them writes.
+// Output:    the lifetimes of values, and a body for each value that is materialized: inputs, variables and outputs
+//            get memory when the plan runs, other values share buffers by lifetime.
+// Invariant: a buffer holds one live value at a time. A new value is written over an old one only if every reader
+//            of the old one is done, or reads in the same step the same element first. A variable that is assigned
+//            and then updated by rows has both values in its own memory. Lanes of a region share no buffer that one
+//            of them writes.
 #include <algorithm>
 #include <utility>
 
@@ -92,6 +92,21 @@ bool can_update_in_place(const PlanIR& ir, VariableBody* variable, ValueId v) {
   return old.last_use < info.step || can_overwrite(ir, read->value, v);
 }
 
+// The value from which a kernel makes the variable's new value `v` in place, if the program had assigned it to the
+// variable, too, so that it may be seen there if the kernel fails. kNone if there is none.
+int updated_value(const PlanIR& ir, VariableBody* variable, ValueId v) {
+  const Node& n = ir.node(ir.values[v].node);
+  if (ir.values[v].fused || !n.op->changes_first) return kNone;
+  const ValueId x = ir.root(n.inputs[0]);
+  const ValueInfo& old = ir.values[x];
+  const bool fits = has_own_memory(ir, x) && !old.is_output && !old.stored && old.last_use == ir.values[v].step &&
+                    ir.lane_of(x) == ir.lane_of(v) && ir.covers_root(n.inputs[0]) && can_overwrite(ir, x, v);
+  const bool assigned = std::ranges::any_of(ir.between, [&](const PlanIR::VariableValue& value) {
+    return value.variable == variable && ir.root(value.value) == x && ir.covers_root(value.value);
+  });
+  return fits && assigned ? int(x) : kNone;
+}
+
 // What the outputs of the plan are, and which of them, and of the new values of variables, are computed in place.
 void place_results(PlanIR& ir) {
   PlanCode& code = ir.code;
@@ -99,9 +114,17 @@ void place_results(PlanIR& ir) {
   std::map<ValueId, int> store_by_value;
   for (const auto& [variable, v] : ir.stores) {
     const bool computed = has_own_memory(ir, v) && !store_by_value.contains(v) && ir.shape(v) == variable->shape;
-    if (computed) store_by_value[v] = int(code.stores.size()), ir.values[v].stored = true;
-    code.stores.push_back(
-        {variable, ir.body_of(v), ir.spec(v), computed, computed && can_update_in_place(ir, variable, v), Tensor()});
+    ValueId first = v;  // of those that lie in the memory of the store
+    if (computed) {
+      store_by_value[v] = int(code.stores.size());
+      ir.values[v].stored = true;
+      for (int x; (x = updated_value(ir, variable, first)) != kNone; first = ValueId(x)) {
+        ir.values[size_t(x)].stored = true;
+        code.aliases.push_back({ir.body_of(ValueId(x)), ir.body_of(v), 0});
+      }
+    }
+    const bool in_place = computed && can_update_in_place(ir, variable, first);
+    code.stores.push_back({variable, ir.body_of(v), ir.spec(v), computed, in_place, Tensor()});
   }
   std::set<ValueId> fresh;
   for (ValueId v : g.outputs) {

@@ -2,9 +2,9 @@
 //
 // Input:     `steps` in an order in which they can run.
 // Output:    `steps` in the order in which they do run; `regions`, whose lanes are neighbouring steps.
-// Invariant: a step comes after all steps whose results it reads, and after those that read a variable which it writes;
-//            steps that have an effect, keep state or run graphs keep their order. A step that may fail stays in front
-//            of the later steps of the program, unless both are in one region.
+// Invariant: a step comes after all steps whose results it reads, and after those that read a variable which it
+//            writes; steps that have an effect, keep state or run graphs keep their order. A step that may fail
+//            stays in front of the later steps of the program, unless both are in one region.
 #include <algorithm>
 #include <map>
 

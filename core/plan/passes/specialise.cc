@@ -2,10 +2,9 @@
 //
 // Input:     a graph, and inputs whose shapes are known.
 // Output:    the graph traced once more with these shapes, so that deferred rules, compositions and shapes are
-// resolved;
-//            parameters that are still computed, such as the index in x[i], are inputs of their nodes. Or the first
-//            graph break: nodes that call Python, have effects besides assignments, hold text, or whose results have
-//            shapes that depend on values.
+//            resolved; parameters that are still computed, such as the index in x[i], are inputs of their nodes. Or
+//            the first graph break: nodes that call Python, have effects besides assignments, hold text, or whose
+//            results have shapes that depend on values.
 // Invariant: without a graph break, every value has a known shape and every parameter is a constant.
 #include <algorithm>
 #include <string_view>
