@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint format bench peers sanitize fuzz clean
+.PHONY: help demo build docs test lint format bench peers sanitize fuzz clean
 
 PYTHON := $(CURDIR)/.venv/bin/python
 PEERS := $(CURDIR)/.peers/bin/python
@@ -37,6 +37,12 @@ format: .venv/stamp  ## let ruff and clang-format put imports and layout right
 
 bench: build  ## step times against the peers (make peers installs them); ARGS=--compiled for compiled modes
 	@$(PYTHON) benchmarks/compare.py $(ARGS)
+
+docs: build  ## the site, in build/docs: guides, executed tutorials and the API reference; warnings are errors
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
+	  > .venv/docs-requirements.txt
+	@$(PYTHON) -m pip install -q --disable-pip-version-check -r .venv/docs-requirements.txt
+	@$(PYTHON) -m sphinx -q -W --keep-going -b html docs build/docs && echo "make docs: build/docs/index.html"
 
 fuzz: build  ## the property tests, ten times as many examples
 	@TAPEFLOW_EXAMPLES=2000 $(PYTEST) tests/ops
