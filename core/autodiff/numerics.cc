@@ -134,7 +134,7 @@ void NumericsCheck::record(const Call& call) {
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);
-    if (!count.any() || hands_on(call.op) || beside(call.op, i)) continue;
+    if (!count.any() || (hands_on(call.op) && !also_handed_on_) || beside(call.op, i)) continue;
     const Origin* origin = current_origin;
     Finding finding{&call.op,
                     origin && origin->backward ? origin->op : nullptr,
@@ -144,7 +144,9 @@ void NumericsCheck::record(const Call& call) {
                     {y.dtype(), y.shape()},
                     count,
                     {},
-                    here(true)};
+                    here(true),
+                    call.in,
+                    y};
     struct Release {
       void* code;
       ~Release() {

@@ -29,14 +29,18 @@ struct Finding {
   };
   std::vector<Input> inputs;
   Location location;
+  std::span<const Tensor> operands;
+  Tensor value;
 };
 
 // At most one listens on a thread. It stands before all tapes, so that what it refuses is not recorded.
 class NumericsCheck final : public Recorder {
  public:
   using Found = std::function<void(const Finding&)>;
-  explicit NumericsCheck(Found found)
-      : found_(std::move(found)) {}  // told of every finding; what it throws ends the operation
+  // `found` is told of every finding; what it throws ends the operation. `also_handed_on`: also of operations that only
+  // hand elements on.
+  explicit NumericsCheck(Found found, bool also_handed_on = false)
+      : found_(std::move(found)), also_handed_on_(also_handed_on) {}
   NumericsCheck(const NumericsCheck&) = delete;
 
   void start();
@@ -51,6 +55,7 @@ class NumericsCheck final : public Recorder {
 
  private:
   Found found_;
+  bool also_handed_on_;
   NumericsCheck* outer_ = nullptr;
   bool listening_ = false;
   std::thread::id thread_;

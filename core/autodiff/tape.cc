@@ -37,7 +37,7 @@ struct Record {
   void release_kept() {
     for (Tensor *t = kept(), *end = t + inputs + outputs; t != end; ++t)
       if (*t) *t = Tensor();
-    if (params.size()) params = Params();
+    if (params.size() && !op->keeps_params) params = Params();
   }
   void destroy() {
     release_kept();
@@ -445,6 +445,12 @@ BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   return result;
 }
 
+void Tape::release_tensors() {
+  used_up_ = true;
+  for (Record* r : records_) r->release_kept();
+  if (explains_) used_up_place_.set_here();
+}
+
 void Tape::use_up() {
   used_up_ = true;
   BlockVector<VariableBody*> watched;
@@ -539,8 +545,16 @@ void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
     size_t kept = 0;
     for (const Tensor& t : std::span(r->kept(), r->inputs + r->outputs))
       if (t) kept += t.bytes();
-    const int64_t* output_dims = r->dims();
-    for (const Form& f : std::span(r->form(), r->inputs)) output_dims += std::max<int8_t>(f.rank, 0);
+    RuleContext context{*r->op,
+                        r->params,
+                        r->kept_inputs(),
+                        r->kept_outputs(),
+                        {r->form(), size_t(r->inputs + r->outputs)},
+                        r->dims(),
+                        {},
+                        {},
+                        {},
+                        {}};
     see({*r->op,
          r->location,
          kept,
@@ -548,7 +562,7 @@ void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
          r->first_output,
          r->outputs,
          {r->form() + r->inputs, r->outputs},
-         output_dims});
+         context});
   }
 }
 

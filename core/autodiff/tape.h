@@ -68,6 +68,8 @@ class Tape final : public Recorder, public Watcher {
   BlockVector<Cotangent> gradient(std::span<const ValueIndex> targets, std::span<const Spec> target_specs,
                                   std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                   bool keep = false);
+  // Lets go of the tensors of all records: the tape is used up, but can still be asked why a gradient is None.
+  void release_tensors();
   // Lets go of all records; only the list of watched variables stays.
   void use_up();
 
@@ -80,7 +82,7 @@ class Tape final : public Recorder, public Watcher {
     ValueIndex first_output;
     int outputs;
     std::span<const Form> output_forms;
-    const int64_t* output_dims;  // of those outputs that have a rank, one after the other
+    const RuleContext& context;  // the parameters and the shapes
   };
   void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
 

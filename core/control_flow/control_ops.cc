@@ -190,6 +190,7 @@ const Op& case_op = define_inner(Op{
     .effect = true,
     .watched_params = watched_params,
     .rule_needs_values = true,
+    .keeps_params = true,
 });
 
 // ---- loops: the loop variables, then what condition and body use besides
@@ -238,6 +239,7 @@ const Op& while_op = define_inner(Op{
     .effect = true,
     .watched_params = watched_params,
     .rule_needs_values = true,
+    .keeps_params = true,
 });
 
 // The variables that the graph, and the graphs inside it, read or assign to.
@@ -270,9 +272,9 @@ Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 
 
 bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
 
-std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return control_in(node.params).graphs; }
+std::vector<std::shared_ptr<Graph>> graphs_of(const Params& params) { return control_in(params).graphs; }
 
-const Loop* loop_of(const Node& node) { return control_in(node.params).loop.get(); }
+const Loop* loop_of(const Params& params) { return control_in(params).loop.get(); }
 
 Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches,
                  std::span<const Tensor> inputs) {

@@ -17,8 +17,10 @@ Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body,
 
 // Whether an operation holds graphs, and which.
 bool is_control_op(const Op&);
-std::vector<std::shared_ptr<Graph>> graphs_of(const Node&);
+std::vector<std::shared_ptr<Graph>> graphs_of(const Params&);
+inline std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return graphs_of(node.params); }
 // The loop of a While; null for a Case.
-const Loop* loop_of(const Node&);
+const Loop* loop_of(const Params&);
+inline const Loop* loop_of(const Node& node) { return loop_of(node.params); }
 
 }  // namespace tapeflow

@@ -117,6 +117,7 @@ struct Op {
   // The parameters of a run that recorders watch: they say for which inputs residuals are saved.
   Params (*watched_params)(const Params&, std::span<const Tensor> inputs) = nullptr;
   bool rule_needs_values = false;       // its rule looks at elements: in a graph it waits until they are there
+  bool keeps_params = false;            // its records keep their parameters, which explanations read: graphs, functions
   bool passes_rows = false;             // a copy: a gradient that consists of a few rows goes on as it is
   bool rule_of_its_own = false;         // its rule is a program (tf.custom_gradient) that is traced, whatever is known
   std::vector<const char*> names = {};  // public paths, "math.sin"

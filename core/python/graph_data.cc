@@ -4,6 +4,7 @@
 #include "control_flow/control_ops.h"
 #include "control_flow/loop.h"
 #include "python/graph.h"
+#include "python/graph_rows.h"
 
 namespace tapeflow::python {
 namespace {
@@ -134,7 +135,45 @@ PyObject* add_node(PyObject*, PyObject* args) {
   });
 }
 
+// graph_rows(graph, variables): a row for each node as graph_rows.h says, and by the id of each symbolic tensor its
+// number; `variables` is called with each variable and gives its number.
+PyObject* graph_rows(PyObject*, PyObject* args) {
+  PyObject *graph_object, *numbers_of_variables;
+  if (!PyArg_ParseTuple(args, "OO!:graph_rows", &graph_object, &PyDict_Type, &numbers_of_variables)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Graph& graph = *checked_graph(graph_object);
+    Ref list = checked(PyList_New(0));
+    auto number = [&](VariableBody& v) -> ValueIndex {
+      if (!v.wrapper) return kNotFollowed;
+      Ref key = checked(PyLong_FromVoidPtr(v.wrapper));
+      if (PyObject* known = PyDict_GetItem(numbers_of_variables, key.get()))
+        return ValueIndex(PyLong_AsUnsignedLong(known));
+      Ref fresh = checked(PyLong_FromSsize_t(PyDict_Size(numbers_of_variables)));
+      if (PyDict_SetItem(numbers_of_variables, key.get(), fresh.get()) < 0) throw_python_error();
+      return ValueIndex(PyLong_AsUnsignedLong(fresh.get()));
+    };
+    constexpr ValueIndex kFirstInput = 1 << 20;
+    GraphRows rows(list.get(), GraphRows::kFirst, number);
+    std::vector<ValueIndex> at(graph.values.size(), kNotFollowed);
+    for (size_t i = 0; i < graph.inputs.size(); ++i) at[graph.inputs[i]] = kFirstInput + ValueIndex(i);
+    rows.add(graph, at);
+    Ref numbers = checked(PyList_New(0));
+    for (ValueIndex i : at) append(numbers, i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i));
+    return Py_BuildValue("(OO)", list.get(), numbers.get());
+  });
+}
+
+// value_number(tensor): the number of a symbolic tensor among the values of its graph.
+PyObject* value_number(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(tensor) || !tensor_of(tensor).symbolic()) Py_RETURN_NONE;
+    return number_of(tensor_of(tensor).body()->symbol().value);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"graph_rows", graph_rows, METH_VARARGS, nullptr},
+    {"value_number", value_number, METH_O, nullptr},
     {"graph_data", graph_data, METH_O, "A graph as plain data."},
     {"add_node", add_node, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -9,6 +9,7 @@ namespace {
 struct CheckObject {
   PyObject_HEAD NumericsCheck* check;
   PyObject* found;
+  bool with_tensors;  // `found` is also given the result and the operands
 };
 NumericsCheck& check_of(PyObject* self) { return *reinterpret_cast<CheckObject*>(self)->check; }
 
@@ -19,25 +20,33 @@ Ref describe(const Spec& spec, const NonFinite& n) {
                                (long long)n.positive_infinities, (long long)n.nans));
 }
 
-void tell(PyObject* found, const Finding& f) {
+void tell(PyObject* found, const Finding& f, bool with_tensors) {
   Ref inputs = checked(PyList_New(0));
   for (const Finding::Input& in : f.inputs)
     if (PyList_Append(inputs.get(), describe(in.spec, in.count).get()) < 0) throw_python_error();
   PyObject* code = f.location.code ? static_cast<PyObject*>(f.location.code) : Py_None;
   Ref output = describe(f.spec, f.count);
-  checked(PyObject_CallFunction(found, "(ssziiiOOOi)", f.op->name, f.op->public_name(),
-                                f.gradient_of ? f.gradient_of->name : nullptr, int(f.in_graph), int(f.output),
-                                int(f.outputs), output.get(), inputs.get(), code, f.location.instruction));
+  Ref facts = checked(Py_BuildValue("(ssziiiOOOi)", f.op->name, f.op->public_name(),
+                                    f.gradient_of ? f.gradient_of->name : nullptr, int(f.in_graph), int(f.output),
+                                    int(f.outputs), output.get(), inputs.get(), code, f.location.instruction));
+  if (with_tensors) {
+    Ref value = checked(wrap(f.value)), operands = checked(wrap_list(f.operands));
+    Ref both = checked(PyTuple_Pack(2, value.get(), operands.get()));
+    facts = checked(PySequence_Concat(facts.get(), both.get()));
+  }
+  checked(PyObject_Call(found, facts.get(), nullptr));
 }
 
 PyObject* check_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* found;
-  if (!PyArg_ParseTuple(args, "O:NumericsCheck", &found)) return nullptr;
+  int with_tensors = 0;
+  if (!PyArg_ParseTuple(args, "O|p:NumericsCheck", &found, &with_tensors)) return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   auto* o = reinterpret_cast<CheckObject*>(self);
   o->found = Py_NewRef(found);
-  o->check = new NumericsCheck([o](const Finding& f) { tell(o->found, f); });
+  o->with_tensors = with_tensors;
+  o->check = new NumericsCheck([o](const Finding& f) { tell(o->found, f, o->with_tensors); }, o->with_tensors);
   return self;
 }
 void check_dealloc(PyObject* self) {

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/run.h"
 #include "python/graph.h"
+#include "python/graph_rows.h"
 
 namespace tapeflow::python {
 namespace {
@@ -63,6 +64,7 @@ Op python_op(const char* name, bool effect) {
       .keep = keep_everything,
       .stateful = true,
       .effect = effect,
+      .keeps_params = true,
       .rule_of_its_own = true,
   };
 }
@@ -142,6 +144,10 @@ PyObject* python_call_in(const Node& node) {
       throw_python_error();
   }
   return Py_BuildValue("(OOOO)", call.function, dtypes.get(), shapes.get(), call.rule == Py_None ? Py_False : Py_True);
+}
+
+bool is_opaque_call(const Op& op, const Params& params) {
+  return params.size() && is_python_op(op) && python_call(params).rule == Py_None;
 }
 
 void add_python_calls(PyObject* module) {

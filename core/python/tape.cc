@@ -35,8 +35,24 @@ void tape_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Called with (tape, targets, sources, gradients) after each call of gradient, before the tape is used up; or null.
+PyObject* gradient_observer = nullptr;
+// Called with each tape that is about to record; or null.
+PyObject* tape_observer = nullptr;
+PyObject* set_tape_observers(PyObject*, PyObject* args) {
+  PyObject *opened, *gradient;
+  if (!PyArg_ParseTuple(args, "OO:set_tape_observers", &opened, &gradient)) return nullptr;
+  Py_XSETREF(tape_observer, opened == Py_None ? nullptr : Py_NewRef(opened));
+  Py_XSETREF(gradient_observer, gradient == Py_None ? nullptr : Py_NewRef(gradient));
+  Py_RETURN_NONE;
+}
+
 PyObject* tape_enter(PyObject* self, PyObject*) {
   return guarded([&] {
+    if (tape_observer) {
+      Ref observer = Ref::share(tape_observer);
+      checked(PyObject_CallOneArg(observer.get(), self));
+    }
     tape_of(self).start();
     return Py_NewRef(self);
   });
@@ -146,6 +162,20 @@ bool wants_zeros(PyObject* unconnected) {
        "; it must be 'none', 'zero' or a tf.UnconnectedGradients.");
 }
 
+void tell_observer(PyObject* self, std::span<PyObject* const> targets, std::span<PyObject* const> sources,
+                   std::span<const Ref> gradients) {
+  auto list_of = [](auto items, auto object) {
+    Ref list = checked(PyList_New(Py_ssize_t(items.size())));
+    for (size_t i = 0; i < items.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), Py_NewRef(object(items[i])));
+    return list;
+  };
+  auto itself = [](PyObject* o) { return o; };
+  Ref t = list_of(targets, itself), s = list_of(sources, itself),
+      g = list_of(gradients, [](const Ref& r) { return r.get(); });
+  Ref observer = Ref::share(gradient_observer);
+  checked(PyObject_CallFunctionObjArgs(observer.get(), self, t.get(), s.get(), g.get(), nullptr));
+}
+
 constexpr const char* kUsedUp =
     "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). Make the tape with "
     "persistent=True to ask it more than once.";
@@ -225,21 +255,32 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     }
     if (tape.recording() && !tape.persistent()) tape.stop();
     bool strict = reinterpret_cast<TapeObject*>(self)->strict && !zeros_for_none;
-    BlockVector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources, strict);
+    bool observed = gradient_observer && !zeros_for_none;
+    BlockVector<Cotangent> flow = tape.gradient(targets, target_specs, cotangents, sources, strict || observed);
 
     for (auto& [s, dy] : direct) accumulate(flow[s], {dy, Tensor()}, dy.shape());
-    if (strict) {
+    const bool complete = std::all_of(flow.begin(), flow.end(), [](const Cotangent& c) { return bool(c); });
+    if (strict && !complete) {
+      Ref missing = checked(PyList_New(0));
       for (size_t i = 0; i < flow.size(); ++i)
-        if (!flow[i])
-          checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, a.target, source_leaves[i], nullptr));
-      if (!tape.persistent()) tape.use_up();
+        if (!flow[i] && PyList_Append(missing.get(), source_leaves[i]) < 0) throw_python_error();
+      checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, a.target, missing.get(), nullptr));
     }
+    if (strict && !observed && !tape.persistent()) tape.use_up();
 
     SmallVector<Ref, 8> results;
     for (size_t i = 0; i < flow.size(); ++i) {
       Spec spec = spec_of_resolved(resolved_sources[i].get());
       if (!flow[i] && zeros_for_none) flow[i].values = filled_as(resolved_sources[i].get(), spec, 0);
       results.push_back(checked(wrap_cotangent(flow[i], spec.shape)));
+    }
+    if (observed) {
+      tell_observer(self, {target_leaves.begin(), target_leaves.size()}, {source_leaves.begin(), source_leaves.size()},
+                    {results.begin(), results.size()});
+      if (!tape.persistent() && complete) tape.use_up();
+      if (!tape.persistent() && !complete) tape.release_tensors();
+    } else if (!complete && !zeros_for_none && !strict) {
+      checked(PyObject_CallFunctionObjArgs(registered("remember_none"), self, a.target, a.sources, nullptr));
     }
     return pack_like(a.sources, results);
   });
@@ -323,6 +364,7 @@ Returns:
   A tuple of variables.)"},
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_shapes", tape_shapes, METH_NOARGS, nullptr},
+    {"_rows", tape_rows, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
     {"_notes", tape_notes, METH_NOARGS, nullptr},
     {"_leaves", tape_leaves, METH_NOARGS, nullptr},
@@ -392,6 +434,15 @@ PyObject* wrap_cotangent(const Cotangent& c, const Shape& shape) {
   return PyObject_CallFunctionObjArgs(slices, values.get(), indices.get(), dense_shape.get(), nullptr);
 }
 
-void add_tape_type(PyObject* module) { add_type(module, "GradientTape", tape_spec); }
+static PyMethodDef functions[] = {
+    {"set_tape_observers", set_tape_observers, METH_VARARGS,
+     "set_tape_observers(opened, gradient): what is called when a tape begins to record and after a gradient call."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+void add_tape_type(PyObject* module) {
+  add_type(module, "GradientTape", tape_spec);
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
+}
 
 }  // namespace tapeflow::python

@@ -1,4 +1,5 @@
 // What a tape holds, as plain Python data: records, events, leaves and where they came from. The diagnostics read it.
+#include "python/graph_rows.h"
 #include "python/tape.h"
 #include "python/watchable.h"
 
@@ -19,25 +20,26 @@ PyObject* code_or_none(const Location& l) { return l.code ? static_cast<PyObject
 
 }  // namespace
 
-// _records(): for each record, the operation's public name, the code object and instruction it came from, the bytes of
-// the tensors it keeps, the indices of its inputs, those of its outputs, whether its gradient stops, and the dtypes of
-// the outputs.
-PyObject* tape_records(PyObject* self, PyObject*) {
+static PyObject* rows_of(PyObject* self, bool expand) {
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
-    tape_of(self).visit_records([&](const Tape::RecordView& r) {
-      Ref inputs = index_list(r.inputs), outputs = checked(PyList_New(0)), dtypes = checked(PyList_New(0));
+    const Tape& tape = tape_of(self);
+    GraphRows rows(list.get(), GraphRows::kFirst, [&](VariableBody& v) { return tape.find_known(v); });
+    uint32_t number = 0;
+    tape.visit_records([&](const Tape::RecordView& r) {
+      rows.set_record(number++);
+      SmallVector<ValueIndex, 8> outputs;
+      SmallVector<Spec, 8> input_specs, output_specs;
       for (int i = 0; i < r.outputs; ++i) {
-        Ref index = checked(PyLong_FromUnsignedLong(r.first_output + ValueIndex(i)));
-        Ref dtype = checked(PyUnicode_FromString(name_of(r.output_forms[size_t(i)].dtype)));
-        if (PyList_Append(outputs.get(), index.get()) < 0 || PyList_Append(dtypes.get(), dtype.get()) < 0)
-          throw_python_error();
+        outputs.push_back(r.first_output + ValueIndex(i));
+        output_specs.push_back(r.context.output_spec(i));
       }
-      Ref row = checked(Py_BuildValue("(sOinOOOO)", r.op.public_name() ? r.op.public_name() : r.op.name,
-                                      code_or_none(r.location), r.location.instruction, Py_ssize_t(r.kept_bytes),
-                                      inputs.get(), outputs.get(), r.op.gradient == Gradient::none ? Py_True : Py_False,
-                                      dtypes.get()));
-      if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
+      std::span<const ValueIndex> produced(outputs.begin(), outputs.size());
+      if (expand && r.op.keeps_params && rows.expand(r.op, r.context.params, r.location, r.inputs, produced)) return;
+      for (int i = 0; i < int(r.inputs.size()); ++i) input_specs.push_back({r.context.dtype(i), r.context.shape(i)});
+      rows.add_row(r.op.public_name() ? r.op.public_name() : r.op.name, r.location, r.kept_bytes, r.inputs, produced,
+                   r.op.gradient == Gradient::none || is_opaque_call(r.op, r.context.params),
+                   {input_specs.begin(), input_specs.size()}, {output_specs.begin(), output_specs.size()});
     });
     return list.release();
   });
@@ -49,14 +51,8 @@ PyObject* tape_shapes(PyObject* self, PyObject*) {
     Ref list = checked(PyList_New(0));
     tape_of(self).visit_records([&](const Tape::RecordView& r) {
       Ref shapes = checked(PyList_New(0));
-      const int64_t* dims = r.output_dims;
-      Shape like;
       for (int i = 0; i < r.outputs; ++i) {
-        int rank = r.output_forms[size_t(i)].rank;
-        Shape of_output = rank == kLikeOutput ? like : Shape(dims, rank);
-        if (rank != kLikeOutput) dims += rank;
-        if (i == 0) like = of_output;
-        Ref shape = checked(wrap_shape(of_output));
+        Ref shape = checked(wrap_shape(r.context.output_spec(i).shape));
         if (PyList_Append(shapes.get(), shape.get()) < 0) throw_python_error();
       }
       if (PyList_Append(list.get(), shapes.get()) < 0) throw_python_error();
@@ -64,6 +60,11 @@ PyObject* tape_shapes(PyObject* self, PyObject*) {
     return list.release();
   });
 }
+
+// _records(): a row for each record, as graph_rows.h says.
+PyObject* tape_records(PyObject* self, PyObject*) { return rows_of(self, false); }
+// _rows(): the same with calls, branches and loops written as what is inside of them.
+PyObject* tape_rows(PyObject* self, PyObject*) { return rows_of(self, true); }
 
 // _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
 // the indices of its inputs and outputs, and what the tape was doing.

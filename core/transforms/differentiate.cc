@@ -133,6 +133,7 @@ bool same_tensors(std::span<const Tensor> a, std::span<const Tensor> b) {
 struct CallPlan {
   std::shared_ptr<Graph> graph;  // only if there are no levels: the plan is kept with the graph otherwise
   std::vector<std::shared_ptr<Halves>> levels;
+  std::weak_ptr<Graph> called;  // the graph as it was traced, for explanations
   size_t outputs(size_t level) const {
     return level == 0 ? levels[0]->outputs : levels[level - 1]->forward->outputs.size();
   }
@@ -174,6 +175,7 @@ std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::sp
         same_tensors(plan->levels[0]->constants, constants))
       return plan;
   auto plan = std::make_shared<CallPlan>();
+  plan->called = graph;
   plan->levels.push_back(halves_of(*graph, constants, followed));
   while (plan->levels.size() < order) {
     // The constants are inputs of the forward half.
@@ -280,12 +282,20 @@ Op call_entry(Keep keep) {
           },
       .keep = keep,
       .stateful = true,
+      .keeps_params = true,
   };
 }
 const Op& call_op = define_inner(call_entry(keep_everything & ~keep_all_inputs));
 const Op& repeated_call_op = define_inner(call_entry(keep_everything));  // may run again for its derivative
 
 }  // namespace
+
+CalledGraph graph_called(const Op& op, const Params& params) {
+  if ((&op != &call_op && &op != &repeated_call_op) || !params.size()) return {};
+  const CallPlan& plan = plan_in(params);
+  std::shared_ptr<Graph> graph = plan.graph ? plan.graph : plan.called.lock();
+  return {graph, plan.levels.empty() ? 0 : plan.levels[0]->constants.size()};
+}
 
 const std::vector<VariableBody*>& known_variables_read(Graph& graph) { return derivatives_of(graph).variables; }
 

@@ -31,6 +31,14 @@ SmallVector<uint8_t, 64> dependents(const Graph&, std::span<const ValueId> sourc
 // The same graph for inputs of these shapes, kept with it; the graph itself if it knows them.
 std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);
 
+// What a recorded call ran, as it was traced; null if the operation is no call or the graph does not exist any more.
+// The inputs of the call are those of the graph, then `constants` of them, then the variables that it reads.
+struct CalledGraph {
+  std::shared_ptr<Graph> graph;
+  size_t constants = 0;
+};
+CalledGraph graph_called(const Op&, const Params&);
+
 // Runs a graph: into the stage, if there is one; as a recorded operation whose gradients are graphs of their own, if a
 // tape follows an input or a variable; straight ahead otherwise. Gives the graph's outputs.
 Tensors call_graph(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);

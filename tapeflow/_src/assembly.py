@@ -9,9 +9,10 @@ import sys
 import numpy
 
 from tapeflow._src import _core, namespace, primitives
-from tapeflow._src.types import dtypes, errors, indexed_slices, symbolic, tensor, tensor_shape
+from tapeflow._src.types import dtypes, errors, indexed_slices, library_folders, symbolic, tensor, tensor_shape
 
 _core.set_skipped_folders(namespace.PACKAGE_FOLDER, os.path.join(os.path.dirname(numpy.__file__), ""))
+_core.set_library_folders(*library_folders.LIBRARY_FOLDERS)
 _core.register_dtypes(dtypes.dtype_by_enum)
 _core.register_objects({name: getattr(errors, name) for name in vars(errors) if name.endswith("Error")})
 _core.register_objects(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
@@ -125,6 +126,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         shape: Any = None,
         experimental_enable_variable_lifting: bool | None = True,
     ) -> None:
+        self._made_at = _core.current_line()
+        self._copy_of = weakref.ref(initial_value) if isinstance(initial_value, _core.Variable) else None
         if initial_value is None:
             raise ValueError(
                 "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
@@ -399,6 +402,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             self.numpy(), trainable=self.trainable, name=self._name, dtype=self.dtype, shape=self.shape,
             constraint=self._constraint, synchronization=self._synchronization, aggregation=self._aggregation,
         )  # fmt: skip
+        copy._copy_of = weakref.ref(self)
         memo[id(self)] = copy
         return copy
 

@@ -114,7 +114,7 @@ def test_what_cannot_be_explained():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = x * x
-    for target, source in ((y, [x, x]), (y, 3.0), ([], x)):
+    for target, source in ((y, [x, 3.0]), (y, 3.0), ([], x)):
         with pytest.raises(TypeError, match="GradientTape"):
             tape.explain(target, source)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import tape_drawing, tape_report
-from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.why_none import explain, refuse_none
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
@@ -71,8 +70,10 @@ class GradientTape(_core.GradientTape):
     def _repr_html_(self) -> str:
         return f"<div>{escape(repr(self))}</div>{self.svg()}"
 
-    def explain(self, target: Any, source: Any) -> Explanation:
+    def explain(self, target: Any, source: Any) -> Any:
         """Why `gradient(target, source)` is None, or that it is not: the cause, the operation, its line, what to do.
+
+        For a structure of sources, a structure of answers.
 
         >>> x = tf.Variable(7.)
         >>> with tf.GradientTape() as tape:

@@ -16,15 +16,19 @@ class Explanation(NamedTuple):
     operation: str | None = None
     file: str | None = None
     line: int | None = None
+    source: str | None = None  # which source: its names, and where it was made
+    depends_on: tuple[str, ...] = ()  # what the target does depend on, where that helps
 
     def __str__(self) -> str:
         place = f" ({self.file}:{self.line})" if self.file else ""
-        return f"{self.text}{place}. {self.advice}"
+        about = f" The source is {self.source}." if self.source else ""
+        others = f" The target depends on {', '.join(self.depends_on)}." if self.depends_on else ""
+        return f"{self.text}{place}. {self.advice}{about}{others}"
 
 
 @public("autodiff.NoGradientError")
 class NoGradientError(ValueError):
-    """Raised by `GradientTape(strict=True)` instead of giving None; `explanation` says why.
+    """Raised by `GradientTape(strict=True)` instead of giving None; `explanation` says why, `explanations` for each.
 
     >>> x = tf.Variable(7.)
     >>> with tf.GradientTape(strict=True) as tape:
@@ -36,6 +40,12 @@ class NoGradientError(ValueError):
     floor
     """
 
-    def __init__(self, explanation: Explanation) -> None:
-        super().__init__(f"GradientTape.gradient: the gradient is None. {explanation}")
-        self.explanation = explanation
+    def __init__(self, *explanations: Explanation) -> None:
+        first = explanations[0]
+        if len(explanations) == 1:
+            text = f"the gradient is None. {first}"
+        else:
+            rows = "".join(f"\n  {number}. {answer}" for number, answer in enumerate(explanations, 1))
+            text = f"{len(explanations)} gradients are None.{rows}"
+        super().__init__(f"GradientTape.gradient: {text}")
+        self.explanation, self.explanations = first, explanations

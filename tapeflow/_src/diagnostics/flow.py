@@ -31,6 +31,8 @@ class Step(NamedTuple):
     stops: bool
     dtypes: list[str]
     order: int
+    input_shapes: list[Any] = []  # noqa: RUF012  (a tuple has no state)
+    output_shapes: list[Any] = []  # noqa: RUF012
 
     @property
     def place(self) -> tuple[str, int]:
@@ -235,18 +237,27 @@ class Flow:
 
 
 def _steps(tape: Any) -> Iterable[Step]:
-    records, notes = tape._records(), tape._notes()
+    records, notes = tape._rows(), tape._notes()
     order = at = 0
     for event, operation, code, instruction, records_before, inputs, outputs, moment in [*notes, *_END]:
-        while at < min(records_before, len(records)):
-            name, where, instant, _, consumed, produced, stops, dtypes = records[at]
-            yield Step("record", name, where, instant, _known_all(consumed), produced, "open", stops, dtypes, order)
+        while at < len(records) and (not event or records[at][-1] < records_before):
+            yield _recorded(records[at], order)
             at, order = at + 1, order + 1
         if event:
             yield Step(
                 event, operation, code, instruction, _known_all(inputs), _known_all(outputs), moment, False, [], order
             )
             order += 1
+
+
+def _recorded(row: tuple[Any, ...], order: int) -> Step:
+    """A row that the core wrote: a record, or a node of a graph that a record ran."""
+    name, code, instruction, _, consumed, produced, stops, dtypes, given_shapes, made_shapes, _ = row
+    event = "assign" if name == "assign" else "record"
+    inputs, outputs = _known_all(consumed), _known_all(produced)
+    return Step(
+        event, name, code, instruction, inputs, outputs, "open", stops, dtypes, order, given_shapes, made_shapes
+    )
 
 
 _END: list[Any] = [("", None, None, 0, 1 << 60, [], [], "open")]

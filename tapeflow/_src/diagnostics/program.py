@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from tapeflow._src.namespace import PACKAGE_FOLDER
+from tapeflow._src.types.library_folders import is_library
 
 _FRAMES = 30
 
@@ -25,6 +26,7 @@ class Binding(NamedTuple):
     scope: tuple[int, int]
     makes_variable: bool
     augmented: bool
+    end_line: int
 
 
 class Named(NamedTuple):
@@ -39,14 +41,15 @@ class Named(NamedTuple):
 
 
 def user_frames() -> list[FrameType]:
-    """The frames of the program, innermost first, without Tapeflow's own."""
+    """The frames of the program, innermost first, without Tapeflow's and (if others are left) libraries'."""
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and len(frames) < _FRAMES:
+    while frame is not None and len(frames) < 2 * _FRAMES:
         if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
             frames.append(frame)
         frame = frame.f_back
-    return frames
+    own = [f for f in frames if not is_library(f.f_code.co_filename)]
+    return (own or frames)[:_FRAMES]
 
 
 def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
@@ -86,11 +89,15 @@ def _keys(node: ast.AST) -> frozenset[str]:
     return frozenset(k for k in keys if k)
 
 
+_READS = {"numpy", "item", "tolist", "float", "int"}  # functions that give the value of a tensor to Python
+
+
 class _Program(NamedTuple):
     bindings: list[Binding]
     uses_by_function: dict[str, frozenset[str]]
     with_end_by_line: dict[int, int]
     literals_by_line: dict[int, list[float]]
+    computed_lines: set[int]  # where Python computes with values that it got from tensors
 
 
 @lru_cache(maxsize=32)
@@ -98,11 +105,12 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {}, {})
+        return _Program([], {}, {}, {}, set())
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
     literals: dict[int, list[float]] = {}
+    computed: set[int] = set()
 
     def visit(node: ast.AST, scope: tuple[int, int]) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -110,6 +118,10 @@ def _read(file: str) -> _Program:
             scope = (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             literals.setdefault(node.lineno, []).append(float(node.value))
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in _READS or (_key(node.func) or "").startswith("np."):
+                computed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.With):
             ends[node.lineno] = node.end_lineno or node.lineno
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
@@ -120,12 +132,13 @@ def _read(file: str) -> _Program:
             uses = _keys(node.value) | (names if augmented else frozenset())
             called = {_key(n.func) or "" for n in ast.walk(node.value) if isinstance(n, ast.Call)}
             makes = any(c.rpartition(".")[2] == "Variable" for c in called)
-            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented))
+            end = node.end_lineno or node.lineno
+            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end))
         for child in ast.iter_child_nodes(node):
             visit(child, scope)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals)
+    return _Program(bindings, functions, ends, literals, computed)
 
 
 def end_of_with(file: str, line: int) -> int:
@@ -172,6 +185,20 @@ def uses_itself(binding: Binding, name: str) -> bool:
 
 def is_literal(file: str, line: int, number: float | None) -> bool:
     """Whether a number stands as such in a line of the program."""
-    if number is None:
+    if number is None or line in _read(file).computed_lines:
         return False
     return any(math.isclose(number, n, rel_tol=1e-6) for n in _read(file).literals_by_line.get(line, []))
+
+
+def bound_at(named: Named, made: tuple[str, int] | None = None) -> int | None:
+    """The line that gave a name its value: the one that also made the value, else the last that has run."""
+    bindings = bindings_of(named)
+    if not bindings:
+        return None
+    if made is not None and made[0] == named.file:
+        for binding in bindings:
+            if binding.line <= made[1] <= binding.end_line:
+                return binding.line
+    current = named.frame.f_lineno
+    before = [b for b in bindings if b.line <= current] if "." not in named.name else bindings
+    return (before or bindings)[-1].line

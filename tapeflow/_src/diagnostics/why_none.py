@@ -11,6 +11,7 @@ from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_fo
 from tapeflow._src.diagnostics.program import (
     Named,
     bindings_of,
+    bound_at,
     end_of_with,
     named_values,
     names_of,
@@ -39,22 +40,60 @@ _INDEXING = {
 }  # fmt: skip
 
 
-def explain(tape: Any, target: Any, source: Any, is_none: bool = False) -> Explanation:
+def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
     """See `GradientTape.explain`. Of several targets, the one that says most about the source.
 
-    `is_none` says that the gradient was computed and is None.
+    `is_none` says that the gradient was computed and is None. For a structure of sources, a structure of answers.
     """
     frames = user_frames()
     flow = Flow(tape)
     targets = [_behind(t) for t in nest.flatten(target) if t is not None]
-    source = _behind(source)
-    if not targets or not _core.is_tensor(source):
+    flat = nest.flatten(sources)
+    if not targets or not flat or not all(_core.is_tensor(_behind(s)) for s in flat):
         raise TypeError(
-            "GradientTape.explain: needs a target and one source, each a tensor or a variable; "
-            f"got {type(target).__name__} and {type(source).__name__}"
+            "GradientTape.explain: needs a target and sources that are tensors or variables; "
+            f"got {type(target).__name__} and {type(sources).__name__}"
         )
-    answers = [_Question(tape, flow, frames, t, source, is_none).answer() for t in targets]
-    return next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
+    answers = [
+        _explain_one(tape, flow, frames, targets, source, is_none, number if len(flat) > 1 else None)
+        for number, source in enumerate(flat)
+    ]
+    return answers[0] if sources is flat[0] else nest.pack_sequence_as(sources, answers)
+
+
+def _explain_one(
+    tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], source: Any, is_none: bool, number: int | None
+) -> Explanation:
+    answers = [_Question(tape, flow, frames, t, _behind(source), is_none).answer() for t in targets]
+    best = next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
+    if best.cause == "connected":
+        return best
+    return best._replace(source=describe_source(source, frames, number))
+
+
+def describe_source(source: Any, frames: list[FrameType], number: int | None = None) -> str:
+    """Which source it is: its name in the program, its Keras path, its place in the list, and the line that made it."""
+    variable = _behind(source)
+    names = [n.name for value in (source, variable) for n in names_of(value, frames)]
+    path = getattr(source, "path", None) or (getattr(variable, "name", "") if is_variable(variable) else "")
+    parts = [f"`{names[0]}`" if names else ""]
+    if path and path.removesuffix(":0") not in ("Variable", names[0] if names else ""):
+        parts.append(f"'{path.removesuffix(':0')}'")
+    if number is not None:
+        parts.append(f"sources[{number}]")
+    if (made := made_at(variable)) is not None:
+        parts.append(f"made at {made[0]}:{made[1]}")
+    return ", ".join(part for part in parts if part) or "a tensor without a name"
+
+
+def is_variable(value: Any) -> bool:
+    return isinstance(value, _core.Variable)
+
+
+def made_at(variable: Any) -> tuple[str, int] | None:
+    """The line of the program that made a variable."""
+    place = getattr(variable, "_made_at", None) if is_variable(variable) else None
+    return source_line(*place) if place and place[0] is not None else None
 
 
 def _behind(value: Any) -> Any:
@@ -62,9 +101,9 @@ def _behind(value: Any) -> Any:
     return value if _core.is_tensor(value) else getattr(value, "handle", value)
 
 
-def refuse_none(tape: Any, target: Any, source: Any) -> None:
+def refuse_none(tape: Any, target: Any, sources: list[Any]) -> None:
     """Raises what `explain` answers; called by a strict tape instead of giving None."""
-    raise NoGradientError(explain(tape, target, source, True))
+    raise NoGradientError(*explain(tape, target, sources, True))
 
 
 class _Question:
@@ -293,6 +332,7 @@ class _Question:
     def _without_a_way(self) -> Explanation:
         return (
             self._another_tape()
+            or self._copied()
             or self._rebound()
             or self._computed_outside()
             or self._made_again()
@@ -450,10 +490,11 @@ class _Question:
                 return self._unfollowed_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
             return Explanation(
                 "variable not used",
-                f"The variable {getattr(self.source, 'name', '')} was not read while the tape was recording",
+                f"The variable {self._name(False)} was not read while the tape was recording",
                 "Use the variable itself inside the `with` block (a value read earlier does not count).",
                 None,
-                *self._bound(names_of(self.target, self.frames)),
+                *self._bound(names_of(self.target, self.frames), self._target_place()),
+                depends_on=self._ancestors_by_name(),
             )
         if not is_followed(self.start):
             step = self.flow.first_use.get(known(self.start)) if self.start is not None else None
@@ -465,6 +506,7 @@ class _Question:
             "Check that the right value was used, or ask with unconnected_gradients='zero'.",
             None,
             *place,
+            depends_on=self._ancestors_by_name(),
         )
 
     def _nearest(self) -> tuple[str, tuple[str | None, int | None]]:
@@ -480,12 +522,44 @@ class _Question:
     def _name(self, starts: bool = True) -> str:
         return self.source_name[0].upper() + self.source_name[1:] if starts else self.source_name
 
-    def _bound(self, names: list[Named]) -> tuple[str | None, int | None]:
-        """Where a value got its name."""
+    def _bound(self, names: list[Named], made: tuple[str, int] | None = None) -> tuple[str | None, int | None]:
+        """Where a value got its name; without a name, where it was made."""
         for named in names:
-            if bindings := bindings_of(named):
-                return named.file, bindings[-1].line
-        return None, None
+            if (line := bound_at(named, made)) is not None:
+                return named.file, line
+        return made or (None, None)
+
+    def _target_place(self) -> tuple[str, int] | None:
+        step = self.flow.maker.get(known(self.goal)) if self.goal is not None else None
+        return step.place if step is not None and step.code is not None else None
+
+    def _ancestor_variables(self) -> list[Any]:
+        if self.goal is None:
+            return []
+        others = [v for v in self.tape.watched_variables() if v is not self.source]
+        return [v for v in others if known(self.goal) in self.flow.reached(known(self.tape._index_of(v)))]
+
+    def _ancestors_by_name(self) -> tuple[str, ...]:
+        return tuple(describe_source(v, self.frames) for v in self._ancestor_variables()[:4])
+
+    def _copied(self) -> Explanation | None:
+        """The target uses a copy of the variable, or the variable that the source is a copy of."""
+        if not is_variable(self.source):
+            return None
+        for other in self._ancestor_variables():
+            for copy, original in ((other, self.source), (self.source, other)):
+                made_from = getattr(copy, "_copy_of", None)
+                if made_from is None or made_from() is not original:
+                    continue
+                used = "a copy of" if copy is other else "the variable that it is a copy of, not"
+                return Explanation(
+                    "copied variable",
+                    f"The target uses {used} {self._name(False)}: a copy is a variable of its own",
+                    "Use one variable in both places, or ask for the gradient by the one that is used.",
+                    None,
+                    *(made_at(copy) or (None, None)),
+                )
+        return None
 
 
 def _stop(step: Step, effect: str = "") -> Explanation:
