@@ -11,6 +11,7 @@ from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, scratch_graph
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.extension.extension_type import BatchableExtensionType, BatchableExtensionTypeSpec
 from tapeflow._src.ops.ragged import joining as ragged_joining
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.types import nest
@@ -26,6 +27,41 @@ def applies(elems: Any, signature: Any) -> bool:
     return any(isinstance(x, RaggedTensor | SparseTensor) for x in nest.flatten(elems)) or any(
         isinstance(kind, RaggedTensorSpec | SparseTensorSpec) for kind in nest.flatten(signature)
     )
+
+
+def encodes(elems: Any, signature: Any) -> bool:
+    """Whether some of the elements or results are objects of extension types."""
+    return any(isinstance(x, BatchableExtensionType) for x in nest.flatten(elems)) or any(
+        isinstance(kind, BatchableExtensionTypeSpec) for kind in nest.flatten(signature)
+    )
+
+
+def encoded_map(run: Callable[..., Any], fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+    """`run`, which maps over tensors, for objects of extension types: over the tensors that they consist of."""
+    leaves = nest.flatten(elems)
+    rows = [x._type_spec._unbatch() if isinstance(x, BatchableExtensionType) else None for x in leaves]
+    if signature is None:
+        given = [_row_kind(x) if row is None else row for x, row in zip(leaves, rows)]
+        signature = nest.pack_sequence_as(elems, given)
+    kinds = nest.flatten(signature)
+
+    def apply(parts: Any) -> Any:
+        objects = [part if row is None else row._decoded(list(part)) for part, row in zip(parts, rows)]
+        result = fn(nest.pack_sequence_as(elems, objects))
+        nest.assert_same_structure(signature, result, check_types=False)
+        return _encoded(nest.flatten(result), kinds)
+
+    parts = _encoded(leaves, [x._type_spec if row is not None else None for x, row in zip(leaves, rows)])
+    specs = [tuple(k._encoder.encoding_specs(k)) if isinstance(k, BatchableExtensionTypeSpec) else k for k in kinds]
+    found = run(apply, parts, tuple(specs))
+    whole = [k._batch(None) if isinstance(k, BatchableExtensionTypeSpec) else None for k in kinds]
+    results = [part if kind is None else kind._decoded(list(part)) for part, kind in zip(found, whole)]
+    return nest.pack_sequence_as(signature, results)
+
+
+def _encoded(leaves: list[Any], kinds: list[Any]) -> tuple[Any, ...]:
+    pairs = zip(leaves, kinds)
+    return tuple([tuple(k._encoded(x)) if isinstance(k, BatchableExtensionTypeSpec) else x for x, k in pairs])
 
 
 def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:

@@ -188,6 +188,9 @@ def map_fn(
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 4., 9.], dtype=float32)>
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if composite_maps.encodes(elems, signature):
+        run = lambda fn, elems, kinds: map_fn(fn, elems, back_prop=back_prop, fn_output_signature=kinds)  # noqa: E731
+        return composite_maps.encoded_map(run, fn, elems, signature)
     if composite_maps.applies(elems, signature):
         return composite_maps.composite_map(fn, elems, signature)
     if _core.is_tracing():

@@ -271,3 +271,88 @@ def test_a_handler_for_objects_or_tensors_is_not_asked_about_tensors_alone():
         assert tf.add(tf.constant([1.0]), tf.constant([2.0])).numpy().tolist() == [3.0]
     finally:
         tf.experimental.unregister_dispatch_for(handler)
+
+
+# ---- fields of the own class, specs of the program's own, batches
+
+
+class Tree(tf.experimental.ExtensionType):
+    value: tf.Tensor
+    children: tuple["Tree", ...] = ()
+    side: typing.Union["Tree", None] = None
+
+
+class Marked(tf.experimental.BatchableExtensionType):
+    values: tf.Tensor
+    mask: tf.Tensor
+
+    class Spec:
+        def __init__(self, shape, dtype=tf.float32):
+            self.values = tf.TensorSpec(shape, dtype)
+            self.mask = tf.TensorSpec(shape, tf.bool)
+
+        shape = property(lambda self: self.values.shape)
+
+    def with_values(self, values):
+        return Marked(values, self.mask)
+
+
+def marked(values):
+    return Marked(values, tf.greater(values, 0.0))
+
+
+def test_fields_of_the_own_class():
+    tree = Tree(1.0, [Tree(2.0), Tree(3.0, side=Tree(4.0))])
+    assert tree.children[1].side.value.numpy() == 4.0
+    doubled = tf.function(lambda tree: tree.value + tree.children[0].value)
+    assert doubled(tree).numpy() == 3.0
+    with pytest.raises(TypeError, match="children"):
+        Tree(1.0, [2.0])
+
+
+def test_a_spec_with_its_own_constructor():
+    spec = Marked.Spec([2])
+    assert spec.shape == [2] and spec == marked(tf.constant([1.0, 2.0]))._type_spec
+    double = tf.function(lambda x: x.values * 2.0, input_signature=[spec])
+    assert double(marked(tf.constant([1.0, 2.0]))).numpy().tolist() == [2.0, 4.0]
+
+
+def test_datasets_of_objects():
+    rows = [[1.0, -2.0], [3.0, 4.0], [5.0, 6.0]]
+    dataset = tf.data.Dataset.from_tensor_slices(marked(tf.constant(rows)))
+    assert dataset.element_spec.shape == [2]
+    assert [x.values.numpy().tolist() for x in dataset] == rows
+    batches = dataset.map(lambda x: x.with_values(x.values * 2.0)).batch(2)
+    assert batches.element_spec.shape.as_list() == [None, 2]
+    assert [x.values.shape.as_list() for x in batches] == [[2, 2], [1, 2]]
+    assert [x.mask.numpy().tolist() for x in batches.unbatch()] == [[True, False], [True, True], [True, True]]
+    made = tf.data.Dataset.from_generator(lambda: iter([marked(tf.constant([1.0]))]), output_signature=Marked.Spec([1]))
+    assert [x.values.numpy().tolist() for x in made] == [[1.0]]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_maps_over_objects(traced):
+    def run(x):
+        same = tf.map_fn(lambda row: row.with_values(row.values + 1.0), x)
+        plain = tf.map_fn(lambda row: tf.reduce_sum(row.values), x, fn_output_signature=tf.float32)
+        made = tf.map_fn(marked, x.values, fn_output_signature=Marked.Spec([2]))
+        return same.values, plain, made.mask
+
+    values, sums, mask = (tf.function(run) if traced else run)(marked(tf.constant([[1.0, -2.0], [3.0, 4.0]])))
+    assert values.numpy().tolist() == [[2.0, -1.0], [4.0, 5.0]]
+    assert sums.numpy().tolist() == [-1.0, 7.0]
+    assert mask.numpy().tolist() == [[True, False], [True, True]]
+
+
+def test_a_list_of_tensors_alone_is_not_handed_over():
+    @tf.experimental.dispatch_for_api(tf.stack)
+    def stack(values: list[Marked | tf.Tensor], axis=0):
+        values = [x if isinstance(x, Marked) else Marked(x, tf.ones_like(x, tf.bool)) for x in values]
+        return Marked(tf.stack([x.values for x in values], axis), tf.stack([x.mask for x in values], axis))
+
+    try:
+        found = tf.stack([marked(tf.constant([1.0])), tf.constant([2.0])])
+        assert isinstance(found, Marked) and found.values.numpy().tolist() == [[1.0], [2.0]]
+        assert isinstance(tf.stack([tf.constant(1.0), tf.constant(2.0)]), tf.Tensor)
+    finally:
+        tf.experimental.unregister_dispatch_for(stack)

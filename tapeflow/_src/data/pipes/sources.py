@@ -11,7 +11,15 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, counting
 from tapeflow._src.data.pipes.seeds import SeededPipe, SeedSource, random_words
-from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, row_count, spec_of_leaf, unbatched_spec
+from tapeflow._src.data.pipes.structure import (
+    Leaves,
+    as_element,
+    map_leaves,
+    row_count,
+    spec_of_leaf,
+    static_row_count,
+    unbatched_spec,
+)
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.dtypes import as_dtype, int64
@@ -60,7 +68,7 @@ class Slices(Pipe):
         self.indexed = self.sequential = not any(isinstance(leaf, SparseTensor) for leaf in self._leaves)
         self._rows: int | None = None
         for leaf in self._leaves:
-            rows = leaf.shape[0] if leaf is not None else None
+            rows = static_row_count(leaf)
             if rows is not None and self._rows is not None and rows != self._rows:
                 raise ValueError(f"Dimensions {self._rows} and {rows} are not compatible")
             self._rows = self._rows if rows is None else rows

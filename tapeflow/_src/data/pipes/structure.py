@@ -10,6 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.extension.extension_type import BatchableExtensionType, BatchableExtensionTypeSpec
 from tapeflow._src.ops.ragged.joining import stack as stack_ragged
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.ops.ragged.rows import gather_rows
@@ -84,6 +85,9 @@ def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, BatchableExtensionTypeSpec):
+        batched: TypeSpec = spec._batch(size)
+        return batched
     raise TypeError(f"batch: elements of type {spec.value_type.__name__} cannot be put together")
 
 
@@ -95,6 +99,9 @@ def unbatched_spec(spec: TypeSpec) -> TypeSpec:
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, BatchableExtensionTypeSpec):
+        single: TypeSpec = spec._unbatch()
+        return single
     if not isinstance(spec, TensorSpec):
         raise TypeError(f"unbatch: elements of type {spec.value_type.__name__} have no rows")
     return spec._unbatch()
@@ -163,7 +170,18 @@ def row(leaf: Any, place: int) -> Any:
         sizes = leaf.dense_shape.numpy().tolist()
         part = sparse.slice_(leaf, [place] + [0] * (rank - 1), [1, *sizes[1:]])
         return SparseTensor(part.indices[:, 1:], part.values, part.dense_shape[1:])
+    if isinstance(leaf, BatchableExtensionType):
+        return leaf._type_spec._unbatch()._decoded([row(part, place) for part in leaf._type_spec._encoded(leaf)])
     return None if leaf is None else leaf[place]
+
+
+def static_row_count(leaf: Any) -> int | None:
+    """The number of rows of a leaf as far as it is known while tracing."""
+    if leaf is None:
+        return None
+    first = leaf._type_spec._encoded(leaf)[0] if isinstance(leaf, BatchableExtensionType) else leaf
+    count: int | None = first.shape[0]
+    return count
 
 
 def row_count(leaf: Any) -> int:
@@ -172,6 +190,8 @@ def row_count(leaf: Any) -> int:
         return int(leaf.dense_shape.numpy()[0])
     if isinstance(leaf, RaggedTensor):
         return int(leaf.nrows())
+    if isinstance(leaf, BatchableExtensionType):
+        return row_count(leaf._type_spec._encoded(leaf)[0])
     return int(leaf.shape[0])
 
 
@@ -181,6 +201,9 @@ def gathered(leaf: Any, places: np.ndarray) -> Any:
         return None
     if isinstance(leaf, _core.Tensor):
         return primitives.GatherV2(leaf, places, 0)
+    if isinstance(leaf, BatchableExtensionType):
+        parts = [gathered(part, places) for part in leaf._type_spec._encoded(leaf)]
+        return leaf._type_spec._unbatch()._batch(len(places))._decoded(parts)
     return gather_rows(leaf, places)
 
 
@@ -204,6 +227,10 @@ def stacked(parts: Sequence[Any], spec: TypeSpec, number: int) -> Any:
     if isinstance(spec, RaggedTensorSpec):
         deep = spec.ragged_rank > 0
         return stack_ragged([RaggedTensor.from_tensor(p) if deep and isinstance(p, _core.Tensor) else p for p in parts])
+    if isinstance(spec, BatchableExtensionTypeSpec):
+        columns = zip(*[spec._encoded(part) for part in parts])
+        whole = [stacked(column, spec_of_leaf(column[0]), number) for column in columns]
+        return spec._batch(len(parts))._decoded(whole)
     raise TypeError(f"batch: elements of type {type(first).__name__} cannot be put together")
 
 

@@ -8,6 +8,8 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
+import numpy as np
+
 from tapeflow._src import _core, namespace
 from tapeflow._src.namespace import public
 
@@ -183,8 +185,8 @@ class Dispatched:
         except TypeError:
             return None
         for wanted, handler, _ in reversed(self.handlers):
-            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and not all(
-                isinstance(given[name], _core.Tensor | _core.Variable) for name in wanted
+            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and any(
+                _is_own(given[name]) for name in wanted
             ):  # plain tensors are never handed over: the handler calls the function with them
                 result: Callable[..., Any] | None = handler
                 return result
@@ -245,6 +247,16 @@ def _matches(value: Any, kind: Any) -> bool:
     if kind is None or kind is type(None):
         return value is None
     return isinstance(value, origin or kind)
+
+
+_PLAIN = (_core.Tensor, _core.Variable, np.ndarray, np.generic, int, float, complex, str, bytes, type(None))
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value, or one in a list of them, has a type for which functions may be replaced."""
+    if isinstance(value, list | tuple):
+        return any(_is_own(x) for x in value)
+    return not isinstance(value, _PLAIN)
 
 
 def _by_name(function: Dispatched, signature: dict[Any, Any]) -> dict[str, Any]:

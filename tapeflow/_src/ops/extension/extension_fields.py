@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -30,6 +32,23 @@ class ImmutableDict(dict[Any, Any]):
 
 def _is_class(annotation: Any, *bases: type) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, bases)
+
+
+def resolved(annotation: Any, value_by_name: dict[str, Any]) -> Any:
+    """The annotation with the classes that names in it stand for: a field may hold objects of its own class."""
+    if isinstance(annotation, typing.ForwardRef):
+        annotation = annotation.__forward_arg__
+    if isinstance(annotation, str):
+        return resolved(eval(annotation, value_by_name), value_by_name)
+    arguments = typing.get_args(annotation)
+    if not any(isinstance(a, str | typing.ForwardRef) or typing.get_args(a) for a in arguments):
+        return annotation
+    if typing.get_origin(annotation) is Literal:
+        return annotation
+    changed = tuple(resolved(a, value_by_name) for a in arguments)
+    if isinstance(annotation, types.UnionType):
+        return functools.reduce(operator.or_, changed)
+    return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else annotation.__origin__[changed]
 
 
 def check_annotation(path: str, annotation: Any) -> None:

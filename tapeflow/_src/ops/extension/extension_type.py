@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.extension.extension_fields import ImmutableDict, check_annotation, convert_field
+from tapeflow._src.ops.extension.extension_fields import ImmutableDict, check_annotation, convert_field, resolved
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _EMPTY = inspect.Parameter.empty
@@ -90,7 +90,15 @@ class ExtensionTypeSpec(TypeSpec):
     @classmethod
     def from_value(cls, value: Any) -> Any:
         """The spec of an object."""
-        return cls(**{name: _map_leaves(_spec_of, getattr(value, name)) for name in cls.value_type._fields})
+        return cls._of_fields({name: _map_leaves(_spec_of, getattr(value, name)) for name in cls.value_type._fields})
+
+    @classmethod
+    def _of_fields(cls, value_by_name: dict[str, Any]) -> Any:
+        """A spec with these fields, whatever a constructor of the program's own would take."""
+        made = object.__new__(cls)
+        for name, value in value_by_name.items():
+            object.__setattr__(made, name, value)
+        return made
 
     def _fields_of_spec(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.value_type._fields}
@@ -104,7 +112,7 @@ class ExtensionTypeSpec(TypeSpec):
 
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
-        return cls(**dict(serialization))
+        return cls._of_fields(dict(serialization))
 
     @property
     def _component_specs(self) -> list[Any]:
@@ -167,7 +175,9 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
     @classmethod
     def _prepare(cls, space: dict[str, Any], place: Any) -> None:
         try:  # annotations may be texts, which mean what they mean where the class stands
-            own = inspect.get_annotations(cls, globals=place.f_globals, locals=place.f_locals, eval_str=True)
+            names = {**place.f_globals, **place.f_locals, cls.__name__: cls}
+            own = inspect.get_annotations(cls, globals=names, locals=names, eval_str=True)
+            own = {name: resolved(annotation, names) for name, annotation in own.items()}
         except NameError as error:
             raise TypeError(f"{cls.__name__}: an annotation names something that is not there: {error}") from None
         cls._fields = {
@@ -335,7 +345,7 @@ class ExtensionTypeBatchEncoder:
     @staticmethod
     def _changed(spec: Any, change: Callable[[Any], Any]) -> Any:
         leaf = lambda part: change(part) if isinstance(part, TypeSpec) else part  # noqa: E731
-        return type(spec)(**{name: _map_leaves(leaf, value) for name, value in spec._fields_of_spec().items()})
+        return spec._of_fields({name: _map_leaves(leaf, value) for name, value in spec._fields_of_spec().items()})
 
 
 class BatchableExtensionTypeSpec(ExtensionTypeSpec):
@@ -344,6 +354,15 @@ class BatchableExtensionTypeSpec(ExtensionTypeSpec):
     @property
     def _encoder(self) -> Any:
         return getattr(self.value_type, "__batch_encoder__", None) or ExtensionTypeBatchEncoder()
+
+    def _encoded(self, value: Any) -> list[Any]:
+        """The tensors of an object, which can be stacked."""
+        found: list[Any] = self._encoder.encode(self, value)
+        return found
+
+    def _decoded(self, tensors: list[Any]) -> Any:
+        """The object of which these are the tensors."""
+        return self._encoder.decode(self, tensors)
 
     def _batch(self, batch_size: int | None) -> Any:
         return self._encoder.batch(self, batch_size)
