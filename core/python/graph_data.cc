@@ -60,19 +60,19 @@ PyObject* param_of(const Node& node, const Param& p) {
   }
 }
 
-// (operation, inputs, parameters, first output, number of outputs), and for a loop its variables and limit.
-PyObject* node_of(const Node& node) {
+// (operation, inputs, parameters, first output, number of outputs, for a loop its variables and limit, number)
+PyObject* node_of(const Node& node, size_t number) {
   Ref inputs = checked(list_of(node.inputs, number_of)), params = checked(PyList_New(0));
   for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params[i]));
   const Loop* loop = is_control_op(*node.op) ? loop_of(node) : nullptr;
   Ref extent =
       loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit())))
            : Ref::share(Py_None);
-  return Py_BuildValue("(sOOLIO)", node.op->name, inputs.get(), params.get(), static_cast<long long>(node.first_output),
-                       node.outputs, extent.get());
+  return Py_BuildValue("(sOOLIOn)", node.op->name, inputs.get(), params.get(),
+                       static_cast<long long>(node.first_output), node.outputs, extent.get(), Py_ssize_t(number));
 }
 
-// (inputs as triples of number, dtype and shape; constants by number; nodes; outputs)
+// (inputs as triples of number, dtype and shape; constants by number; nodes; outputs; dtype and shape of each value)
 PyObject* data_of(const Graph& graph) {
   Ref inputs = checked(list_of(graph.inputs, [&](ValueId v) {
     const Tensor& t = graph.values[v].tensor;
@@ -85,9 +85,12 @@ PyObject* data_of(const Graph& graph) {
     Ref key = checked(PyLong_FromSize_t(v)), value = checked(wrap(graph.values[v].tensor));
     if (PyDict_SetItem(constants.get(), key.get(), value.get()) < 0) throw_python_error();
   }
-  for (const Node& node : graph.nodes)
-    if (node.op) append(nodes, node_of(node));
-  return Py_BuildValue("(OOOO)", inputs.get(), constants.get(), nodes.get(), outputs.get());
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op) append(nodes, node_of(graph.nodes[i], i));
+  Ref kinds = checked(list_of(graph.values, [](const Value& v) {
+    return Py_BuildValue("(sN)", name_of(v.tensor.dtype()), wrap_shape(v.tensor.shape()));
+  }));
+  return Py_BuildValue("(OOOOO)", inputs.get(), constants.get(), nodes.get(), outputs.get(), kinds.get());
 }
 
 PyObject* graph_data(PyObject*, PyObject* graph) {

@@ -38,7 +38,7 @@ public_later(
         "GPU", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS", "REGRESS_METHOD_NAME",
         "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION",
         "SERVING", "TPU", "TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Asset", "LoadOptions",
-        "SaveOptions", "contains_saved_model", "load", "save", "experimental.TrackableResource",
+        "SaveOptions", "contains_saved_model", "load", "save",
     )),
 )  # fmt: skip
 

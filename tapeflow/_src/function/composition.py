@@ -13,13 +13,13 @@ from tapeflow._src import _core
 from tapeflow._src.autodiff.black_box import differentiable_call
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import CompositionCall, Place, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
-from tapeflow._src.types.tensor_spec import CompositeTensor, type_spec_from_value
 
 
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -29,6 +29,7 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if takes_everything and graph.names_nodes:
         return _stage_named(graph, function, args, kwargs)
     refusals, count = Refusals.count, 0 if graph is None else graph.node_count
+    frames.stack.append((function, args, kwargs))
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -45,6 +46,8 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
             if isinstance(error, ValueError | OpError):
                 raise error from None
             raise
+    finally:
+        frames.stack.pop()
 
 
 # What TensorFlow calls the nodes of these functions.
@@ -105,7 +108,7 @@ def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...]
 
 
 class _Whole:
-    """A composition with its arguments, of which the tensors at some places are given later. It may be pickled."""
+    """A composition with its arguments, of which the tensors at some places are given later."""
 
     def __init__(self, function: Callable[..., Any], structure: Any, leaves: list[Any], places: list[int]) -> None:
         self._function, self._structure, self._leaves, self._places = function, structure, leaves, places
@@ -121,16 +124,11 @@ class _Whole:
         positional, named = self.arguments(tensors)
         return _flat(self._function(*positional, **named))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        open_places = set(self._places)
-        leaves = [None if i in open_places else leaf for i, leaf in enumerate(self._leaves)]
-        return _Whole, (self._function, nest.map_structure(_without_values, self._structure), leaves, self._places)
-
-
-def _without_values(leaf: Any) -> Any:
-    if isinstance(leaf, CompositeTensor):
-        return type_spec_from_value(leaf)
-    return None if _core.is_tensor(leaf) else leaf
+    @property
+    def raw_call(self) -> CompositionCall:
+        """What is written into files for the node."""
+        args, kwargs = self.arguments([Place(i) for i in range(len(self._places))])
+        return CompositionCall(self._function, tuple(args), kwargs)
 
 
 def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:

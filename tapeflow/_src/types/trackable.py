@@ -115,6 +115,15 @@ class Trackable:
         return dict(self.__dict__.get(HELD, {}))
 
 
+@public("saved_model.experimental.TrackableResource")
+class TrackableResource(Trackable):
+    """A base for objects that hold something which is neither variable nor function, as tables do.
+
+    >>> isinstance(tf.Variable(1.), tf.saved_model.experimental.TrackableResource)
+    False
+    """
+
+
 @public("__internal__.tracking.AutoTrackable")
 class AutoTrackable(Trackable):
     """An object that holds what its attributes are set to.

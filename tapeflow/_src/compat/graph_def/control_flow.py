@@ -146,7 +146,22 @@ def _while(step: Step, values: list[Any], context: Context) -> Any:
         start = [convert_to_tensor(0)]
         step_body = iterate
         iterate = lambda *state: [*step_body(), *state]  # noqa: E731
+    else:
+        shapes = step.attributes.get("output_shapes") or []
+        invariants = [_invariant(x, shapes[i : i + 1]) for i, x in enumerate(values) if travels[i]]
+        return complete(while_loop(holds, iterate, start, invariants))
     return complete(while_loop(holds, iterate, start))
+
+
+def _invariant(value: Any, shape: list[Any]) -> Any:
+    """The shape that a loop variable keeps: what the node says, if it covers the first value."""
+    if not isinstance(value, _core.Tensor):
+        return None
+    covers = shape and (
+        shape[0].rank is None
+        or (shape[0].rank == value.shape.rank and all(a is None or a == b for a, b in zip(shape[0], value.shape)))
+    )
+    return shape[0] if covers else value.shape
 
 
 def _comes_back(body: Any, place: int) -> bool:

@@ -694,6 +694,10 @@ def add_rows(rows: list[tuple[str, str, Any]]) -> None:
     _ROWS.extend(rows)
 
 
+# The raw operation that a public function is, by the function's identity: its name and how many arguments it takes.
+raw_name_by_function: dict[int, tuple[str, int | None]] = {}
+
+
 def definitions() -> list[tuple[str, RawOperation]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
@@ -709,6 +713,8 @@ def definitions() -> list[tuple[str, RawOperation]]:
             target = function_by_path.get(path)
             if target is None:
                 continue
+            if adapt is None:
+                raw_name_by_function[id(target)] = (name, count)
         target = adapt(target) if adapt else target
         if getattr(target, "__name__", "") == "<lambda>":
             target.__name__ = name

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapeflow._src import _core
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -26,15 +28,64 @@ def host_call(
     if not traced and not ((reads or effect) and _core.current_graph() is not None):
         found: list[Any] = run(*inputs)
         return found
+    raw_call = getattr(run, "raw_call", None) or _composition_call(inputs, effect)
     dtypes, shapes = [as_dtype(dtype) for dtype, _ in outputs], [TensorShape(shape) for _, shape in outputs]
-    return _core.call_python(_OneByOne(run), inputs, dtypes, shapes, None, effect)
+    return _core.call_python(_OneByOne(run, raw_call), inputs, dtypes, shapes, None, effect)
+
+
+class _Frames(threading.local):
+    """The compositions that are being traced, the innermost last: function, arguments, named arguments."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+
+
+frames = _Frames()
+
+
+class Place:
+    """In place of a tensor among the arguments of a call: which input of the node it is."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class CompositionCall(NamedTuple):
+    """The public function that a node stands for, with its arguments; symbolic tensors are places among the inputs."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    effect: bool = False
+
+
+def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None:
+    """What is being traced, unless it uses other tensors than the inputs."""
+    if not frames.stack:
+        return None
+    function, args, kwargs = frames.stack[-1]
+    place_by_id = {id(x): Place(i) for i, x in enumerate(inputs)}
+
+    def placed(leaf: Any) -> Any:
+        found = place_by_id.get(id(leaf))
+        if found is None and _core.is_symbolic(leaf):
+            raise KeyError(leaf)
+        return leaf if found is None else found
+
+    try:
+        found = nest.map_structure(placed, [list(args), kwargs])
+    except KeyError:
+        return None
+    return CompositionCall(function, tuple(found[0]), found[1], effect)
 
 
 class _OneByOne:
-    """A function of a list that gives its items to another one; it pickles if that one does."""
+    """A function of a list that gives its items to another one. `raw_call` says what is written into files for it."""
 
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self._run = run
+    def __init__(self, run: Callable[..., Any], raw_call: Any) -> None:
+        self._run, self.raw_call = run, raw_call
 
     def __call__(self, tensors: list[Any]) -> Any:
         return self._run(*tensors)
@@ -44,11 +95,17 @@ def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
     """`run(*inputs)`, which changes the world outside and gives nothing; in a graph of TensorFlow 1, the operation."""
     graph = _core.current_graph()
     if graph is None or not graph.takes_everything:
-        host_call(lambda *values: run(*values) or [], inputs, [], effect=True)
+        host_call(_Effect(run, False), inputs, [], effect=True)
         return None
+    return host_call(_Effect(run, True), inputs, [("bool", [])], effect=True)[0].op
 
-    def run_and_tell(*values: Any) -> list[Any]:
-        run(*values)
-        return [_core.convert_to_tensor(True, None, None, "host_effect")]
 
-    return host_call(run_and_tell, inputs, [("bool", [])], effect=True)[0].op
+class _Effect:
+    """A function for its effect, which gives nothing, or true where a node must have an output."""
+
+    def __init__(self, run: Callable[..., Any], tells: bool) -> None:
+        self._run, self._tells, self.raw_call = run, tells, getattr(run, "raw_call", None)
+
+    def __call__(self, *values: Any) -> list[Any]:
+        self._run(*values)
+        return [_core.convert_to_tensor(True, None, None, "host_effect")] if self._tells else []

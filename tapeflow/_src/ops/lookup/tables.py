@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tapeflow._src.ops.strings.hashing import fingerprint64
 from tapeflow._src.types.dtypes import as_dtype, int64, string
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
-from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.types.trackable import TrackableResource
 
 
 def _with_values(like: Any, values: Any) -> Any:
@@ -42,7 +42,7 @@ def _keys(keys: Any, dtype: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
-class LookupInterface(KeyedDtypes, Trackable):
+class LookupInterface(KeyedDtypes, TrackableResource):
     """A table: what all kinds have in common."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
@@ -76,11 +76,22 @@ class LookupInterface(KeyedDtypes, Trackable):
         return found
 
 
-class _Finding:
-    """Finds the values of keys; it can be written into a saved model."""
+class TableCall(NamedTuple):
+    """A node that uses a table: `resource`, and for words without a number the first and the count of further ones."""
 
-    def __init__(self, value_by_key: dict[Any, Any], default: Any, dtype: Any) -> None:
-        self._value_by_key, self._default, self._dtype = value_by_key, default, dtype
+    resource: Any
+    method: str
+    default: Any = None
+    first: int = 0
+    buckets: int = 0
+    effect: bool = False
+
+
+class _Finding:
+    """Finds the values of keys."""
+
+    def __init__(self, value_by_key: dict[Any, Any], default: Any, dtype: Any, raw_call: TableCall) -> None:
+        self._value_by_key, self._default, self._dtype, self.raw_call = value_by_key, default, dtype, raw_call
 
     def __call__(self, keys: Any) -> list[Any]:
         found = [self._value_by_key.get(key, self._default) for key in elements(keys)]
@@ -134,7 +145,8 @@ class StaticHashTable(LookupInterface):
         """The values of keys, which may be ragged or sparse."""
         keys = self._checked(keys)
         dense = _inner(keys, self._key_dtype)
-        run = _Finding(self._value_by_key, elements(self._default)[0], self._value_dtype)
+        call = TableCall(self, "lookup", self._default)
+        run = _Finding(self._value_by_key, elements(self._default)[0], self._value_dtype, call)
         return _with_values(keys, host_call(run, [dense], [(self._value_dtype, dense.shape)])[0])
 
     def size(self, name: str | None = None) -> Any:
@@ -161,10 +173,10 @@ def _filled(values: list[Any], dtype: Any, shape: Any) -> Any:
 
 
 class _Numbering:
-    """Finds the numbers of words, those of others by their fingerprint; it can be written into a saved model."""
+    """Finds the numbers of words, those of others by their fingerprint."""
 
-    def __init__(self, number_by_word: dict[Any, Any], first: int, buckets: int) -> None:
-        self._number_by_word, self._first, self._buckets = number_by_word, first, buckets
+    def __init__(self, number_by_word: dict[Any, Any], first: int, buckets: int, raw_call: TableCall) -> None:
+        self._number_by_word, self._first, self._buckets, self.raw_call = number_by_word, first, buckets, raw_call
 
     def __call__(self, words: Any) -> list[Any]:
         return [_filled([self._number(word) for word in elements(words)], int64, words.shape.as_list())]
@@ -216,8 +228,19 @@ class StaticVocabularyTable(LookupInterface):
         """The numbers of words, which may be ragged or sparse."""
         keys = self._checked(keys)
         dense = _inner(keys, self._key_dtype)
-        run = _Numbering({} if self._table is None else self._table._value_by_key, self._known(), self._buckets)
+        call = TableCall(self, "number", -1, self._known(), self._buckets)
+        run = _Numbering({} if self._table is None else self._table._value_by_key, self._known(), self._buckets, call)
         return _with_values(keys, host_call(run, [dense], [(int64, dense.shape)])[0])
+
+
+class _WithCall:
+    """A function of tensors, and what is written into files for it."""
+
+    def __init__(self, run: Callable[..., Any], raw_call: TableCall) -> None:
+        self._run, self.raw_call = run, raw_call
+
+    def __call__(self, *tensors: Any) -> Any:
+        return self._run(*tensors)
 
 
 class _ChangingTable(LookupInterface):
@@ -238,7 +261,7 @@ class _ChangingTable(LookupInterface):
         values = convert_to_tensor(values, self._value_dtype)
         inner = self._default.shape.as_list()
 
-        def run(keys: Any, values: Any) -> None:
+        def insert(keys: Any, values: Any) -> None:
             names = elements(keys)
             self._forbid(names, "insert")
             if values.shape.as_list() != [*keys.shape.as_list(), *inner]:
@@ -249,6 +272,7 @@ class _ChangingTable(LookupInterface):
             with self._lock:
                 self._value_by_key.update((key, np.array(row)) for key, row in zip(names, rows))
 
+        run = _WithCall(insert, TableCall(self, "insert", effect=True))
         return host_effect(run, [keys, values])
 
     def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
@@ -274,14 +298,14 @@ class _ChangingTable(LookupInterface):
         """Forgets keys; those that are not there are passed over."""
         keys = self._checked(keys)
 
-        def run(keys: Any) -> None:
+        def remove(keys: Any) -> None:
             names = elements(keys)
             self._forbid(names, "remove")
             with self._lock:
                 for key in names:
                     self._value_by_key.pop(key, None)
 
-        return host_effect(run, [keys])
+        return host_effect(_WithCall(remove, TableCall(self, "remove", effect=True)), [keys])
 
     def erase(self, keys: Any, name: str | None = None) -> Any:
         """Forgets keys."""
@@ -292,7 +316,7 @@ class _ChangingTable(LookupInterface):
         dense, inner = _inner(keys, self._key_dtype), self._default.shape.as_list()
         defaults = self._default if defaults is None else convert_to_tensor(defaults, self._value_dtype)
 
-        def run(dense: Any, defaults: Any) -> list[Any]:
+        def find(dense: Any, defaults: Any) -> list[Any]:
             names = elements(dense)
             self._forbid(names, "lookup")
             given = np.asarray(defaults.numpy())
@@ -306,16 +330,17 @@ class _ChangingTable(LookupInterface):
                 array[place] = value
             return [convert_to_tensor(array.reshape(shape), self._value_dtype)]
 
+        run = _WithCall(find, TableCall(self, "lookup"))
         specs = [(self._value_dtype, [*dense.shape.as_list(), *inner])]
         return _with_values(keys, host_call(run, [dense, defaults], specs, reads=True)[0])
 
     def size(self, name: str | None = None) -> Any:
         """The number of keys, int64."""
 
-        def run() -> list[Any]:
+        def count() -> list[Any]:
             return [convert_to_tensor(len(self._value_by_key), int64)]
 
-        return host_call(run, [], [(int64, [])], reads=True)[0]
+        return host_call(_WithCall(count, TableCall(self, "size")), [], [(int64, [])], reads=True)[0]
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values."""

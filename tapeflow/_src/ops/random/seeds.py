@@ -24,7 +24,7 @@ DEFAULT_GLOBAL_SEED = 87654321
 BLOCKS_PER_OUTPUT = 256  # how far one output moves a stream on, however few of the numbers it used
 
 
-class _Stream(_core.Variable):
+class Stream(_core.Variable):
     """The state of one generator in a cell that a traced function can keep."""
 
     def __init__(self, low: int, high: int, key: int) -> None:
@@ -48,7 +48,7 @@ class _Seeds:
                 stream.assign(state)
         self.seed = seed
         self.operation_seeds = random.Random(seed)
-        self.stream_by_operation: dict[Any, _Stream] = {}
+        self.stream_by_operation: dict[Any, Stream] = {}
         self.memory_by_operation: dict[Any, Any] = {}
 
 
@@ -142,10 +142,10 @@ def _next_number(graph: Any) -> int:
     return number
 
 
-def _new_stream(first: int | None, second: int | None) -> _Stream:
+def _new_stream(first: int | None, second: int | None) -> Stream:
     if first is None or second is None:
-        return _Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
-    return _Stream(0, second, first)
+        return Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
+    return Stream(0, second, first)
 
 
 def draw(operation: Any, seed: int | None, blocks: Any) -> tuple[Any, Any]:
@@ -190,7 +190,7 @@ def _draw_in_function(graph: Any, first: int | None, second: int | None, blocks:
     return key, counter
 
 
-def seeded_streams(graph: Any) -> list[tuple[_Stream, Any]]:
+def seeded_streams(graph: Any) -> list[tuple[Stream, Any]]:
     """The streams of a function's operations that have seeds, with the states in which they begin."""
     return [(stream, state) for stream, state, seeded in _seeds.streams_by_graph.get(graph, ()) if seeded]
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.io.atomic_files import atomic_file, write_atomically
 from tapeflow._src.io.protos.wire import decode_varint, encode_varint
 from tapeflow._src.io.records import masked
 from tapeflow._src.train.checkpoint.messages import bytes_field, fields, fixed_field, number_field
@@ -41,22 +42,18 @@ def delete_bundle(prefix: str) -> None:
 
 
 def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
-    """Writes arrays under names; nobody ever sees half a checkpoint."""
+    """Writes arrays, or what functions give, under names; nobody ever sees half a checkpoint."""
     entries = {b"": number_field(1, 1) + bytes_field(3, number_field(1, 1))}
-    data_name, index_name = f"{prefix}.data-00000-of-00001", f"{prefix}.index"
-    beside = f".tmp{os.getpid()}"
-    with open(data_name + beside, "wb") as file:
+    with atomic_file(f"{prefix}.data-00000-of-00001") as file:
         offset = 0
         for name in sorted(array_by_name, key=str.encode):
-            array = np.asarray(array_by_name[name])
+            value = array_by_name[name]
+            array = np.asarray(value() if callable(value) else value)
             data, crc = _encoded(array)
             file.write(data)
             entries[name.encode()] = _entry(array, offset, len(data), crc)
             offset += len(data)
-    with open(index_name + beside, "wb") as file:
-        file.write(_table(entries))
-    os.replace(data_name + beside, data_name)
-    os.replace(index_name + beside, index_name)
+    write_atomically(f"{prefix}.index", _table(entries))
 
 
 def _entry(array: np.ndarray, offset: int, size: int, crc: int) -> bytes:

@@ -1,0 +1,244 @@
+"""How convolutions, pools, normalisation and images are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
+from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+
+
+class _Window:
+    """The parameters of a convolution or pool, from `first` on, as attributes for tensors of four dimensions or five.
+
+    Images of one dimension get a second one of size 1.
+    """
+
+    def __init__(self, n: ExportedNode, first: int, has_size: bool) -> None:
+        values = [n.param(first + i) for i in range(5 if has_size else 4)]
+        size = list(values.pop(0)) if has_size else []
+        strides, padding, explicit, dilations = values
+        self.flat = len(strides) == 1
+        self.rank = max(len(strides), 2) + 2
+        extra = [1] if self.flat else []
+        self.size = [1, *extra, *size, 1]
+        self.strides = [1, *extra, *strides, 1]
+        self.dilations = [1, *extra, *(dilations or [1] * len(strides)), 1]
+        self.padding = padding
+        self.explicit = [0, 0, *([0, 0] if self.flat else []), *explicit, 0, 0] if padding == "EXPLICIT" else []
+
+    def widened(self, e: Emitter, x: Ref, place: int = 1) -> Ref:
+        """A tensor of one spatial dimension with a second one."""
+        return e.one("ExpandDims", x, e.ints(place)) if self.flat else x
+
+    def narrowed(self, e: Emitter, y: Ref, place: int = 1) -> Ref:
+        """The same tensor without it."""
+        return e.one("Squeeze", y, squeeze_dims=[place]) if self.flat else y
+
+    def sizes(self, e: Emitter, sizes: Ref, place: int) -> Ref:
+        """A shape with the second dimension."""
+        if not self.flat:
+            return sizes
+        head = e.one("StridedSlice", sizes, e.ints([0]), e.ints([place]), e.ints([1]))
+        tail = e.one("StridedSlice", sizes, e.ints([place]), e.ints([0]), e.ints([1]), end_mask=1)
+        return e.one("ConcatV2", [head, e.ints([1]), tail], e.ints(0))
+
+    def dims(self) -> str:
+        """How TensorFlow's operations call the number of dimensions."""
+        return "2D" if self.rank == 4 else "3D"
+
+
+def _conv_attributes(w: _Window) -> dict[str, Any]:
+    attributes: dict[str, Any] = {"strides": w.strides, "padding": w.padding, "dilations": w.dilations}
+    if w.rank == 4:
+        attributes["explicit_paddings"] = w.explicit
+    return attributes
+
+
+def _refuse_explicit(n: ExportedNode, w: _Window) -> None:
+    if w.explicit and w.rank != 4:
+        raise n.unsupported("explicit paddings of three dimensions")
+
+
+@writes("Conv")
+def _conv(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    _refuse_explicit(n, w)
+    y = e.one(f"Conv{w.dims()}", w.widened(e, n[0]), w.widened(e, n[1], 0), **_conv_attributes(w))
+    return w.narrowed(e, y)
+
+
+@writes("ConvBackpropInput")
+def _conv_input(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    _refuse_explicit(n, w)
+    sizes = w.sizes(e, n.tensor(4), 1)
+    name = "Conv2DBackpropInput" if w.rank == 4 else "Conv3DBackpropInputV2"
+    y = e.one(name, sizes, w.widened(e, n[0], 0), w.widened(e, n[1]), **_conv_attributes(w))
+    return w.narrowed(e, y)
+
+
+@writes("ConvBackpropFilter")
+def _conv_filter(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    _refuse_explicit(n, w)
+    sizes = w.sizes(e, n.tensor(4), 0)
+    name = "Conv2DBackpropFilter" if w.rank == 4 else "Conv3DBackpropFilterV2"
+    y = e.one(name, w.widened(e, n[0]), sizes, w.widened(e, n[1]), **_conv_attributes(w))
+    return w.narrowed(e, y, 0)
+
+
+@writes("DepthwiseConv")
+def _depthwise(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    if w.rank != 4:
+        raise n.unsupported("three dimensions")
+    y = e.one("DepthwiseConv2dNative", w.widened(e, n[0]), w.widened(e, n[1], 0), **_conv_attributes(w))
+    return w.narrowed(e, y)
+
+
+@writes("DepthwiseConvBackpropInput")
+def _depthwise_input(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
+        raise n.unsupported("dilations")
+    name = "DepthwiseConv2dNativeBackpropInput"
+    y = e.one(name, w.sizes(e, n.tensor(4), 1), w.widened(e, n[0], 0), w.widened(e, n[1]), **_conv_attributes(w))
+    return w.narrowed(e, y)
+
+
+@writes("DepthwiseConvBackpropFilter")
+def _depthwise_filter(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, False)
+    if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
+        raise n.unsupported("dilations")
+    name = "DepthwiseConv2dNativeBackpropFilter"
+    y = e.one(name, w.widened(e, n[0]), w.sizes(e, n.tensor(4), 0), w.widened(e, n[1]), **_conv_attributes(w))
+    return w.narrowed(e, y, 0)
+
+
+def _pool_attributes(n: ExportedNode, w: _Window, explicit: bool) -> dict[str, Any]:
+    if any(d != 1 for d in w.dilations):
+        raise n.unsupported("dilations")
+    if w.explicit and not (explicit and w.rank == 4):
+        raise n.unsupported("explicit paddings")
+    attributes: dict[str, Any] = {"ksize": w.size, "strides": w.strides, "padding": w.padding}
+    return attributes | ({"explicit_paddings": w.explicit} if explicit and w.rank == 4 else {})
+
+
+@writes("MaxPool")
+def _max_pool(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, True)
+    y = e.one("MaxPool" if w.rank == 4 else "MaxPool3D", w.widened(e, n[0]), **_pool_attributes(n, w, True))
+    return w.narrowed(e, y)
+
+
+@writes("MaxPoolGrad")
+def _max_pool_gradient(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, True)
+    attributes = _pool_attributes(n, w, True)
+    x, dy = w.widened(e, n[0]), w.widened(e, n[1])
+    suffix = "" if w.rank == 4 else "3D"
+    y = e.one(f"MaxPool{suffix}", x, **attributes)
+    return w.narrowed(e, e.one(f"MaxPool{suffix}Grad", x, y, dy, **attributes))
+
+
+@writes("AvgPool")
+def _avg_pool(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, True)
+    y = e.one("AvgPool" if w.rank == 4 else "AvgPool3D", w.widened(e, n[0]), **_pool_attributes(n, w, False))
+    return w.narrowed(e, y)
+
+
+@writes("AvgPoolGrad")
+def _avg_pool_gradient(n: ExportedNode) -> Any:
+    e, w = n.e, _Window(n, 0, True)
+    name = "AvgPoolGrad" if w.rank == 4 else "AvgPool3DGrad"
+    sizes = w.sizes(e, n.tensor(5), 1)
+    return w.narrowed(e, e.one(name, sizes, w.widened(e, n[0]), **_pool_attributes(n, w, False)))
+
+
+@writes("MaxPoolWithArgmax")
+def _max_pool_with_argmax(n: ExportedNode) -> Any:
+    w = _Window(n, 0, True)
+    if w.flat or w.rank != 4:
+        raise n.unsupported("other than two dimensions")
+    return n.e.node(n.op, n[0], **_pool_attributes(n, w, False), include_batch_in_index=n.param(5), Targmax="int64")
+
+
+@writes("Moments")
+def _moments(n: ExportedNode) -> Any:
+    e, axes = n.e, n.tensor(0)
+    mean = e.one("Mean", n[0], axes, keep_dims=True)
+    deviation = e.one("SquaredDifference", n[0], e.one("StopGradient", mean) if not n.param(1) else mean)
+    return [mean, e.one("Mean", deviation, axes, keep_dims=True)]
+
+
+@writes("Normalize")
+def _normalize(n: ExportedNode) -> Any:
+    e, (x, mean, variance, scale, offset) = n.e, n.inputs
+    factor = e.one("Rsqrt", e.one("AddV2", variance, e.constant(n.param(0), variance.dtype)))
+    factor = e.one("Mul", factor, scale)
+    shift = e.one("Sub", offset, e.one("Mul", mean, factor))
+    return e.one("AddV2", e.one("Mul", x, _like(e, factor, x)), _like(e, shift, x))
+
+
+def _like(e: Emitter, x: Ref, other: Ref) -> Ref:
+    return x if x.dtype == other.dtype else e.one("Cast", x, DstT=other.dtype)
+
+
+def _resampling(n: ExportedNode, transposed: bool) -> Any:
+    """A product with the matrix of the weights, along one axis."""
+    weights, starts = (n.writer.constant_value(number) for number in n._numbers[1:3])
+    rank = n.shape(0).rank
+    axis = n.param(0)
+    if weights is None or starts is None or rank is None:
+        raise n.unsupported("sizes that are computed")
+    axis %= rank
+    size = n.param(1) if transposed else n.shape(0)[axis]
+    if size is None:
+        raise n.unsupported("an unknown size")
+    table, begin = np.asarray(weights.numpy()), np.asarray(starts.numpy())
+    matrix = np.zeros([len(begin), int(size)], table.dtype)
+    for row, start in enumerate(begin):
+        for k in range(table.shape[1]):
+            if start + k < size:
+                matrix[row, start + k] += table[row, k]
+    letters = "abcdefgh"[:rank]
+    result = letters.replace(letters[axis], "z")
+    equation = f"{letters[axis]}z,{letters}->{result}" if transposed else f"z{letters[axis]},{letters}->{result}"
+    return n.e.one("Einsum", [_like(n.e, n.e.constant(matrix), n[0]), n[0]], equation=equation)
+
+
+@writes("Resample")
+def _resample(n: ExportedNode) -> Any:
+    return _resampling(n, False)
+
+
+@writes("ResampleTransposed")
+def _resample_transposed(n: ExportedNode) -> Any:
+    return _resampling(n, True)
+
+
+def _scalars(n: ExportedNode, *kinds: str) -> list[Ref]:
+    return [n.tensor(place, kind) for place, kind in enumerate(kinds)]
+
+
+@writes("NonMaxSuppressionV5")
+def _non_max(n: ExportedNode) -> Any:
+    kind = n[0].dtype.name
+    given = _scalars(n, "int32", kind, kind, kind)
+    return n.e.node(n.op, n[0], n[1], *given, pad_to_max_output_size=n.param(4))
+
+
+@writes("NonMaxSuppressionWithOverlaps")
+def _non_max_overlaps(n: ExportedNode) -> Any:
+    return n.e.one(n.op, n[0], n[1], *_scalars(n, "int32", "float32", "float32"))
+
+
+@writes("CombinedNonMaxSuppression")
+def _combined_non_max(n: ExportedNode) -> Any:
+    given = _scalars(n, "int32", "int32", "float32", "float32")
+    return n.e.node(n.op, n[0], n[1], *given, pad_per_class=n.param(4), clip_boxes=n.param(5))

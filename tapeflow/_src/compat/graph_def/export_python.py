@@ -1,0 +1,155 @@
+"""How nodes that run Python are written: as the operation of TensorFlow that the function they run stands for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
+from tapeflow._src.compat.graph_def.exporter import ExportedNode, raw_call_of, writes
+from tapeflow._src.compat.graph_def.op_defs import find_op_def
+from tapeflow._src.compat.raw_ops.table import find_raw_operation, raw_name_by_function
+from tapeflow._src.ops.effects.host_call import CompositionCall, Place
+from tapeflow._src.ops.linalg.einsum import einsum
+from tapeflow._src.ops.lookup.tables import TableCall
+from tapeflow._src.ops.strings.strings import split
+from tapeflow._src.types import nest
+from tapeflow._src.types.errors import UnimplementedError
+
+
+@writes("Composition", "EagerPyFunc")
+def _python(n: ExportedNode) -> Any:
+    call = raw_call_of(n._params)
+    if isinstance(call, TableCall):
+        found = _table(n, call)
+    elif isinstance(call, CompositionCall):
+        found = _composition(n, call)
+    else:
+        raise _refused(n, call)
+    if call.effect:
+        n.writer.stateful = True
+        n.writer.effects[:] = [n.e.nodes[-1].name]
+    return found
+
+
+def _refused(n: ExportedNode, call: Any) -> Exception:
+    held = n._params[0][1]
+    function = getattr(call, "function", None) or (held[0] if isinstance(held, tuple) else held)
+    function = getattr(function, "_run", function)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return UnimplementedError.of(
+        f"{n.writer.where} runs Python when it is called ({name}), which a graph in a file cannot"
+    )
+
+
+# ---- tables
+
+
+def _table(n: ExportedNode, call: TableCall) -> Any:
+    e, table = n.e, n.writer.resource(call.resource)
+    n.writer.stateful = True
+    values = call.resource.value_dtype
+    match call.method:
+        case "lookup":
+            default = e.constant(call.default) if call.default is not None else n[1]
+            return e.one("LookupTableFindV2", table, n[0], default, Tout=values)
+        case "number":
+            return _number(n, call, table)
+        case "size":
+            return e.one("LookupTableSizeV2", table, controls=n.writer.effects)
+        case "insert":
+            e.node("LookupTableInsertV2", table, n[0], n[1], controls=n.writer.effects)
+            return [e.constant(True)] * n.count
+        case "remove":
+            e.node("LookupTableRemoveV2", table, n[0], controls=n.writer.effects)
+            return [e.constant(True)] * n.count
+    raise _refused(n, call)
+
+
+def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
+    """The number of a word; other words share further numbers by their fingerprint."""
+    e, keys = n.e, n[0]
+    found = e.one("LookupTableFindV2", table, keys, e.constant(-1, "int64"), Tout="int64")
+    texts = keys if keys.dtype.name == "string" else e.one("AsString", keys)
+    bucket = e.one("StringToHashBucketFast", texts, num_buckets=call.buckets)
+    other = e.one("AddV2", bucket, e.constant(call.first, "int64"))
+    return e.one("SelectV2", e.one("NotEqual", found, e.constant(-1, "int64")), found, other)
+
+
+# ---- public functions
+
+Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def _composition(n: ExportedNode, call: CompositionCall) -> Any:
+    args, kwargs = nest.map_structure(
+        lambda x: n[x.number] if isinstance(x, Place) else x, [list(call.args), call.kwargs]
+    )
+    rule = _RULES.get(call.function)
+    if rule is not None:
+        return rule(n, tuple(args), kwargs)
+    name, count = raw_name_by_function.get(id(call.function), (None, None))
+    if name is None or find_op_def(name) is None:
+        raise _refused(n, call)
+    bound = inspect.signature(call.function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    names = [key for key, _ in find_raw_operation(name)._parameters]
+    given = dict(zip(names, list(bound.arguments.values())[:count]))
+    return _raw_node(n, name, given)
+
+
+def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
+    """A node of this operation with the arguments of `tf.raw_ops`."""
+    definition = find_op_def(name)
+    assert definition is not None
+    inputs: list[Any] = []
+    for argument in definition.inputs:
+        value = given[argument.python_name]
+        if argument.is_list:
+            inputs.append([_ref(n.e, x, None) for x in value])
+        else:
+            kind = None if argument.kind in definition.attributes else argument.kind
+            inputs.append(_ref(n.e, value, kind))
+    attributes = {
+        key: given[attribute.python_name]
+        for key, attribute in definition.attributes.items()
+        if given.get(attribute.python_name) is not None
+    }
+    return n.e.node(name, *inputs, **attributes)
+
+
+def _ref(e: Emitter, value: Any, dtype: Any) -> Ref:
+    return value if isinstance(value, Ref) else e.constant(value, dtype)
+
+
+def _einsum(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    equation, *inputs = args
+    if "..." not in equation and "->" not in equation:
+        letters = sorted({c for c in equation if c.isalpha() and equation.count(c) == 1})
+        equation = f"{equation}->{''.join(letters)}"
+    return n.e.one("Einsum", [_ref(n.e, x, None) for x in inputs], equation=equation.replace(" ", ""))
+
+
+def _split(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The parts of each string, and where the rows of parts begin."""
+    given = inspect.signature(split).bind(*args, **kwargs)
+    given.apply_defaults()
+    text, separator, limit = list(given.arguments.values())[:3]
+    if text.shape.rank not in (0, 1):
+        raise UnimplementedError.of(f"{n.writer.where}: strings.split of shape {text.shape} cannot be written")
+    e = n.e
+    rows = e.one("Reshape", text, e.ints([-1]))
+    indices, values, shape = e.node("StringSplitV2", rows, _ref(e, separator or "", "string"), maxsplit=limit)
+    if text.shape.rank == 0:
+        return [values]
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    owners = e.one("StridedSlice", indices, e.ints([0, 0]), e.ints([0, 1]), e.ints([1, 1]), **masks)
+    count = e.one("StridedSlice", shape, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
+    ones = e.one("OnesLike", owners)
+    lengths = e.one("UnsortedSegmentSum", ones, owners, count)
+    ends = e.one("Cumsum", lengths, e.ints(0))
+    return [values, e.one("ConcatV2", [e.ints([0], "int64"), ends], e.ints(0))]
+
+
+_RULES: dict[Any, Rule] = {einsum: _einsum, split: _split}

@@ -1,0 +1,105 @@
+"""The objects of a model as nodes of a SavedModel: variables, functions, tables, assets, and what holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.function import Function
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import shape_message
+from tapeflow._src.ops.lookup.tables import LookupInterface
+from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, variable_of
+
+_OF_TRAINING = frozenset({"train_function", "test_function", "predict_function"})  # Keras makes them anew
+_CONTAINERS = {list: "trackable_list_wrapper", tuple: "trackable_tuple_wrapper", dict: "trackable_dict_wrapper"}
+
+
+def functions_of(thing: Any) -> dict[str, Any]:
+    """The functions and concrete functions among the attributes of an object."""
+    if isinstance(thing, list | tuple | Mapping | _core.Variable):
+        return {}
+    kind = type(thing)
+    names = [name for name in dir(kind) if not isinstance(getattr(kind, name, None), property)]
+    names += [name for name in getattr(thing, "__dict__", ()) if name not in names]
+    attributes = {name: getattr(thing, name, None) for name in names if name not in _OF_TRAINING}
+    return {name: found for name, found in attributes.items() if isinstance(found, Function | ConcreteFunction)}
+
+
+def held_by(thing: Any) -> dict[str, Any]:
+    """Everything below an object that is saved, by the names under which it is held."""
+    if isinstance(thing, Asset | LookupInterface | Function | ConcreteFunction) or variable_of(thing) is not None:
+        return {}
+    if isinstance(thing, SignatureMap):
+        return {}
+    found = dict(children_of(thing))
+    if isinstance(thing, list | tuple):
+        found = {str(i): child for i, child in enumerate(thing) if _is_saved(child)}
+    elif isinstance(thing, Mapping):
+        found = {key: child for key, child in thing.items() if isinstance(key, str) and _is_saved(child)}
+    else:
+        more = {k: v for k, v in getattr(thing, "__dict__", {}).items() if isinstance(v, Asset | LookupInterface)}
+        found = {**found, **more, **functions_of(thing)}
+    found.pop("signatures", None)
+    return {name: child for name, child in found.items() if _is_saved(child)}
+
+
+def _is_saved(thing: Any) -> bool:
+    return isinstance(thing, Function | ConcreteFunction | Asset | LookupInterface) or is_trackable(thing)
+
+
+class ObjectList:
+    """All objects below a root, numbered, the root first."""
+
+    def __init__(self, root: Any) -> None:
+        self.things: list[Any] = []
+        self.children: list[dict[str, int]] = []
+        self._number_by_id: dict[int, int] = {}
+        waiting = [root]
+        self.add(root)
+        while waiting:
+            thing = waiting.pop(0)
+            number = self._number_by_id[id(_identity(thing))]
+            for name, child in held_by(thing).items():
+                known = id(_identity(child)) in self._number_by_id
+                self.children[number][name] = self.add(child)
+                if not known:
+                    waiting.append(child)
+
+    def add(self, thing: Any) -> int:
+        """The number of an object."""
+        thing = _identity(thing)
+        if id(thing) not in self._number_by_id:
+            self._number_by_id[id(thing)] = len(self.things)
+            self.things.append(thing)
+            self.children.append({})
+        return self._number_by_id[id(thing)]
+
+    def number_of(self, thing: Any) -> int | None:
+        """The number of an object that is saved; None if no attribute leads to it."""
+        return self._number_by_id.get(id(_identity(thing)))
+
+
+def _identity(thing: Any) -> Any:
+    """The object that stands for others: the variable inside of one of Keras, the traces of a bound method."""
+    variable = variable_of(thing)
+    return thing if variable is None else variable
+
+
+def described(thing: Any, node: Any) -> None:
+    """Says in a node what kind of object it is; functions, tables and assets are described where they are written."""
+    if isinstance(thing, _core.Variable):
+        saved = node.variable
+        saved.dtype = thing.dtype.as_datatype_enum
+        saved.shape.CopyFrom(shape_message(thing.shape))
+        saved.trainable = bool(thing.trainable)
+        saved.name = thing.name.removesuffix(":0")
+        return
+    identifier = next((name for kind, name in _CONTAINERS.items() if isinstance(thing, kind)), "_generic_user_object")
+    if isinstance(thing, Mapping):
+        identifier = "trackable_dict_wrapper"
+    node.user_object.identifier = "signature_map" if isinstance(thing, SignatureMap) else identifier
+    node.user_object.version.CopyFrom(messages.VersionDef(producer=1, min_consumer=1))

@@ -1,0 +1,576 @@
+"""Writing a SavedModel: `saved_model.pb` with its functions and signatures, the variables, assets, a fingerprint."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import shutil
+import uuid
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
+    export_arrays,
+    export_control_flow,
+    export_math,
+    export_nn,
+    export_python,
+)
+from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
+from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
+from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
+from tapeflow._src.compat.saved_model.objects import ObjectList, described
+from tapeflow._src.compat.saved_model.structures import encode
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.function import Function
+from tapeflow._src.io.atomic_files import write_atomically
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import shape_message
+from tapeflow._src.ops.lookup.tables import LookupInterface
+from tapeflow._src.ops.strings.hashing import fingerprint64
+from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, encode_graph, value_of
+from tapeflow._src.train.checkpoint.tensor_bundle import write_bundle
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, type_spec_from_value
+
+FullArgSpec = namedtuple(
+    "FullArgSpec", ["args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"]
+)
+_PRODUCER, _MIN_CONSUMER = 2345, 12  # of graphs like those of TensorFlow 2.21
+_TENSORFLOW = "2.21.0"
+_RESOURCE = as_dtype("resource")
+
+
+class SavedModelWriter:
+    """Collects the message of one model. Functions are written first, as their captures become objects."""
+
+    def __init__(self, root: Any, signatures: dict[str, ConcreteFunction]) -> None:
+        self._model = messages.SavedModel(saved_model_schema_version=1)
+        self._meta = self._model.meta_graphs.add()
+        self._functions = FunctionWriter("saved_model.save")
+        self._top = Emitter(False)
+        self._objects = ObjectList(root)
+        self._root_count = len(self._objects.things)
+        self._assets: list[str] = []
+        self._nodes: dict[int, Any] = {}
+        self._concrete: dict[int, tuple[str, list[Any]]] = {}
+        self._constant_names: dict[int, str] = {}
+        self._saved_concrete = self._meta.object_graph_def.concrete_functions
+        self._kept: list[Any] = []
+        self._write_objects()
+        self._write_signatures(signatures)
+        self._finish()
+
+    # ---- objects
+
+    def _write_objects(self) -> None:
+        number = 0
+        while number < len(self._objects.things):
+            self._write_object(number, self._objects.things[number])
+            number += 1
+
+    def _node(self, number: int) -> Any:
+        return self._nodes.setdefault(number, messages.SavedObject())
+
+    def _write_object(self, number: int, thing: Any) -> None:
+        node = self._node(number)
+        if node.WhichOneof("kind") is not None:
+            return
+        if isinstance(thing, Function):
+            self._write_function(node, thing)
+        elif isinstance(thing, ConcreteFunction):
+            self._write_bare(node, thing)
+        elif isinstance(thing, Asset):
+            node.asset.asset_file_def_index = self._asset_number(thing)
+        elif isinstance(thing, LookupInterface):
+            self._write_table(number, node, thing)
+        elif isinstance(thing, _core.Tensor):
+            node.constant.operation = self._constant_names[id(thing)]
+        else:
+            described(thing, node)
+
+    def _asset_number(self, asset: Asset) -> int:
+        path = asset.asset_path.numpy().decode()
+        if path not in self._assets:
+            if not os.path.isfile(path):
+                raise ValueError(f"saved_model.save: the asset {path!r} does not exist")
+            self._assets.append(path)
+            name = f"asset_path_initializer_{len(self._assets)}"
+            self._top.next_name = name
+            self._top.node("Placeholder", dtype="string", shape=TensorShape([]))
+            info = messages.TensorInfo(name=f"{name}:0", dtype=as_dtype("string").as_datatype_enum)
+            names = [entry.filename for entry in self._meta.asset_file_def]
+            base, number = os.path.basename(path), 1
+            while base in names:
+                stem, extension = os.path.splitext(os.path.basename(path))
+                base, number = f"{stem}_{number}{extension}", number + 1
+            self._meta.asset_file_def.add(tensor_info=info, filename=base)
+        return self._assets.index(path)
+
+    # ---- functions
+
+    def _write_function(self, node: Any, function: Function) -> None:
+        if function.input_signature is not None and not function._traces.concrete:
+            function.get_concrete_function()
+        saved = node.function
+        saved.function_spec.CopyFrom(_function_spec(function))
+        for concrete in concrete_functions_of(function):
+            saved.concrete_functions.append(self._write_concrete(concrete)[0])
+
+    def _write_bare(self, node: Any, concrete: ConcreteFunction) -> None:
+        saved = node.bare_concrete_function
+        saved.concrete_function_name = self._write_concrete(concrete)[0]
+        names = list(concrete._arg_keywords)
+        saved.argument_keywords.extend(names)
+        saved.allowed_positional_arguments = len(names)
+        saved.function_spec.CopyFrom(_argument_spec(names))
+
+    def _write_concrete(self, concrete: ConcreteFunction) -> tuple[str, list[Any]]:
+        """Writes the graph of a concrete function once; gives its name and what is bound to its last inputs."""
+        if id(concrete) in self._concrete:
+            return self._concrete[id(concrete)]
+        graph = concrete.graph
+        data = self._with_assets(_core.graph_data(graph))
+        captures = list(graph.captures)
+        if any(_core.is_symbolic(tensor) for tensor in captures):
+            raise ValueError(f"saved_model.save: {graph.name} uses a tensor of another function")
+        name = self._functions.fresh_name(graph.name)
+        self._functions.where = f"saved_model.save: {graph.name}"
+        resources = self._functions.add(data, name, list(graph.input_names))
+        bound: list[Any] = [*captures, *getattr(data, "assets", []), *resources]
+        self._concrete[id(concrete)] = (name, bound)
+        self._kept.append(concrete)
+        saved = self._saved_concrete[name]
+        saved.bound_inputs.extend(self._bound_number(thing, graph.name) for thing in bound)
+        args, kwargs = concrete.structured_input_signature
+        try:
+            saved.canonicalized_input_signature.CopyFrom(encode((tuple(args), dict(kwargs))))
+            output = nest.map_structure(_spec_of, concrete.structured_outputs)
+            saved.output_signature.CopyFrom(encode(output))
+        except TypeError as error:
+            raise ValueError(f"saved_model.save: the signature of {graph.name} cannot be written: {error}") from None
+        return name, bound
+
+    def _bound_number(self, thing: Any, user: str) -> int:
+        if isinstance(thing, _core.Tensor):
+            if id(thing) not in self._constant_names:
+                self._constant_names[id(thing)] = self._top.constant(thing).node
+                self._kept.append(thing)
+            return self._objects.add(thing)
+        number = self._objects.number_of(thing)
+        if number is None:
+            raise ValueError(
+                f"saved_model.save: Tried to export a function which references an 'untracked' resource. {user} uses "
+                f"{getattr(thing, 'name', thing)!r}, but no attribute of the object leads to it"
+            )
+        return number
+
+    def _with_assets(self, data: Any) -> Any:
+        """Paths of assets that a graph holds as constants become inputs."""
+        path_by_asset = {t.asset_path.numpy(): t for t in self._objects.things if isinstance(t, Asset)}
+        if not path_by_asset:
+            return data
+        found = [
+            (number, path_by_asset[tensor.numpy()])
+            for number, tensor in data[1].items()
+            if tensor.dtype.name == "string" and tensor.shape.rank == 0 and tensor.numpy() in path_by_asset
+        ]
+        if not found:
+            return data
+        constants = {number: tensor for number, tensor in data[1].items() if number not in dict(found)}
+        inputs = [*data[0], *((number, "string", TensorShape([])) for number, _ in found)]
+        return _DataWithAssets((inputs, constants, *data[2:]), [asset for _, asset in found])
+
+    # ---- tables
+
+    def _write_table(self, number: int, node: Any, table: Any) -> None:
+        """A table is made by one function and filled by another."""
+        node.resource.SetInParent()
+        keys, values = _content_of(table)
+        inner = values.shape.as_list()[1:]
+        shared = f"table_{uuid.uuid4().hex}"
+        op, more = ("HashTableV2", {}) if not inner else ("MutableHashTableOfTensorsV2", {"value_shape": inner})
+        common = {"key_dtype": table.key_dtype, "value_dtype": table.value_dtype, "shared_name": shared}
+
+        def create(w: GraphWriter) -> list[Ref]:
+            w.stateful = True
+            mutable = op == "HashTableV2" and hasattr(table, "insert")
+            return [w.emitter.one("MutableHashTableV2" if mutable else op, **common, **more)]
+
+        def fill(w: GraphWriter) -> list[Ref]:
+            e = w.emitter
+            e.node("LookupTableImportV2", w.resource(table), e.constant(keys), e.constant(values))
+            w.effects.append(e.nodes[-1].name)
+            return [e.one("Identity", e.ints(1), controls=w.effects)]
+
+        def nothing(w: GraphWriter) -> list[Ref]:
+            return [w.emitter.ints(1)]
+
+        for name, body, bound, output in (
+            ("_create_resource", create, [], TensorSpec([], _RESOURCE)),
+            ("_initialize", fill, [table], TensorSpec([], "int32")),
+            ("_destroy_resource", nothing, [], TensorSpec([], "int32")),
+        ):
+            empty = _DataWithResources(([], {}, [], [], []), bound)
+            function = self._functions.fresh_name(name.strip("_"))
+            self._functions.add(empty, function, body=body)
+            saved = self._saved_concrete[function]
+            saved.bound_inputs.extend(number for _ in bound)
+            saved.canonicalized_input_signature.CopyFrom(encode(((), {})))
+            saved.output_signature.CopyFrom(encode(output))
+            marker = _Marker()
+            child = self._objects.add(marker)
+            self._kept.append(marker)
+            holder = self._node(child).function
+            holder.concrete_functions.append(function)
+            holder.function_spec.CopyFrom(_argument_spec([]))
+            self._objects.children[number][name] = child
+
+    # ---- signatures
+
+    def _write_signatures(self, signatures: dict[str, ConcreteFunction]) -> None:
+        marker = SignatureMap({})
+        number = self._objects.add(marker)
+        self._kept.append(marker)
+        self._objects.children[0]["signatures"] = number
+        for key, concrete in signatures.items():
+            wrapper = _Marker()
+            child = self._objects.add(wrapper)
+            self._kept.append(wrapper)
+            self._objects.children[number][key] = child
+            self._write_signature(key, concrete, self._node(child).bare_concrete_function)
+        self._write_objects()
+
+    def _write_signature(self, key: str, concrete: ConcreteFunction, node: Any) -> None:
+        """A function that takes and gives tensors by name, and a call of it at the top of the graph."""
+        name, bound = self._write_concrete(concrete)
+        specs = signature_inputs(concrete)
+        outputs = signature_outputs(key, concrete)
+        order, output_order = sorted(specs), sorted(outputs)
+        given = {n: (i, spec.dtype.name, spec.shape) for i, (n, spec) in enumerate(specs.items())}
+        captured = [x for x in bound if isinstance(x, _core.Tensor | Asset)]
+        resources = [x for x in bound if not isinstance(x, _core.Tensor | Asset)]
+        extra = [
+            (len(specs) + i, *((x.dtype.name, x.shape) if isinstance(x, _core.Tensor) else ("string", TensorShape([]))))
+            for i, x in enumerate(captured)
+        ]
+        data = _DataWithResources(([*(given[n] for n in order), *extra], {}, [], [], []), resources)
+        dtypes = [tensor.dtype for tensor in concrete.graph.outputs]
+
+        def call(w: GraphWriter) -> list[Ref]:
+            e = w.emitter
+            tensors = [w.value(i) for i in range(len(specs) + len(captured))]
+            held = [w.resource(x) for x in resources]
+            w.stateful = True
+            results = e.node("StatefulPartitionedCall", [*tensors, *held], f=name, Tout=dtypes)
+            w.effects.append(e.nodes[-1].name)
+            return [e.one("Identity", results[outputs[n][0]]) for n in output_order]
+
+        wrapper = self._functions.fresh_name(f"signature_wrapper_{concrete.graph.name}")
+        self._functions.add(data, wrapper, order, output_names=output_order, body=call)
+        saved = self._saved_concrete[wrapper]
+        saved.bound_inputs.extend(self._bound_number(thing, key) for thing in bound)
+        arguments = {n: TensorSpec(specs[n].shape, specs[n].dtype, n) for n in order}
+        saved.canonicalized_input_signature.CopyFrom(encode(((), arguments)))
+        saved.output_signature.CopyFrom(
+            encode({n: TensorSpec(outputs[n][1].shape, outputs[n][1].dtype, n) for n in output_order})
+        )
+        node.concrete_function_name = wrapper
+        node.argument_keywords.extend(order)
+        node.allowed_positional_arguments = len(order)
+        node.function_spec.CopyFrom(_keyword_spec(order))
+        self._call_at_top(key, wrapper, order, specs, output_order, outputs, bound)
+
+    def _call_at_top(
+        self,
+        key: str,
+        wrapper: str,
+        order: list[str],
+        specs: Any,
+        output_order: list[str],
+        outputs: Any,
+        bound: list[Any],
+    ) -> None:
+        definition = self._meta.signature_def[key]
+        definition.method_name = "tensorflow/serving/predict"
+        given = []
+        for n in order:
+            self._top.next_name = f"{key}_{n}"
+            given.append(self._top.one("Placeholder", dtype=specs[n].dtype, shape=specs[n].shape))
+            _tensor_info(definition.inputs[n], given[-1], specs[n])
+        given += [self._top_value(thing) for thing in bound]
+        dtypes = [outputs[n][1].dtype for n in output_order]
+        results = self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes)
+        for n, ref in zip(output_order, results):
+            _tensor_info(definition.outputs[n], ref, outputs[n][1])
+
+    def _top_value(self, thing: Any) -> Ref:
+        """What stands for something that a function captured, at the top of the graph."""
+        if isinstance(thing, _core.Tensor):
+            return self._top.constant(thing)
+        if isinstance(thing, Asset):
+            return Ref(f"asset_path_initializer_{self._asset_number(thing) + 1}", "output", 0, 0, as_dtype("string"),
+                       TensorShape([]))  # fmt: skip
+        return self._handles.get(id(thing)) or self._make_handle(thing)
+
+    @property
+    def _handles(self) -> dict[int, Ref]:
+        found: dict[int, Ref] = self.__dict__.setdefault("_handle_by_id", {})
+        return found
+
+    def _make_handle(self, thing: Any) -> Ref:
+        if isinstance(thing, _core.Variable):
+            self._top.next_name = thing.name.removesuffix(":0")
+            name = f"{self._top.next_name}_{len(self._handles)}"
+            made = self._top.one("VarHandleOp", dtype=thing.dtype, shape=thing.shape, shared_name=name)
+        else:
+            op = "MutableHashTableV2" if hasattr(thing, "insert") else "HashTableV2"
+            made = self._top.one(op, key_dtype=thing.key_dtype, value_dtype=thing.value_dtype,
+                                 shared_name=f"top_table_{len(self._handles)}")  # fmt: skip
+        self._handles[id(thing)] = made
+        return made
+
+    # ---- the rest of the graph
+
+    def _finish(self) -> None:
+        variables = [(n, t) for n, t in enumerate(self._objects.things) if isinstance(t, _core.Variable)]
+        self.key_by_variable = self._checkpoint_keys(variables)
+        self._write_saver(variables)
+        self._write_initializer()
+        objects = self._meta.object_graph_def.nodes
+        for number in range(len(self._objects.things)):
+            node = self._node(number)
+            for name, child in self._objects.children[number].items():
+                node.children.add(local_name=name, node_id=child)
+            objects.append(node)
+        info = self._meta.meta_info_def
+        info.tags.append("serve")
+        info.tensorflow_version, info.stripped_default_attrs = _TENSORFLOW, False
+        graph = self._meta.graph_def
+        graph.node.extend(self._top.nodes)
+        graph.library.CopyFrom(self._functions.library)
+        graph.versions.producer, graph.versions.min_consumer = _PRODUCER, _MIN_CONSUMER
+
+    def _checkpoint_keys(self, variables: list[tuple[int, Any]]) -> dict[int, str]:
+        """The key of the value of each variable: the path that leads to it."""
+        path_by_number = {0: ""}
+        waiting = [0]
+        while waiting:
+            number = waiting.pop(0)
+            for name, child in self._objects.children[number].items():
+                if child not in path_by_number:
+                    escaped = name.replace(".", "..").replace("/", ".S")
+                    path_by_number[child] = f"{path_by_number[number]}{escaped}/"
+                    waiting.append(child)
+        return {number: f"{path_by_number[number]}.ATTRIBUTES/VARIABLE_VALUE" for number, _ in variables}
+
+    def _write_saver(self, variables: list[tuple[int, Any]]) -> None:
+        """The nodes with which TensorFlow's C++ loader restores the variables, and saves them."""
+        e = self._top
+        e.next_name = "saver_filename"
+        prefix = e.one("Placeholder", dtype="string", shape=TensorShape([]))
+        keys = [self.key_by_variable[number] for number, _ in variables]
+        names = e.constant(np.asarray(keys, object).reshape(-1), "string")
+        slices = e.constant(np.asarray([""] * len(keys), object).reshape(-1), "string")
+        dtypes = [v.dtype for _, v in variables]
+        restored, saved = [], []
+        if variables:
+            values = e.node("RestoreV2", prefix, names, slices, dtypes=dtypes)
+            for (_, variable), value in zip(variables, values):
+                handle = self._top_value(variable)
+                e.node("AssignVariableOp", handle, value, dtype=variable.dtype)
+                restored.append(e.nodes[-1].name)
+                saved.append(e.one("ReadVariableOp", handle, dtype=variable.dtype))
+            e.node("SaveV2", prefix, names, slices, saved, dtypes=dtypes)
+        controls = [e.nodes[-1].name] if variables else []
+        e.next_name = "saver_save"
+        written = e.one("Identity", prefix, controls=controls)
+        e.next_name = "saver_restore"
+        e.node("NoOp", controls=restored)
+        saver = self._meta.saver_def
+        saver.filename_tensor_name, saver.save_tensor_name = f"{prefix.node}:0", f"{written.node}:0"
+        saver.restore_op_name, saver.version = e.nodes[-1].name, 2
+
+    def _write_initializer(self) -> None:
+        """What fills the tables of the signatures: TensorFlow's C++ loader runs it."""
+        e, filled = self._top, []
+        tables = [t for t in self._objects.things if isinstance(t, LookupInterface) and id(t) in self._handles]
+        for table in tables:
+            keys, values = _content_of(table)
+            e.node("LookupTableImportV2", self._handles[id(table)], e.constant(keys), e.constant(values))
+            filled.append(e.nodes[-1].name)
+        e.next_name = "saved_model_init_op"
+        e.node("NoOp", controls=filled)
+        outputs = self._meta.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"]
+        outputs.name = e.nodes[-1].name
+        outputs.tensor_shape.unknown_rank = True
+
+    # ---- files
+
+    def write(self, folder: str) -> None:
+        """Writes the files; `saved_model.pb` is the last, so that a model is whole if it is there."""
+        os.makedirs(os.path.join(folder, "variables"), exist_ok=True)
+        os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
+        for path, entry in zip(self._assets, self._meta.asset_file_def):
+            shutil.copyfile(path, os.path.join(folder, "assets", entry.filename))
+        prefix = os.path.join(folder, "variables", "variables")
+        values: dict[str, Any] = {
+            key: functools.partial(value_of, self._objects.things[number])
+            for number, key in self.key_by_variable.items()
+        }
+        values[GRAPH_KEY] = np.array(encode_graph(self._checkpoint_graph()), object)
+        write_bundle(prefix, values)
+        content = self._model.SerializeToString(deterministic=True)
+        with open(f"{prefix}.index", "rb") as file:
+            checkpoint = fingerprint64(file.read())
+        graph = self._meta.graph_def.SerializeToString(deterministic=True)
+        fingerprint = messages.FingerprintDef(
+            saved_model_checksum=fingerprint64(content),
+            graph_def_program_hash=fingerprint64(graph),
+            signature_def_hash=fingerprint64(",".join(sorted(self._meta.signature_def)).encode()),
+            saved_object_graph_hash=fingerprint64(self._meta.object_graph_def.SerializeToString(deterministic=True)),
+            checkpoint_hash=checkpoint,
+            version=messages.VersionDef(producer=3),
+            uuid=str(uuid.uuid4().int),
+        )
+        write_atomically(os.path.join(folder, "fingerprint.pb"), fingerprint.SerializeToString())
+        write_atomically(os.path.join(folder, "saved_model.pb"), content)
+
+    def _checkpoint_graph(self) -> list[Node]:
+        nodes = []
+        for number, thing in enumerate(self._objects.things):
+            node = Node()
+            node.children = dict(self._objects.children[number])
+            if number in self.key_by_variable:
+                node.keys["VARIABLE_VALUE"] = self.key_by_variable[number]
+                node.full_name = thing.name.removesuffix(":0")
+            nodes.append(node)
+        return nodes
+
+
+def _content_of(table: Any) -> tuple[Any, Any]:
+    """The keys and values of a table; those of a vocabulary are in the table inside of it."""
+    keys, values = getattr(table, "_table", table).export()
+    return keys, values
+
+
+class _Marker:
+    """Stands for an object that only the file has."""
+
+
+class _DataWithResources(tuple):  # type: ignore[type-arg]
+    """The data of a graph, with the list of resources that it takes."""
+
+    resources: list[Any]
+
+    def __new__(cls, data: Any, resources: list[Any]) -> _DataWithResources:
+        made = super().__new__(cls, data)
+        made.resources = resources
+        return made
+
+
+class _DataWithAssets(tuple):  # type: ignore[type-arg]
+    """The data of a graph whose last inputs are paths of assets."""
+
+    assets: list[Asset]
+
+    def __new__(cls, data: Any, assets: list[Asset]) -> _DataWithAssets:
+        made = super().__new__(cls, data)
+        made.assets = assets
+        return made
+
+
+def concrete_functions_of(function: Function) -> list[ConcreteFunction]:
+    """The graphs that a function has."""
+    saved = getattr(function, "concrete_functions", None)
+    return list(function._traces.concrete) if saved is None else saved
+
+
+def _spec_of(leaf: Any) -> Any:
+    return type_spec_from_value(leaf) if isinstance(leaf, _core.Tensor | CompositeTensor) else leaf
+
+
+def _tensor_info(info: Any, ref: Ref, spec: Any) -> None:
+    info.name = f"{ref.node}:{ref.flat_place}"
+    info.dtype = spec.dtype.as_datatype_enum
+    info.tensor_shape.CopyFrom(shape_message(spec.shape))
+
+
+def signature_inputs(concrete: ConcreteFunction) -> dict[str, TensorSpec]:
+    """The tensors that a signature takes, by name, in the order of the graph."""
+    names = concrete._arg_keywords
+    if len(set(names)) != len(names):
+        raise ValueError(f"saved_model.save: the arguments of a signature must have different names; got {names}")
+    return dict(zip(names, concrete.signature.tensor_specs))
+
+
+def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, tuple[int, Any]]:
+    """The place among the outputs, and the tensor, of each result of a signature."""
+    result = concrete.structured_outputs
+    if isinstance(result, dict):
+        named = dict(result)
+    else:
+        parts = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
+        named = {f"output_{i}": part for i, part in enumerate(parts)}
+    place_by_id = {id(t): i for i, t in enumerate(concrete.graph.outputs)}
+    found = {}
+    for name, value in named.items():
+        if not isinstance(name, str) or not isinstance(value, _core.Tensor):
+            raise ValueError(
+                f"saved_model.save: the signature {key!r} must give a tensor, a list of tensors, or a dictionary of "
+                f"tensors by name; got {result!r}"
+            )
+        found[name] = (place_by_id[id(value)], value)
+    return found
+
+
+# ---- how functions are called
+
+
+def _function_spec(function: Function) -> Any:
+    spec = messages.FunctionSpec()
+    parameters = list(function._signature.parameters.parameters.values()) if function._signature.parameters else []
+    kinds = inspect.Parameter
+    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    named = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    defaults = [_plain(p.default) for p in positional if p.default is not kinds.empty]
+    full = FullArgSpec(
+        [p.name for p in positional],
+        next((p.name for p in parameters if p.kind is kinds.VAR_POSITIONAL), None),
+        next((p.name for p in parameters if p.kind is kinds.VAR_KEYWORD), None),
+        tuple(defaults) or None,
+        [p.name for p in named],
+        {p.name: _plain(p.default) for p in named if p.default is not kinds.empty} or None,
+        {},
+    )
+    spec.fullargspec.CopyFrom(encode(full))
+    spec.input_signature.CopyFrom(encode(function.input_signature))
+    return spec
+
+
+def _plain(value: Any) -> Any:
+    try:
+        encode(value)
+    except TypeError:
+        return None
+    return value
+
+
+def _argument_spec(names: list[str]) -> Any:
+    spec = messages.FunctionSpec()
+    spec.fullargspec.CopyFrom(encode(FullArgSpec(names, None, None, None, [], None, {})))
+    spec.input_signature.CopyFrom(encode(None))
+    return spec
+
+
+def _keyword_spec(names: list[str]) -> Any:
+    spec = messages.FunctionSpec()
+    spec.fullargspec.CopyFrom(encode(FullArgSpec([], None, None, None, names, None, {})))
+    spec.input_signature.CopyFrom(encode(None))
+    return spec
