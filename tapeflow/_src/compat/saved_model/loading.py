@@ -29,7 +29,7 @@ class Asset(Trackable):
     """A file that belongs to a model: `tf.saved_model.save` copies it, and the loaded model finds the copy.
 
     >>> tf.io.write_file("words.txt", "a")
-    >>> tf.saved_model.Asset("words.txt").asset_path
+    >>> tf.saved_model.Asset("words.txt").asset_path.numpy()
     b'words.txt'
     """
 
