@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from typing import Any
 
 import tapeflow
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
+from tapeflow._src.diagnostics import compare_runs, report_text
+from tapeflow._src.diagnostics.doctor import Doctor
+from tapeflow._src.diagnostics.report import page
 from tapeflow._src.distribute.launcher import end_all, prepare_process, run_workers
 from tapeflow._src.namespace import find_public
 
@@ -22,23 +26,68 @@ _EXAMPLES = """examples:
   tapeflow run -m package.train        run a module, as `python -m` does
   tapeflow run --v1 train.py           run a program that was written for TensorFlow 1
   tapeflow run --workers 4 train.py    run it in four processes, for tf.distribute
+  tapeflow doctor train.py             run it and report what is wrong with its gradients
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit code of the process."""
     options = _parser().parse_args(arguments)
-    if options.command != "run":
+    if options.command not in ("run", "doctor"):
         _parser().print_help()
         return 2
+    if options.command == "doctor":
+        return _run_doctor(options)
     if options.workers is not None:
         program = ["--v1"] * options.v1 + ["-m"] * options.m + [options.program, *options.args]
         return run_workers(options.workers, program, options.hosts, options.hostfile, options.output, options.restarts)
     prepare_process()
+    return _run_program(options)
+
+
+def _run_program(options: argparse.Namespace) -> int:
     install_as_tensorflow(v1=options.v1)
     if options.v1:
         find_public("compat.v1.disable_v2_behavior")()
     return _run_module(options.program, options.args) if options.m else _run_file(options.program, options.args)
+
+
+def _run_doctor(options: argparse.Namespace) -> int:
+    """Runs a program under a doctor and reports; the exit code is the program's own, or 3 by --fail-on."""
+    doctor = Doctor(steps=options.steps, mode="monitor" if options.monitor else "full")
+    code: Any = 1
+    process = os.getpid()
+    try:
+        with doctor:
+            try:
+                code = _run_program(options)
+            except SystemExit as exit_request:
+                code = exit_request.code
+                doctor.ended_by(exit_request)
+            else:
+                doctor.ended_by(getattr(sys, "last_value", None) if code else None)
+    finally:
+        if os.getpid() == process:  # not in a copy that computes a numeric derivative
+            _write_report(doctor, options)
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    levels = {"severe": ("severe",), "warning": ("severe", "warning")}.get(options.fail_on, ())
+    return 3 if any(f.severity in levels for f in doctor.findings) else code or 0
+
+
+def _write_report(doctor: Doctor, options: argparse.Namespace) -> None:
+    report = doctor.report(options.program)
+    sys.stdout.flush()
+    print(report_text.text(report), file=sys.stderr)
+    if options.against is not None:
+        with open(options.against, encoding="utf-8") as file:
+            print(compare_runs.text(compare_runs.compare(json.load(file), report)), file=sys.stderr)
+    if options.json is not None:
+        doctor.save_json(options.json, options.program)
+    if options.html is not None:
+        with open(options.html, "w", encoding="utf-8") as file:
+            file.write(page.html(report | {"sources": doctor.sources()}))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,6 +116,22 @@ def _parser() -> argparse.ArgumentParser:
         "--output", choices=["all", "rank0"], default="all", help="whose output is shown; lines begin with the rank"
     )
     run.add_argument("--restarts", type=int, default=0, metavar="N", help="how often to start failed workers again")
+    doctor = commands.add_parser(
+        "doctor",
+        help="run a program and report what is wrong with its gradients",
+        description="Runs a TensorFlow, Keras or Tapeflow program, watches its gradients, and reports at its end, at "
+        "an error or at Ctrl-C. The exit code is the program's own.",
+    )
+    doctor.add_argument("--steps", type=int, metavar="N", help="watch N calls of gradient, then let the program be")
+    doctor.add_argument("--json", metavar="FILE", help="write the report as JSON (docs/doctor.md)")
+    doctor.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
+    doctor.add_argument("--fail-on", choices=["severe", "warning"], help="exit with 3 if there is such a finding")
+    doctor.add_argument("--against", metavar="FILE", help="compare with the report.json of another run")
+    doctor.add_argument("--monitor", action="store_true", help="sample steps; functions run as graphs")
+    doctor.add_argument("--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1")
+    doctor.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")
+    doctor.add_argument("program", help="as for `tapeflow run`")
+    doctor.add_argument("args", nargs=argparse.REMAINDER, help="the arguments of the program")
     run.add_argument("program", help="a Python file, a folder or zip file with __main__.py, or, after -m, a module")
     run.add_argument("args", nargs=argparse.REMAINDER, help="the arguments of the program")
     return parser

@@ -304,7 +304,7 @@ bool is_recording() {
   for (Recorder* r : thread_state().recorders) {
     if (r->forward()) return true;
     auto* tape = dynamic_cast<Tape*>(r);
-    if (r != &after_close && (!tape || tape->recording())) return true;
+    if (!r->only_notes() && (!tape || tape->recording())) return true;
   }
   return false;
 }

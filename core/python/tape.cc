@@ -365,6 +365,7 @@ Returns:
     {"_records", tape_records, METH_NOARGS, nullptr},
     {"_shapes", tape_shapes, METH_NOARGS, nullptr},
     {"_rows", tape_rows, METH_NOARGS, nullptr},
+    {"_kept", tape_kept, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
     {"_notes", tape_notes, METH_NOARGS, nullptr},
     {"_leaves", tape_leaves, METH_NOARGS, nullptr},

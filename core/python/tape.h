@@ -14,6 +14,7 @@ inline Tape& tape_of(PyObject* self) { return *reinterpret_cast<TapeObject*>(sel
 PyObject* tape_records(PyObject* self, PyObject*);
 PyObject* tape_shapes(PyObject* self, PyObject*);
 PyObject* tape_rows(PyObject* self, PyObject*);
+PyObject* tape_kept(PyObject* self, PyObject*);
 PyObject* tape_notes(PyObject* self, PyObject*);
 PyObject* tape_leaves(PyObject* self, PyObject*);
 PyObject* tape_likeness(PyObject* self, PyObject* tensor_or_variable);

@@ -66,6 +66,23 @@ PyObject* tape_records(PyObject* self, PyObject*) { return rows_of(self, false);
 // _rows(): the same with calls, branches and loops written as what is inside of them.
 PyObject* tape_rows(PyObject* self, PyObject*) { return rows_of(self, true); }
 
+// _kept(): for each record, the tensors that it keeps, inputs first; None for the others.
+PyObject* tape_kept(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref list = checked(PyList_New(0));
+    tape_of(self).visit_records([&](const Tape::RecordView& r) {
+      Ref row = checked(PyList_New(0));
+      for (auto kept : {r.context.kept_inputs, r.context.kept_outputs})
+        for (const Tensor& t : kept) {
+          Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+          if (PyList_Append(row.get(), item.get()) < 0) throw_python_error();
+        }
+      if (PyList_Append(list.get(), row.get()) < 0) throw_python_error();
+    });
+    return list.release();
+  });
+}
+
 // _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
 // the indices of its inputs and outputs, and what the tape was doing.
 PyObject* tape_notes(PyObject* self, PyObject*) {

@@ -9,6 +9,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.autodiff.composite_gradients import flat_tensors, is_composite, with_tensors
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -99,6 +100,8 @@ class _CustomGradient:
                 self._check(gradient, variable, f"variable {variable.name}")
             return [*gradients, *variable_gradients]
 
+        if observers.custom_gradient is not None and not variables and not kwargs and not _core.is_tracing():
+            observers.custom_gradient(self._name, self._evaluate(inputs), flat_inputs, flat_results, flat_rule, rule)
         sources = [*flat_inputs, *variables]
         traced = trace_rule(flat_rule, flat_results, sources)
         if traced is not None:
@@ -107,6 +110,18 @@ class _CustomGradient:
             forward_rule = self._flat_forward_rule(flat_inputs, flat_results)
             recorded = _core.record_operation(flat_results, sources, flat_rule, forward_rule)
         return nest.pack_sequence_as(result, with_tensors(results, recorded))
+
+    def _evaluate(self, inputs: Any) -> Callable[[list[Any]], list[Any]]:
+        """The function of the flat tensors among its arguments, without its rule."""
+        others = nest.flatten(inputs)
+
+        def evaluate(tensors: list[Any]) -> list[Any]:
+            remaining = iter(tensors)
+            flat = [next(remaining) if isinstance(x, _core.Tensor) else x for x in others]
+            result = self._results(self.function(*nest.pack_sequence_as(inputs, flat)))[0]
+            return [convert_to_tensor(y) for y in nest.flatten(result)]
+
+        return evaluate
 
     def _results(self, returned: Any) -> tuple[Any, Callable[..., Any]]:
         if isinstance(returned, tuple | list) and len(returned) == 2 and callable(returned[1]):

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.enums import UnconnectedGradients
@@ -89,6 +90,8 @@ def gradients(
     try:
         cotangents = [_cotangent(y, weight) for y, weight in zip(targets, weights)]
         found: list[Any] = graph.gradients(targets, cotangents, sources, stops, _overriding_rules(graph))
+        if observers.graph_gradients is not None and unconnected is not UnconnectedGradients.ZERO:
+            observers.graph_gradients(graph, targets, sources, found)
         if unconnected is UnconnectedGradients.ZERO:
             found = [find_public("zeros_like")(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
     finally:

@@ -15,6 +15,7 @@ from tapeflow._src.diagnostics.program import is_literal
 from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
+_FLAT = {"sign"}  # operations with a gradient that is zero everywhere; breaks where the question is about zeros
 _FLOATING = ("float", "bfloat", "complex", "half")
 
 
@@ -90,9 +91,10 @@ def number_of(about: tuple[str, int, int, int], last: bool = False) -> float | N
 
 
 class Flow:
-    """The graph of all that a tape saw."""
+    """The graph of all that a tape saw. With `flat`, operations whose gradient is always zero count as breaks."""
 
-    def __init__(self, tape: Any) -> None:
+    def __init__(self, tape: Any, flat: bool = False) -> None:
+        self._flat = flat
         self.leaves: dict[int, tuple[Any, bool]] = tape._leaves()
         self.steps = list(_steps(tape))
         self.edges: dict[int, list[Edge]] = defaultdict(list)
@@ -148,7 +150,7 @@ class Flow:
             return step.moment
         if step.event != "record" or value >= _UNFOLLOWED or not has_gradient(self.dtype.get(value, "float32")):
             return None
-        if step.stops:
+        if step.stops or (self._flat and step.short_name in _FLAT):
             return "operation"
         return None if has_gradient(self.dtype.get(output, "float32")) else "dtype"
 

@@ -68,6 +68,16 @@ def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
         yield from ((Named(name, frame), value) for name, value in list(frame.f_globals.items()))
 
 
+def is_direct(named: Named, value: Any) -> bool:
+    """Whether the name is the value's own, not that of a list or dictionary that holds it."""
+    first, *attributes = named.name.split(".")
+    frame = named.frame
+    held = frame.f_locals.get(first, frame.f_globals.get(first))
+    for attribute in attributes:
+        held = getattr(held, "__dict__", {}).get(attribute)
+    return held is value
+
+
 def names_of(value: Any, frames: list[FrameType]) -> list[Named]:
     """The names of a value, nearest first."""
     return [named for named, other in named_values(frames) if other is value]

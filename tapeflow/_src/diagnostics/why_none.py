@@ -13,6 +13,7 @@ from tapeflow._src.diagnostics.program import (
     bindings_of,
     bound_at,
     end_of_with,
+    is_direct,
     named_values,
     names_of,
     user_frames,
@@ -55,15 +56,16 @@ def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
             f"got {type(target).__name__} and {type(sources).__name__}"
         )
     answers = [
-        _explain_one(tape, flow, frames, targets, source, is_none, number if len(flat) > 1 else None)
+        explain_with(tape, flow, frames, targets, source, is_none, number if len(flat) > 1 else None)
         for number, source in enumerate(flat)
     ]
     return answers[0] if sources is flat[0] else nest.pack_sequence_as(sources, answers)
 
 
-def _explain_one(
+def explain_with(
     tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], source: Any, is_none: bool, number: int | None
 ) -> Explanation:
+    """The answer about one source, from what was read of the tape already."""
     answers = [_Question(tape, flow, frames, t, _behind(source), is_none).answer() for t in targets]
     best = next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
     if best.cause == "connected":
@@ -400,13 +402,13 @@ class _Question:
         closed_line = end_of_with(opened_file, opened_line)
         names = {n.name for n in self.source_names}
         if self.goal is None:
-            values = [(n, self.target) for n in names_of(self.target, self.frames)]
+            values = [(n, self.target) for n in names_of(self.target, self.frames) if is_direct(n, self.target)]
         else:
             origins = {o for o in self._origins() if not self.flow.leaves.get(o, (None, False))[1]}
             values = [
                 (n, v)
                 for n, v in named_values(self.frames)
-                if _core.is_tensor(v) and v is not self.source and self._is_one_of(v, origins)
+                if _core.is_tensor(v) and not is_variable(v) and self._is_one_of(v, origins) and is_direct(n, v)
             ]
         for named, _ in values:
             for binding in reversed(bindings_of(named)):

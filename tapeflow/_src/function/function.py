@@ -14,6 +14,7 @@ from tapeflow._src import _core
 from tapeflow._src.autodiff.graph_gradients import TraceAgain
 from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.tracing import FuncGraph, building
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function import retracing
 from tapeflow._src.function.autograph.api import feature_names
 from tapeflow._src.function.autograph.conversion import convert, user_traceback
@@ -85,8 +86,13 @@ class Function(_core.FunctionBase):
     input_signature = property(lambda self: self._signature.input_signature)
     function_spec = property(lambda self: self._signature)
 
+    @property
+    def _asks_graph(self) -> bool:
+        """Whether the function calls tf.gradients, which needs a graph: it never runs eagerly for a doctor."""
+        return "gradients" in getattr(getattr(self.python_function, "__code__", None), "co_names", ())
+
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        if _core.get_run_eagerly():
+        if _core.get_run_eagerly() and not (observers.graph_gradients is not None and self._asks_graph):
             return self.python_function(*args, **kwargs)
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)

@@ -13,8 +13,10 @@ from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.graph import Graph, defaults, get_default_graph
 from tapeflow._src.compat.v1.queues.queue_contents import deadline
 from tapeflow._src.compat.v1.sessions.fetches import Fetches, PreparedRun, feeds_of
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import public
+from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError
 
 
@@ -70,8 +72,12 @@ class Session:
         try:
             graph = self._graph
             if prepared is not None and prepared.node_count == graph.node_count and not graph._restricts_runs:
-                return self._run_prepared(prepared, feed_dict)
-            return self._run_anew(fetches, feed_dict)
+                values = self._run_prepared(prepared, feed_dict)
+            else:
+                values = self._run_anew(fetches, feed_dict)
+            if observers.session_run is not None:
+                observers.session_run([v for v in nest.flatten(values) if v is not None])
+            return values
         except OpError as error:
             self._name_operation(error)
             raise

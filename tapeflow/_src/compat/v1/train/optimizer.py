@@ -13,6 +13,7 @@ from tapeflow._src.autodiff.graph_gradients import gradients
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.variables.variable_scope import beside_the_model
 from tapeflow._src.compat.v1.variables.variables import VariableV1, trainable_variables
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.indexed_slices import IndexedSlices
@@ -117,6 +118,8 @@ class Optimizer:
     ) -> Any:
         """Changes the variables by their gradients and adds one to `global_step`; in a graph, the operation for it."""
         pairs = list(grads_and_vars)
+        if observers.apply_gradients is not None:
+            observers.apply_gradients(self, pairs)
         if not pairs:
             raise ValueError("No variables provided.")
         wanted = [(dx, variable) for dx, variable in pairs if dx is not None]

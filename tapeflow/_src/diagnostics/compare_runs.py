@@ -1,0 +1,58 @@
+"""Two reports compared: the first operation and the first step that differ, and findings that came or went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_CLOSE = 1e-5
+
+
+def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What differs between the reports of two runs."""
+    ids = [{f["id"]: f["message"] for f in report["findings"]} for report in (before, after)]
+    return {
+        "new": {i: text for i, text in ids[1].items() if i not in ids[0]},
+        "gone": {i: text for i, text in ids[0].items() if i not in ids[1]},
+        "operation": _first_operation(before.get("trace") or [], after.get("trace") or []),
+        "step": _first_step(before.get("steps") or [], after.get("steps") or []),
+    }
+
+
+def _differs(a: float, b: float) -> bool:
+    return abs(a - b) > _CLOSE * max(abs(a), abs(b)) + 1e-12 if a == a and b == b else (a == a) != (b == b)
+
+
+def _first_operation(before: list[Any], after: list[Any]) -> dict[str, Any] | None:
+    for number, (a, b) in enumerate(zip(before, after)):
+        if a[0] != b[0] or _differs(float(a[3]), float(b[3])):
+            return {"number": number, "before": a, "after": b}
+    if len(before) != len(after):
+        longer = before if len(before) > len(after) else after
+        number = min(len(before), len(after))
+        return {"number": number, "before": None, "after": longer[number]}
+    return None
+
+
+def _first_step(before: list[Any], after: list[Any]) -> dict[str, Any] | None:
+    for a, b in zip(before, after):
+        if _differs(a["loss"], b["loss"]) or _differs(a["grad_norm"], b["grad_norm"]):
+            return {"step": b["step"], "before": [a["loss"], a["grad_norm"]], "after": [b["loss"], b["grad_norm"]]}
+    return None
+
+
+def text(difference: dict[str, Any]) -> str:
+    """The comparison in a few lines."""
+    lines = ["compared with the other run:"]
+    operation, step = difference["operation"], difference["step"]
+    if operation is not None:
+        name, file, line, _ = operation["after"]
+        lines.append(f"  the first operation whose value differs is {name} at {file}:{line}")
+    if step is not None:
+        lines.append(
+            f"  the first step that differs is {step['step']}: loss {step['before'][0]:.6g} -> {step['after'][0]:.6g}"
+        )
+    if operation is None and step is None:
+        lines.append("  operations and steps have the same values")
+    lines += [f"  new: {message}" for message in difference["new"].values()]
+    lines += [f"  gone: {message}" for message in difference["gone"].values()]
+    return "\n".join(lines)

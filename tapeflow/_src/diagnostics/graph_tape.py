@@ -1,0 +1,52 @@
+"""A graph of TensorFlow 1 as the explanations see a tape: for gradients that `tf.gradients` found to be None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src import _core
+
+
+class GraphTape:
+    """The nodes of a graph as rows, with numbers for its values and variables."""
+
+    _used_up = False
+    _recording = False
+    _watches_accessed_variables = True
+
+    def __init__(self, graph: Any) -> None:
+        self._variables: dict[int, int] = {}
+        self._row_list, self._number_by_value = _core.graph_rows(graph, self._variables)
+
+    def _rows(self) -> list[Any]:
+        return list(self._row_list)
+
+    def _records(self) -> list[Any]:
+        return list(self._row_list)
+
+    def _notes(self) -> list[Any]:
+        return []
+
+    def _leaves(self) -> dict[int, Any]:
+        return {}
+
+    def _index_of(self, value: Any) -> int | None:
+        if isinstance(value, _core.Variable):
+            return self._variables.get(id(value))
+        number = _core.value_number(value)
+        return None if number is None or number >= len(self._number_by_value) else self._number_by_value[number]
+
+    def _likeness(self, value: Any) -> Any:
+        return None
+
+    def _opened_at(self) -> tuple[Any, int]:
+        return None, 0
+
+    def _forgot(self, value: Any) -> str | None:
+        return None
+
+    def _elsewhere(self, value: Any) -> Any:
+        return None
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        return ()

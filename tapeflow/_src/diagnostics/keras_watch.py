@@ -1,0 +1,128 @@
+"""What Keras does while a doctor watches: which gradients go to which variables, losses on logits, layers that idle."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.finding import Finding, source_text
+from tapeflow._src.diagnostics.source_line import source_line
+
+_LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binary_crossentropy")
+
+
+class KerasWatch:
+    """Stands before a few functions of Keras until it is taken away again. `report` is given findings."""
+
+    def __init__(self, applied: Callable[..., None], report: Callable[[Finding], None]) -> None:
+        self._applied, self._report = applied, report
+        self._replaced: list[tuple[Any, str, Any]] = []
+
+    def install(self) -> None:
+        """Does nothing until Keras is there, and nothing the second time."""
+        if self._replaced or "keras" not in sys.modules:
+            return
+        base = getattr(sys.modules.get("keras.src.optimizers.base_optimizer"), "BaseOptimizer", None)
+        if base is not None:
+            self._replace(base, "apply", self._watched_apply(base.apply))
+        nn = sys.modules.get("keras.src.backend.tensorflow.nn")
+        for holder in (nn, getattr(sys.modules.get("keras.src.backend"), "nn", None)):
+            for name in _LOSSES:
+                if holder is not None and not any(r[0] is holder and r[1] == name for r in self._replaced):
+                    self._replace(holder, name, self._watched_loss(name, getattr(holder, name)))
+        layers = sys.modules.get("keras.layers")
+        for name in ("Dropout", "BatchNormalization"):
+            layer = getattr(layers, name, None)
+            if layer is not None:
+                self._replace(layer, "call", self._watched_call(name, layer.call))
+
+    def remove(self) -> None:
+        for holder, name, original in reversed(self._replaced):
+            setattr(holder, name, original)
+        self._replaced = []
+
+    def _replace(self, holder: Any, name: str, replacement: Any) -> None:
+        self._replaced.append((holder, name, getattr(holder, name)))
+        setattr(holder, name, replacement)
+
+    def _watched_apply(self, original: Any) -> Any:
+        def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            grads = list(grads)
+            variables = trainable_variables
+            if variables is None:
+                variables = getattr(optimizer, "_trainable_variables", None) or []
+            self._applied(optimizer, list(zip(grads, variables)))
+            return original(optimizer, grads, trainable_variables)
+
+        return apply
+
+    def _watched_loss(self, name: str, original: Any) -> Any:
+        def loss(target: Any, output: Any, from_logits: bool = False, **kwargs: Any) -> Any:
+            self._look_at_loss(name, output, from_logits)
+            return original(target, output, from_logits=from_logits, **kwargs)
+
+        return loss
+
+    def _look_at_loss(self, name: str, output: Any, from_logits: bool) -> None:
+        if from_logits and hasattr(output, "_keras_logits"):
+            self._report(
+                Finding(
+                    "double-softmax",
+                    "warning",
+                    f"{name} is told from_logits=True, but the predictions are those of a softmax or sigmoid layer",
+                    *source_line(*_core.current_line()),
+                    evidence={"second": name},
+                    remedy="Leave the activation of the last layer out, or pass from_logits=False.",
+                    confidence=0.95,
+                )
+            )
+        if not _core.is_tensor(output) or _core.is_symbolic(output) or from_logits:
+            return
+        values = output.numpy()
+        if values.size and (values.min() < -1e-6 or values.max() > 1.0 + 1e-3):
+            self._report(
+                Finding(
+                    "logits-mismatch",
+                    "severe",
+                    f"{name} expects probabilities (from_logits=False), but the predictions reach from "
+                    f"{values.min():.3g} to {values.max():.3g}",
+                    *source_line(*_core.current_line()),
+                    evidence={"minimum": float(values.min()), "maximum": float(values.max())},
+                    remedy="Pass from_logits=True, or end the model with a softmax or sigmoid.",
+                    confidence=0.95,
+                )
+            )
+
+    def _watched_call(self, name: str, original: Any) -> Any:
+        def call(layer: Any, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
+            if not training and getattr(layer, "rate", True) and layer.trainable and _core.is_recording():
+                place = source_line(*_core.current_line())
+                if "training" not in source_text(*place) and "fit(" not in source_text(*place):
+                    self._idle.setdefault(place, name)
+            if name == "Dropout":
+                return original(layer, inputs, training=training)
+            return original(layer, inputs, training=training, **kwargs)
+
+        return call
+
+    _idle: dict[tuple[str, int], str] = {}  # noqa: RUF012  (replaced by each doctor)
+
+    def begin(self) -> None:
+        self._idle = {}
+
+    def idle_layers(self) -> list[Finding]:
+        """Layers that ran without training=True while gradients were recorded, and the line of the call."""
+        return [
+            Finding(
+                "training-flag",
+                "warning",
+                f"{name} ran as in inference while gradients were recorded: the call does not say training=True",
+                *place,
+                evidence={"layer": name},
+                remedy="Call the model with training=True in the training step.",
+                confidence=0.85,
+            )
+            for place, name in self._idle.items()
+        ]

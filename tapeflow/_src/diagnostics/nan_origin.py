@@ -1,0 +1,172 @@
+"""Where NaNs and infinities came from: follows every result that is not finite back to the operation that made it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.source_line import source_line
+
+_MOST_FOLLOWED = 20_000
+
+# What to do about operations that make NaNs and infinities, forward.
+_REMEDY = {
+    "log": "Keep the argument away from zero: tf.math.log(tf.maximum(x, 1e-7)); from logits use "
+    "tf.nn.softmax_cross_entropy_with_logits or tf.nn.log_softmax.",
+    "log1p": "Keep the argument above -1: tf.math.log1p(tf.maximum(x, -1 + 1e-7)).",
+    "exp": "Clip the argument, tf.exp(tf.minimum(x, 80.)), or subtract the maximum first "
+    "(tf.nn.softmax, tf.reduce_logsumexp do).",
+    "expm1": "Clip the argument: tf.math.expm1(tf.minimum(x, 80.)).",
+    "sqrt": "Keep the argument positive: tf.sqrt(tf.maximum(x, 1e-12)).",
+    "rsqrt": "Add an epsilon: tf.math.rsqrt(x + 1e-12).",
+    "divide": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
+    "truediv": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
+    "reciprocal": "Add an epsilon: 1 / (x + 1e-7).",
+    "pow": "A negative base has no real power with a fraction, and zero none with a negative number: clip the base.",
+    "square": "The value overflows: scale it down, clip it, or compute in float32 or float64.",
+    "multiply": "The product overflows, or an infinity meets a zero: clip the factors.",
+    "matmul": "The product overflows: scale the weights or inputs down, or lower the learning rate.",
+    "acos": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
+    "asin": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
+    "atanh": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
+    "acosh": "Keep the argument at 1 or above.",
+    "cast": "The value does not fit the dtype: scale it (loss scaling), or stay in float32.",
+    "softmax": "A whole row is -inf, so that nothing is left to normalise: mask with a large finite number (-1e9).",
+    "reduce_mean": "The mean of no elements is NaN: check that the selection is not empty.",
+}
+# The same for their gradients.
+_GRADIENT_REMEDY = {
+    "Sqrt": "The slope of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or a safe norm with tf.where on the argument.",
+    "Norm": "The slope of a norm at zero is not defined: add an epsilon below the root.",
+    "Pow": "The slope of x**p at zero is infinite for p < 1: add an epsilon to the base.",
+    "Log": "The slope of log at zero is infinite. With tf.where, choose the argument first: "
+    "tf.math.log(tf.where(ok, x, 1.)).",
+    "RealDiv": "With tf.where, choose the divisor first: a / tf.where(ok, b, 1.). The branch that is not taken has a "
+    "gradient, too, and 0 * inf is NaN.",
+    "Select": "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first (double where).",
+}
+
+
+class Origin(NamedTuple):
+    """The operation that made the first value that is not finite, on one chain of them."""
+
+    operation: str  # "Log"
+    function: str  # "math.log"
+    gradient_of: str | None
+    file: str
+    line: int
+    kind: str  # "nan", "infinity", or "data" for a value that was not finite when the program brought it in
+    position: tuple[int, ...]  # of the first such element
+    operands: list[float]  # the operands' elements there, where they have one
+    counts: tuple[int, int, int]
+    order: int
+
+    @property
+    def name(self) -> str:
+        return self.function.rpartition(".")[2]
+
+    @property
+    def remedy(self) -> str:
+        if self.kind == "data":
+            return "Remove or replace such rows: data = data[np.isfinite(data).all(axis=-1)]."
+        if self.gradient_of:
+            return _GRADIENT_REMEDY.get(self.gradient_of) or _REMEDY.get(
+                self.name, "Keep the argument away from where the slope is infinite."
+            )
+        return _REMEDY.get(self.name, "Clip the arguments of the operation.")
+
+
+class NanOrigins:
+    """Hears of every result that is not finite, and remembers for each which operation began it."""
+
+    def __init__(self) -> None:
+        self._check = _core.NumericsCheck(self._see, True)
+        self._origin_by_id: dict[int, Origin] = {}
+        self._alive: list[Any] = []  # so that the ids stay theirs
+        self.origins: list[Origin] = []
+        self.step_start = 0  # how many origins there were when the step began
+
+    def start(self) -> None:
+        self._check.start()
+
+    def stop(self) -> None:
+        self._check.stop()
+
+    def begin_step(self) -> None:
+        self.step_start = len(self.origins)
+        if len(self._alive) > _MOST_FOLLOWED:
+            self._origin_by_id.clear()
+            self._alive.clear()
+
+    def of(self, tensor: Any) -> Origin | None:
+        """Where a value that is not finite came from."""
+        found = self._origin_by_id.get(id(tensor))
+        if found is not None:
+            return found
+        fresh = self.origins[self.step_start :]
+        return next((o for o in fresh if o.kind != "infinity"), None) or (fresh[0] if fresh else None)
+
+    def mark(self, tensor: Any, origin: Origin) -> None:
+        self._origin_by_id[id(tensor)] = origin
+        self._alive.append(tensor)
+
+    def _see(self, *facts: Any) -> None:
+        operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands = facts
+        before = [x for x in operands if not _finite(x)]
+        origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
+        on_purpose = origin is not None and origin.kind == "data" and not origin.counts[2]
+        if origin is None and before and not _has_nan(before) and _has_nan([value]):
+            on_purpose = True
+        if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
+            before = []
+            origin = None
+        if origin is None:
+            origin = self._make(operation, function, gradient_of, code, instruction, value, operands, before)
+        if len(self._alive) < 2 * _MOST_FOLLOWED:
+            self.mark(value, origin)
+
+    def _make(
+        self, operation: str, function: str, gradient_of: str | None, code: Any, instruction: int, value: Any,
+        operands: list[Any], before: list[Any],
+    ) -> Origin:  # fmt: skip
+        file, line = source_line(code, instruction)
+        looked_at = before[0] if before else value
+        array = np.asarray(looked_at.numpy(), np.float64)
+        counts = (int(np.isneginf(array).sum()), int(np.isposinf(array).sum()), int(np.isnan(array).sum()))
+        bad = np.argwhere(~np.isfinite(array))
+        position = tuple(int(i) for i in bad[0]) if len(bad) else ()
+        kind = "data" if before else "nan" if counts[2] else "infinity"
+        numbers = [] if before else [n for x in operands[:3] if (n := _element(x, array.shape, position)) is not None]
+        origin = Origin(
+            operation, function, gradient_of, file, line, kind, position, numbers, counts, len(self.origins)
+        )
+        if len(self.origins) < _MOST_FOLLOWED:
+            self.origins.append(origin)
+        return origin
+
+
+def _finite(x: Any) -> bool:
+    if not x.dtype.is_floating:
+        return True
+    return bool(np.isfinite(np.asarray(x.numpy(), np.float64)).all())
+
+
+def _has_nan(tensors: list[Any]) -> bool:
+    return any(np.isnan(np.asarray(x.numpy(), np.float64)).any() for x in tensors)
+
+
+def _nan_first(tensors: list[Any]) -> list[Any]:
+    return sorted(tensors, key=lambda x: not np.isnan(np.asarray(x.numpy(), np.float64)).any())
+
+
+def _element(x: Any, shape: tuple[int, ...], position: tuple[int, ...]) -> float | None:
+    """The element of an operand that belongs to a position of the result, if there is one."""
+    if not x.dtype.is_floating and not x.dtype.is_integer:
+        return None
+    try:
+        array = np.broadcast_to(np.asarray(x.numpy(), np.float64), shape)
+    except ValueError:
+        return None
+    return float(array[position])

@@ -1,0 +1,87 @@
+"""Gradients that are None as findings: grouped by cause and line, and without those that another call gives."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.explanation import Explanation
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
+from tapeflow._src.diagnostics.why_none import explain_with
+
+_UNRELATED = ("no path", "variable not used", "variables not watched")
+
+
+class NoneFindings:
+    """Collects explanations over the calls of gradient."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str | None, int | None], tuple[Explanation, list[str], list[int], bool, Any]] = {}
+        self._connected: set[int] = set()
+        self._alive: list[Any] = []
+
+    def see(
+        self, tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], sources: list[Any],
+        gradients: list[Any], place: tuple[str, int],
+    ) -> None:  # fmt: skip
+        """One call of gradient."""
+        everything = all(g is None for g in gradients)
+        targets = [t for t in targets if t is not None]
+        for number, (source, gradient) in enumerate(zip(sources, gradients)):
+            variable = variable_behind(source)
+            self._alive.append(variable)
+            is_none = gradient is None
+            if not is_none and not _is_zero(gradient):
+                self._connected.add(id(variable))
+                continue
+            if not targets or not _core.is_tensor(variable):
+                continue
+            index = number if len(sources) > 1 else None
+            asked = flow if is_none else Flow(tape, flat=True)
+            answer = explain_with(tape, asked, frames, targets, source, is_none, index)
+            if answer.cause == "connected":
+                if not is_none:
+                    self._connected.add(id(variable))
+                continue
+            where = (answer.cause, answer.file, answer.line)
+            row = self._rows.setdefault(where, (answer, [], [], everything, (place, is_none)))
+            name = name_of_variable(source, frames)
+            if name not in row[1]:
+                row[1].append(name)
+            row[2].append(id(variable))
+
+    def findings(self) -> list[Finding]:
+        """One for each cause and line."""
+        found = []
+        for (cause, file, line), (answer, names, ids, everything, (place, is_none)) in self._rows.items():
+            if cause in _UNRELATED and not everything and all(i in self._connected for i in ids):
+                continue
+            many = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            state = "None" if is_none else "zero"
+            found.append(
+                Finding(
+                    "none-gradient",
+                    "severe" if everything or cause not in _UNRELATED else "warning",
+                    f"the gradient of {names[0]}{many} is {state}: {answer.text}",
+                    file or place[0],
+                    line or place[1],
+                    variable=names[0],
+                    evidence={
+                        "cause": cause, "operation": answer.operation, "variables": names[:20],
+                        "source": answer.source, "depends_on": list(answer.depends_on),
+                        "asked_at": f"{place[0]}:{place[1]}",
+                    },
+                    remedy=answer.advice,
+                    confidence=0.95 if cause not in _UNRELATED else 0.85,
+                )
+            )  # fmt: skip
+        return found
+
+
+def _is_zero(gradient: Any) -> bool:
+    if hasattr(gradient, "indices") or not _core.is_tensor(gradient) or _core.is_symbolic(gradient):
+        return False
+    return gradient.dtype.is_floating and not gradient.numpy().any()

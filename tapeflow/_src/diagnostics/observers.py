@@ -1,0 +1,22 @@
+"""Where the layers above tell a doctor what happens; every entry is None while nobody watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Observers:
+    """The functions that are called. Who calls one checks first that it is there."""
+
+    def __init__(self) -> None:
+        # (name, function, flat inputs, flat results, flat rule): a call of a function with a custom gradient
+        self.custom_gradient: Callable[..., None] | None = None
+        # (targets, sources, gradients): a call of tf.gradients
+        self.graph_gradients: Callable[..., None] | None = None
+        # (optimizer, pairs of gradient and variable): an optimizer of TensorFlow 1 is about to apply gradients
+        self.apply_gradients: Callable[..., None] | None = None
+        # (values): what a session gave
+        self.session_run: Callable[..., None] | None = None
+
+
+observers = Observers()

@@ -1,0 +1,123 @@
+"""Gradients that are not None but incomplete: one path from a source to the target breaks while another goes on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, known
+
+_ROUNDING = {"round", "rint", "floordiv", "floor_div", "cast"}
+
+
+class Cut(NamedTuple):
+    """A break on one path, while another path from the source to the target is whole."""
+
+    cause: str  # "numpy", "stop_gradient", "integer", "assign", "stop_recording"
+    operation: str
+    file: str
+    line: int
+    certain: bool  # by the structure alone; else a numeric derivative must confirm it
+    deliberate: bool  # the program says that nothing shall flow here
+
+
+def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
+    """The breaks between two values that leave another path alive. Empty if there is no whole path."""
+    if start is None or goal is None:
+        return []
+    start, goal = known(start), known(goal)
+    whole = flow.reached(start)
+    if goal not in whole:
+        return []
+    for step in flow.steps:  # uses of a variable before the tape began to watch it
+        if step.event == "watch" and step.outputs == [start]:
+            whole |= flow.reached(step.inputs[0])
+    upstream = _reaching(flow, goal)
+    through = _straight_through(flow)
+    found: dict[tuple[str, str, int], Cut] = {}
+    for value in whole:
+        for edge in flow.edges.get(value, ()):
+            if edge.breaks is None or edge.output not in upstream:
+                continue
+            cut = None if edge.step.order in through else _cut(flow, edge)
+            if cut is not None:
+                found.setdefault((cut.cause, cut.file, cut.line), cut)
+    return list(found.values())
+
+
+def _reaching(flow: Flow, goal: int) -> set[int]:
+    """The values from which the goal is reached, by whatever way."""
+    parents: dict[int, list[int]] = {}
+    for value, edges in flow.edges.items():
+        for edge in edges:
+            parents.setdefault(edge.output, []).append(value)
+    seen, stack = {goal}, [goal]
+    while stack:
+        for parent in parents.get(stack.pop(), ()):
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return seen
+
+
+def _straight_through(flow: Flow) -> set[int]:
+    """The stop_gradients of `x + stop_gradient(f(x) - x)`, and the breaks that lie before them: meant so."""
+    meant: set[int] = set()
+    for step in flow.steps:
+        if step.short_name != "stop_gradient" or not step.inputs:
+            continue
+        made = flow.maker.get(step.inputs[0])
+        if made is None or made.short_name not in ("subtract", "sub") or len(made.inputs) != 2:
+            continue
+        for edge in flow.edges.get(step.outputs[0], ()):
+            if edge.step.short_name in ("add", "add_v2") and made.inputs[1] in edge.step.inputs:
+                meant.add(step.order)
+                above = flow.ancestors(step.inputs[0])
+                meant.update(s.order for s in flow.steps if s.outputs and not above.isdisjoint(s.outputs))
+    return meant
+
+
+def _cut(flow: Flow, edge: Edge) -> Cut | None:
+    step, name = edge.step, edge.step.short_name
+    file, line = step.place
+    match edge.breaks:
+        case "numpy" | "number":
+            return Cut("numpy", "numpy" if edge.breaks == "numpy" else "float", file, line, False, False)
+        case "assign":
+            return Cut("assign", "assign", file, line, False, False)
+        case "paused":
+            return Cut("stop_recording", name, file, line, True, True)
+        case "operation" if name == "stop_gradient":
+            return Cut("stop_gradient", name, file, line, True, True)
+        case "operation" if name in ("eager_py_func", "py_func", "numpy_function", "composition"):
+            return Cut("numpy", "numpy_function", file, line, True, False)
+        case "operation" | "dtype" if name in _ROUNDING:
+            if name == "cast" and not _comes_back(flow, edge):
+                return None
+            return Cut("integer", name, file, line, True, False)
+    return None
+
+
+def _comes_back(flow: Flow, edge: Edge) -> bool:
+    """Whether what was cast to integers is cast to a float again, so that it takes part as a number."""
+    if not flow.dtype.get(edge.output, "").startswith(("int", "uint")):
+        return False
+    for following in flow.edges.get(edge.output, ()):
+        made = flow.dtype.get(following.output, "float32")
+        if following.step.short_name == "cast" and has_gradient(made):
+            return True
+    return False
+
+
+def describe(cut: Cut) -> tuple[str, str]:
+    """What to say about a cut, and what to do."""
+    if cut.cause == "numpy":
+        left = "goes through NumPy or Python numbers, which are not recorded"
+        return left, "Compute this with operations of tf, or give the function a rule with tf.custom_gradient."
+    if cut.cause == "assign":
+        return "is assigned to a variable, whose state has no gradient", "Use the assigned tensor itself."
+    if cut.cause == "integer":
+        text = "becomes whole numbers, which have no slope"
+        return text, "Stay with floating point, or use a straight-through gradient (tf.grad_pass_through)."
+    if cut.cause == "stop_recording":
+        return "is computed inside tape.stop_recording()", "Move it out of that block if it shall be differentiated."
+    return "ends at tf.stop_gradient", "Leave tf.stop_gradient out if this path shall be differentiated."

@@ -1,0 +1,49 @@
+"""The report of a doctor as plain text."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+_MARK = {"severe": "SEVERE", "warning": "warning", "hint": "hint"}
+
+
+def text(report: dict[str, Any]) -> str:
+    """A verdict line, then each finding with its line of source, evidence and remedy; figures at the end."""
+    findings = report["findings"]
+    count = {s: sum(f["severity"] == s for f in findings) for s in _MARK}
+    lines = [f"tapeflow doctor: {_verdict(report, count)}"]
+    for finding in findings:
+        lines += ["", *_finding_lines(finding)]
+    lines += ["", _figures(report)]
+    return "\n".join(lines)
+
+
+def _verdict(report: dict[str, Any], count: dict[str, int]) -> str:
+    parts = [f"{n} {name}" for name, n in count.items() if n]
+    if report["verdict"] == "healthy":
+        return "healthy" + (f" ({', '.join(parts)})" if parts else "")
+    if report["verdict"] == "crashed":
+        return f"the program ended with {report['error']}" + (f"; {', '.join(parts)}" if parts else "")
+    return ", ".join(parts)
+
+
+def _finding_lines(finding: dict[str, Any]) -> list[str]:
+    where = f"{os.path.relpath(finding['file'])}:{finding['line']}" if finding["file"] else "the program"
+    lines = [f"{_MARK[finding['severity']]}: {finding['message']}", f"  at {where}  [{finding['id']}]"]
+    if finding["source"]:
+        lines.append(f"      {finding['source']}")
+    if finding["remedy"]:
+        lines.append(f"  do: {finding['remedy']}")
+    lines.append(f"  sure: {finding['confidence']:.0%}; silence with `# tapeflow: ok {finding['kind']}`")
+    return lines
+
+
+def _figures(report: dict[str, Any]) -> str:
+    steps = report["steps"]
+    parts = [f"{report['gradient_calls']} gradient calls", f"{len(report['variables'])} variables"]
+    if steps:
+        parts.append(f"loss {steps[0]['loss']:.4g} -> {steps[-1]['loss']:.4g}")
+        parts.append(f"gradient norm {steps[0]['grad_norm']:.3g} -> {steps[-1]['grad_norm']:.3g}")
+    parts.append(f"{report['seconds']:.1f} s")
+    return "watched: " + ", ".join(parts)

@@ -1,0 +1,54 @@
+"""What a variable is called in reports, and where its learning rate was set."""
+
+from __future__ import annotations
+
+import re
+from types import FrameType
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.program import Named, bound_at, named_values, names_of
+from tapeflow._src.diagnostics.why_none import made_at
+
+_RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)
+
+
+def variable_behind(value: Any) -> Any:
+    """The variable that an object, such as a Keras variable, shows as its `handle`."""
+    return value if _core.is_tensor(value) else getattr(value, "handle", value)
+
+
+def name_of_variable(source: Any, frames: list[FrameType]) -> str:
+    """Its Keras path, its name in the program, or the name that it was given."""
+    path = getattr(source, "path", None)
+    if isinstance(path, str):
+        return path
+    variable = variable_behind(source)
+    names = [n.name for n in names_of(source, frames)]
+    if names:
+        return names[0]
+    given = str(getattr(variable, "name", "")).removesuffix(":0") if isinstance(variable, _core.Variable) else ""
+    if given and given != "Variable":
+        return given
+    made = made_at(variable)
+    return f"the variable made at line {made[1]}" if made else "a tensor"
+
+
+def learning_rate_of(optimizer: Any, frames: list[FrameType]) -> tuple[float | None, tuple[str, int] | None]:
+    """The learning rate and the line that set it: of an optimizer, else of a number with such a name."""
+    if optimizer is not None:
+        rate = getattr(optimizer, "learning_rate", getattr(optimizer, "_learning_rate", None))
+        try:
+            rate = float(rate)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            rate = None
+        for named in names_of(optimizer, frames):
+            if (line := bound_at(named)) is not None:
+                return rate, (named.file, line)
+        return rate, None
+    for named, value in named_values(frames):
+        if isinstance(value, float) and _RATE.match(named.name.rpartition(".")[2]):
+            line = bound_at(Named(named.name, named.frame))
+            if line is not None:
+                return value, (named.file, line)
+    return None, None
