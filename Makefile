@@ -11,6 +11,7 @@ CONFIGURE := -G Ninja -DPython_EXECUTABLE=$(PYTHON) -DTAPEFLOW_WERROR=ON
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadgroup
 CLANG_FORMAT := $(CURDIR)/.venv/bin/clang-format
 CPP_FILES = $(shell find core -name '*.cc' -o -name '*.h')
+STUBS := tapeflow/__init__.pyi
 JOBS := 2
 
 help:  ## this list
@@ -23,13 +24,16 @@ build: .venv/stamp  ## incremental build; afterwards `import tapeflow` works in 
 	@[ -f build/build.ninja ] || $(CMAKE) -S . -B build $(CONFIGURE) -DTAPEFLOW_MODULE_DIR=$(CURDIR)/tapeflow/_src >/dev/null
 	@$(CMAKE) --build build -j $(JOBS)
 	@$(PYTHON) -m compileall -q tapeflow
+	@[ -f $(STUBS) ] && [ -z "$$(find tapeflow/_src tools/stub*.py -newer $(STUBS) -name '*.[ps][yo]' -print -quit)" ] \
+	  || $(PYTHON) -m tools.stubs .
 
 test: lint build  ## lint, unit and property tests, conformance
 	@$(PYTEST) && echo "make test: all passed" || { echo "make test: FAILED (see above)"; exit 1; }
 
-lint: .venv/stamp  ## rules, format and types: ruff, clang-format, mypy --strict
+lint: build  ## rules, format and types: ruff, clang-format, mypy --strict, stubtest; pyright on a typical program
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check --diff -q . \
-	  && $(CLANG_FORMAT) --dry-run --Werror $(CPP_FILES) && $(PYTHON) -m mypy \
+	  && $(CLANG_FORMAT) --dry-run --Werror $(CPP_FILES) && $(PYTHON) -m mypy && $(PYTHON) -m tools.check_stubs \
+	  && $(PYTHON) -m pyright --pythonpath $(PYTHON) tests/typing/training.py \
 	  || { echo "make lint: FAILED (make format repairs the layout)"; exit 1; }
 
 format: .venv/stamp  ## let ruff and clang-format put imports and layout right
@@ -64,8 +68,10 @@ sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the test
 peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
 
 clean:  ## remove what was built (the virtual environments stay)
-	rm -rf build build-sanitize dist tapeflow/_src/_core.*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf build build-sanitize build-tsan dist tapeflow/_src/_core.*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find tapeflow tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+	find tapeflow -name '*.pyi' -not -path '*/_src/*' -delete
+	find tapeflow -mindepth 1 -type d -empty -delete
 
 # ------------------------------------------------------------------------------------------ virtual environments
 define CHECK_PYTHON

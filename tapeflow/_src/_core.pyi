@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar, overload
+from typing import Any, Generic, Literal, Self, TypeVar, final, overload, type_check_only
 
 import numpy as np
+from typing_extensions import disjoint_base
 
 from tapeflow._src.types.dtypes import DType
 from tapeflow._src.types.enums import UnconnectedGradients
@@ -12,6 +13,7 @@ from tapeflow._src.types.like import DTypeLike, NumericTensorLike, TensorLike
 from tapeflow._src.types.tensor import Reference
 from tapeflow._src.types.tensor_shape import TensorShape
 
+@type_check_only
 class _Operators:
     """Python's operators, which tensors and variables share. There is no such class at run time."""
 
@@ -74,6 +76,7 @@ class _Operators:
     def numpy(self) -> Any:
         """The elements as a NumPy array (a scalar for a tensor of rank 0)."""
 
+@final
 class Tensor(_Operators):
     """An array that operations take and give: it has a shape and a dtype, and never changes."""
 
@@ -104,8 +107,9 @@ class Tensor(_Operators):
         """The value, computed in the session or in the default one."""
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`."""
-    def cpu(self) -> Tensor: ...
+    def cpu(self, memo: Any = None) -> Tensor: ...
 
+@disjoint_base
 class Variable(_Operators):
     # `tf.Variable`, of which every variable is, adds these.
     @property
@@ -141,6 +145,7 @@ class Variable(_Operators):
     def _assign_slice(self, key: Any, value: Any, /) -> Self: ...
     def _update_rows(self, indices: Any, values: Any, how: str, /) -> Self: ...
 
+@disjoint_base
 class TensorShapeBase:
     _dims: Any
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
@@ -160,6 +165,7 @@ class TensorShapeBase:
     def ndims(self) -> int | Any:
         """Number of dimensions, or None."""
 
+@final
 class OpFunction:
     """A primitive as a Python callable. Operations with several results give a tuple, which unpacks alike."""
 
@@ -172,6 +178,7 @@ class OpFunction:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+@final
 class Composition(Generic[_Function]):
     """A function of other operations as a Python callable, which can be traced as one node."""
 
@@ -180,13 +187,16 @@ class Composition(Generic[_Function]):
     def __new__(cls, function: Callable[..., Any], /) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+@disjoint_base
 class FunctionBase:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
 
+@disjoint_base
 class CallCounter:
     calls: int
 
+@type_check_only
 class _Context:
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -197,11 +207,12 @@ _Key = TypeVar("_Key")
 _Gradients = Literal[UnconnectedGradients.NONE, "none"]
 _Zeros = Literal[UnconnectedGradients.ZERO, "zero"]
 
+@disjoint_base
 class GradientTape(_Context):
-    def __init__(
-        self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False
-    ) -> None: ...
-    def watch(self, tensor: Any, /) -> None:
+    def __new__(
+        cls, persistent: bool = False, watch_accessed_variables: bool = True, *, strict: bool = False
+    ) -> Self: ...
+    def watch(self, tensor: Any) -> None:
         """Watches a tensor, a variable, or a nested structure of them."""
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables that the tape watches, in the order of their first use."""
@@ -255,14 +266,17 @@ class GradientTape(_Context):
     ) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
 
+@disjoint_base
 class ForwardAccumulator(_Context):
     def _watch(self, primals: Any, tangents: Any, /) -> None: ...
     def _tangent(self, primal: Any, /) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
 
+@final
 class StopRecording(_Context):
     def __new__(cls, *args: Any) -> Self: ...
 
+@final
 class NumericsCheck:
     def __new__(cls, *args: Any) -> Self: ...
     def start(self) -> None:
@@ -270,6 +284,7 @@ class NumericsCheck:
     def stop(self) -> None:
         """Listens no more."""
 
+@disjoint_base
 class Graph(_Context):
     """The graph that operations are added to; its subclasses keep more about it than the core knows."""
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,15 +46,17 @@ class _VariableType(type):
         signature = inspect.signature(inspect.getattr_static(cls, "__init__"))
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        defaults = vars(cls).get("_constructor_arguments") if _creators.stack else None
-        if defaults is None:
-            return super().__call__(*args, **kwargs)
-        arguments = {**defaults, **dict(zip(defaults, args)), **kwargs}  # creators get all of them
-        create: Callable[..., Any] = super().__call__
-        for creator in _creators.stack:
-            create = _wrap_creator(creator, create)
-        return create(**arguments)
+    if not TYPE_CHECKING:  # else type checkers take its result, Any, for that of the class
+
+        def __call__(cls, *args, **kwargs):
+            defaults = vars(cls).get("_constructor_arguments") if _creators.stack else None
+            if defaults is None:
+                return super().__call__(*args, **kwargs)
+            arguments = {**defaults, **dict(zip(defaults, args)), **kwargs}  # creators get all of them
+            create: Callable[..., Any] = super().__call__
+            for creator in _creators.stack:
+                create = _wrap_creator(creator, create)
+            return create(**arguments)
 
 
 def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Callable[..., Any]:

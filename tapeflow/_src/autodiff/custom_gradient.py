@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, overload
 
 from tapeflow._src import _core
 from tapeflow._src.autodiff.composite_gradients import flat_tensors, is_composite, with_tensors
@@ -15,6 +15,7 @@ from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.indexed_slices import IndexedSlices
+from tapeflow._src.types.like import DecoratedFunction, Parameters, Result
 
 
 class _CustomGradient:
@@ -206,6 +207,16 @@ def _takes_variables(rule: Callable[..., Any]) -> bool:
 def _must_have_variables(rule: Callable[..., Any]) -> bool:
     parameter = signature(rule).parameters.get("variables")
     return parameter is not None and parameter.default is Parameter.empty
+
+
+@overload
+def custom_gradient(f: Callable[Parameters, tuple[Result, Any]]) -> DecoratedFunction[Parameters, Result]: ...
+
+
+@overload
+def custom_gradient(
+    f: None = None,
+) -> Callable[[Callable[Parameters, tuple[Result, Any]]], DecoratedFunction[Parameters, Result]]: ...
 
 
 @public("custom_gradient")

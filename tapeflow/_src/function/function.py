@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, overload
 
 from tapeflow._src import _core
 from tapeflow._src.autodiff.graph_gradients import TraceAgain
@@ -25,6 +25,7 @@ from tapeflow._src.io.tensorboard.summary import note_traced
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
+from tapeflow._src.types.like import DecoratedFunction, Parameters, Result
 
 
 class Traces:
@@ -436,6 +437,38 @@ def inside_function() -> bool:
     """
     graph = _core.current_graph()
     return graph is not None and not graph.takes_everything
+
+
+@overload
+def function(
+    func: Callable[Parameters, Result],
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> DecoratedFunction[Parameters, Result]: ...
+
+
+@overload
+def function(
+    func: None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Callable[[Callable[Parameters, Result]], DecoratedFunction[Parameters, Result]]: ...
 
 
 @public("function", "compat.v1.function")

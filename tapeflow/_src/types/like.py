@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -25,6 +25,27 @@ class NestedSequence(Protocol[Item]):
     def __getitem__(self, index: int, /) -> Item | NestedSequence[Item]: ...
 
     def __iter__(self) -> Iterator[Item | NestedSequence[Item]]: ...
+
+
+Parameters = ParamSpec("Parameters")
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result", covariant=True)
+
+
+class DecoratedFunction(Protocol[Parameters, Result]):
+    """What `tf.function` and `tf.custom_gradient` make of a function: called as before; a method when in a class."""
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result: ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None, /) -> Self: ...
+
+    @overload
+    def __get__(
+        self: DecoratedFunction[Concatenate[Any, Rest], Result], instance: object, owner: Any = None, /
+    ) -> DecoratedFunction[Rest, Result]: ...
+
+    def __getattr__(self, name: str) -> Any: ...
 
 
 class SupportsArray(Protocol):

@@ -669,6 +669,10 @@ class RawOperation:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{next(iter(given))}'")
         return self._target(*values[: self._count])
 
+    def __get__(self, instance: object, owner: type | None = None) -> RawOperation:
+        """As an attribute of a class it stays as it is; with this, `help` knows it for a function."""
+        return self
+
     def __repr__(self) -> str:
         return f"<tf.raw_ops.{self.__name__}>"
 
