@@ -122,7 +122,7 @@ def add_dispatch_support(target: Any = None, iterable_parameters: Any = None) ->
     ... def double(x):
     ...     return tf.multiply(x, 2)
     >>> double(3)
-    6
+    <tf.Tensor: shape=(), dtype=int32, numpy=6>
     """
     if target is None:
         return functools.partial(add_dispatch_support, iterable_parameters=iterable_parameters)

@@ -41,7 +41,7 @@ class FeatureTransformationCache:
     """Features, and what columns made of them, each computed once.
 
     >>> tf.__internal__.feature_column.FeatureTransformationCache({"x": tf.constant([1.])}).get("x", None)
-    [1.]
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
 
     def __init__(self, features: dict[str, Any]) -> None:

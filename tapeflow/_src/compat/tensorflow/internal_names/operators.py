@@ -19,7 +19,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     """`x + y`.
 
     >>> tf.__operators__.add([1., 2.], 3.)
-    [4., 5.]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 5.], dtype=float32)>
     """
     return primitives.AddV2(x, y)
 
@@ -30,7 +30,7 @@ def eq(self: Any, other: Any) -> Any:
     """`self == other`, element by element.
 
     >>> tf.__operators__.eq(tf.constant([1, 2]), 2)
-    [False, True]
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>
     """
     return primitives.Equal(self, other)
 
@@ -41,7 +41,7 @@ def ne(self: Any, other: Any) -> Any:
     """`self != other`, element by element.
 
     >>> tf.__operators__.ne(tf.constant([1, 2]), 2)
-    [True, False]
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>
     """
     return primitives.NotEqual(self, other)
 
@@ -52,7 +52,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     """`tensor[slice_spec]`.
 
     >>> tf.__operators__.getitem(tf.constant([1, 2, 3]), slice(1, None))
-    [2, 3]
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
     return convert_to_tensor(tensor)[slice_spec] if var is None else var[slice_spec]
 
@@ -63,7 +63,7 @@ def ragged_getitem(rt_input: Any, key: Any) -> Any:
     """`rt_input[key]` of a ragged tensor.
 
     >>> tf.__operators__.ragged_getitem(tf.ragged.constant([[1, 2], [3]]), 1)
-    [3]
+    <tf.Tensor: shape=(1,), dtype=int32, numpy=array([3], dtype=int32)>
     """
     if not isinstance(rt_input, RaggedTensor):
         raise TypeError(f"__operators__.ragged_getitem: Ragged tensor expected; got a {type(rt_input).__name__}.")

@@ -41,7 +41,7 @@ def assign_moving_average(
     >>> v = tf.Variable(2.)
     >>> _ = tf.__internal__.train.assign_moving_average(v, 4., 0.5, zero_debias=False)
     >>> v.numpy()
-    3.0
+    np.float32(3.0)
     """
     if zero_debias:
         raise NotImplementedError("assign_moving_average: zero_debias=True needs variables of its own; use False.")
@@ -67,8 +67,9 @@ def broadcast_weights(weights: Any, values: Any) -> Any:
     """The weights in the shape of the values: they are a number, or have the same rank and sizes that are equal or 1.
 
     >>> tf.__internal__.ops.broadcast_weights([[1.], [2.]], tf.ones([2, 2]))
-    [[1., 1.],
-     [2., 2.]]
+    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
+    array([[1., 1.],
+           [2., 2.]], dtype=float32)>
     """
     values = convert_to_tensor(values)
     weights = convert_to_tensor(weights, dtype=values.dtype)
