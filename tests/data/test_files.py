@@ -102,3 +102,50 @@ def test_batches_of_columns(folder):
         make("people.csv", 2, label_name="nothing")
     with_defaults = make("people.csv", 2, column_defaults=["", 7.0, 0.0], num_epochs=1, shuffle=False)
     assert next(iter(with_defaults))["age"].numpy().tolist() == [31.0, 7.0]
+
+
+def test_snapshots_are_tensorflows(tmp_path):
+    """The files that TensorFlow 2.21 writes for two elements, byte by byte, but for the number of the run."""
+    path = tmp_path / "d"
+    tf.data.Dataset.from_tensor_slices({"a": [[1.0, 2.0], [3.0, 4.0]], "s": ["x", "yy"]}).save(str(path))
+    (shard,) = path.glob("*/00000000.shard/00000000.snapshot")
+    records = [record.numpy() for record in tf.data.TFRecordDataset(str(shard))]
+    assert records[0] == b'\x08\x01\x12\x04\x12\x02\x08\x02"\x08\x00\x00\x80?\x00\x00\x00@'
+    recorded = [b'\x08\x07\x12\x00"\x02\x01x', b'\x08\x07\x12\x00"\x03\x02yy']
+    shard.write_bytes(b"")
+    with tf.io.TFRecordWriter(str(shard)) as writer:
+        for numbers, text in zip(records[::2], recorded):
+            writer.write(numbers)
+            writer.write(text)
+    found = [(x["a"].numpy().tolist(), x["s"].numpy()) for x in tf.data.Dataset.load(str(path))]
+    assert found == [([1.0, 2.0], b"x"), ([3.0, 4.0], b"yy")]
+
+
+def test_saved_datasets_of_version_0_1_are_refused(tmp_path):
+    (tmp_path / "elements.npz").write_bytes(b"anything")
+    with pytest.raises(ValueError, match="a pickle that may run any code"):
+        tf.data.Dataset.load(str(tmp_path))
+
+
+def test_damaged_snapshots_are_named(tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    (shard,) = tmp_path.glob("*/*.shard/*.snapshot")
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-3])
+    with pytest.raises(tf.errors.DataLossError):
+        list(tf.data.Dataset.load(str(tmp_path)))
+    shard.write_bytes(content)
+    metadata = (tmp_path / "snapshot.metadata").read_bytes()
+    (tmp_path / "snapshot.metadata").write_bytes(b"\x12\x08../../ab")
+    with pytest.raises(tf.errors.DataLossError, match="no number of a run"):
+        tf.data.Dataset.load(str(tmp_path))
+    (tmp_path / "snapshot.metadata").write_bytes(metadata)
+    (tmp_path / "dataset_spec.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(tf.errors.DataLossError, match=r"dataset_spec\.pb"):
+        tf.data.Dataset.load(str(tmp_path))
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_compressed_snapshots(tmp_path, compression):
+    tf.data.Dataset.range(3).save(str(tmp_path), compression=compression)
+    assert [int(x) for x in tf.data.Dataset.load(str(tmp_path), compression=compression)] == [0, 1, 2]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.data.files import matching_files, saved_elements, write_elements
+from tapeflow._src.data.files import matching_files
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
@@ -16,6 +16,7 @@ from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, co
 from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
+from tapeflow._src.data.snapshots import saved_elements, write_elements
 from tapeflow._src.data.transformations import Transformations
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
@@ -429,7 +430,7 @@ class Dataset(Transformations, CompositeTensor):
         checkpoint_args: Any = None,
     ) -> None:
         """Writes all elements into a folder, from which `load` makes the dataset again."""
-        write_elements(path, self._pipe.spec, self._pipe.begin(Iteration()))
+        write_elements(path, self._pipe.spec, self._pipe.begin(Iteration()), compression)
 
     @classmethod
     def load(
@@ -441,7 +442,7 @@ class Dataset(Transformations, CompositeTensor):
         wait: bool = False,
     ) -> Any:
         """The dataset that `save` wrote."""
-        spec, elements = saved_elements(path)
+        spec, elements = saved_elements(path, compression)
         if element_spec is not None:
             common_spec(element_spec, spec, "load")
         return cls(windows.Window(spec, elements))

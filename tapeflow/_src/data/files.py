@@ -6,9 +6,8 @@ import glob
 import gzip
 import io
 import os
-import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -19,12 +18,9 @@ from tapeflow._src.data.pipes.pipe import Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_leaf
 from tapeflow._src.io.records import records_in
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import string
 from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError
 from tapeflow._src.types.tensor_spec import TensorSpec
-
-_ELEMENTS = "elements.npz"
 
 
 def texts(value: Any) -> list[str]:
@@ -136,47 +132,3 @@ def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compres
             yield data[start : start + size]
 
     return FromFiles(filenames, compression, read, "FixedLengthRecordDatasetV2")
-
-
-# ---- elements
-
-
-def has_elements(path: str) -> bool:
-    """Whether elements were written into this folder."""
-    return os.path.exists(os.path.join(path, _ELEMENTS))
-
-
-def write_elements(path: str, spec: Any, elements: Iterable[Leaves]) -> None:
-    """Writes elements, and their specification, into a folder."""
-    folder = os.fspath(path)
-    os.makedirs(folder, exist_ok=True)
-    arrays: dict[str, Any] = {}
-    count = 0
-    for count, element in enumerate(elements, 1):
-        for number, part in enumerate(nest.flatten(list(element), expand_composites=True)):
-            arrays[f"{count - 1}.{number}"] = part.numpy()
-    arrays["count"] = np.array(count)
-    arrays["spec"] = np.frombuffer(pickle.dumps(spec), np.uint8)
-    beside = os.path.join(folder, f"{_ELEMENTS}.tmp{os.getpid()}.npz")
-    np.savez(beside, **arrays)
-    os.replace(beside, os.path.join(folder, _ELEMENTS))
-
-
-def saved_elements(path: str) -> tuple[Any, list[Leaves]]:
-    """The specification and the elements that `write_elements` wrote."""
-    file = os.path.join(os.fspath(path), _ELEMENTS)
-    if not has_elements(path):
-        raise NotFoundError.of(f"{path}: no dataset was saved here")
-    with np.load(file, allow_pickle=True) as arrays:
-        spec = pickle.loads(arrays["spec"].tobytes())
-        specs = nest.flatten(spec)
-        parts = len(nest.flatten(specs, expand_composites=True))
-        elements = []
-        for count in range(int(arrays["count"])):
-            tensors = [_tensor(arrays[f"{count}.{number}"]) for number in range(parts)]
-            elements.append(tuple(nest.pack_sequence_as(specs, tensors, expand_composites=True)))
-    return spec, elements
-
-
-def _tensor(array: Any) -> Any:
-    return convert_to_tensor(array.item() if array.dtype == object and array.ndim == 0 else array)

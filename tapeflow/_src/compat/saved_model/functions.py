@@ -11,10 +11,10 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
-from tapeflow._src.compat.saved_model.structures import decode
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.signature import CallSignature
+from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest

@@ -24,9 +24,9 @@ from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.compat.saved_model.objects import ObjectList, described
-from tapeflow._src.compat.saved_model.structures import encode
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
+from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tapeflow._src.data.files import has_elements, saved_elements, write_elements
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, known
 from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
+from tapeflow._src.data.snapshots import has_elements, saved_elements, write_elements
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 

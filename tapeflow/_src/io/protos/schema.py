@@ -278,6 +278,9 @@ message TensorSliceProto
   1 extent TensorSliceProto.Extent*
 message TensorSliceProto.Extent
   1 start int64; 2 length int64 of has_length_hack
+message SnapshotMetadataRecord
+  1 graph_hash string; 2 run_id string; 3 creation_timestamp int64; 4 version int64; 5 dtype enum DataType*;
+  6 num_elements int64; 1000 finalized bool
 message BundleHeaderProto
   1 num_shards int32; 2 endianness enum BundleHeaderProto.Endianness; 3 version VersionDef
 enum BundleHeaderProto.Endianness

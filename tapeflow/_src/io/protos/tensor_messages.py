@@ -10,6 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.wire import decode_varint
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import ResourceExhaustedError
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -67,7 +68,7 @@ def array_of(message: Any) -> Any:
             raise ValueError(f"a TensorProto of shape {dims} holds {len(message.tensor_content)} bytes")
         content = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
         return (content.byteswap() if sys.byteorder == "big" else content).reshape(dims).copy()
-    values = _listed(message, dtype)
+    values = _texts(message.tensor_content, size) if message.tensor_content else _listed(message, dtype)
     if len(values) > size:
         raise ValueError(f"a TensorProto of shape {dims} holds {len(values)} elements")
     if len(values) < size:  # the last element stands for those that follow
@@ -99,6 +100,23 @@ def _listed(message: Any, dtype: Any) -> Any:
         values[:] = found
         return values
     return np.asarray(found).astype(dtype.as_numpy_dtype)
+
+
+def _texts(content: bytes, count: int) -> Any:
+    """Strings that stand in bytes: their lengths, then themselves, as snapshots of datasets have them."""
+    lengths, place = [], 0
+    if count > len(content):
+        raise ValueError(f"a TensorProto of {count} strings holds {len(content)} bytes")
+    for _ in range(count):
+        length, place = decode_varint(content, place)
+        lengths.append(length)
+    if place + sum(lengths) != len(content):
+        raise ValueError("the strings of a TensorProto do not fit their lengths")
+    values = np.empty(count, object)
+    for number, length in enumerate(lengths):
+        values[number] = content[place : place + length]
+        place += length
+    return values
 
 
 def tensor_of(message: Any) -> Any:

@@ -95,7 +95,12 @@ class CheckpointManager:
             if self._keep_hours is not None and saved - self._keep_hours * 3600.0 >= self._last_preserved:
                 self._last_preserved = saved
             else:
-                delete_bundle(path)
+                self._delete(path)
+
+    def _delete(self, path: str) -> None:
+        """Deletes a checkpoint of the folder; what the file `checkpoint` names elsewhere is not touched."""
+        if os.path.dirname(os.path.abspath(path)) == os.path.abspath(self._directory):
+            delete_bundle(path)
 
     def restore_or_initialize(self) -> str | None:
         """Restores the last checkpoint, or else calls `init_fn`; gives the path of the checkpoint, or None."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.io.protos import messages
 from tapeflow._src.module import Module
 from tapeflow._src.random_generator import Generator
-from tapeflow._src.train.checkpoint.messages import bytes_field, fields, number_field
+from tapeflow._src.types.errors import DataLossError
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _WITH_A_VALUE = (
@@ -101,45 +102,44 @@ class Node:
         self.slots: list[tuple[int, str, int]] = []
         self.full_name = ""
 
-    def encoded(self) -> bytes:
-        """The node as it stands in a checkpoint."""
-        parts = [
-            bytes_field(1, number_field(1, number) + bytes_field(2, name)) for name, number in self.children.items()
-        ]
-        parts += [
-            bytes_field(2, bytes_field(1, name) + bytes_field(2, self.full_name) + bytes_field(3, key))
-            for name, key in self.keys.items()
-        ]
-        parts += [
-            bytes_field(3, number_field(1, original) + bytes_field(2, name) + number_field(3, slot))
-            for original, name, slot in self.slots
-        ]
-        return b"".join([*parts, bytes_field(5, number_field(1, 1))])
-
 
 def encode_graph(nodes: list[Node]) -> bytes:
     """The graph as it stands in a checkpoint."""
-    return b"".join(bytes_field(1, node.encoded()) for node in nodes)
+    graph = messages.TrackableObjectGraph()
+    for node in nodes:
+        saved = graph.nodes.add()
+        for name, number in node.children.items():
+            saved.children.add(node_id=number, local_name=name)
+        for name, key in node.keys.items():
+            saved.attributes.add(name=name, full_name=node.full_name, checkpoint_key=key)
+        for original, name, slot in node.slots:
+            saved.slot_variables.add(original_variable_node_id=original, slot_name=name, slot_variable_node_id=slot)
+        saved.has_checkpoint_values.value = True
+    content: bytes = graph.SerializeToString()
+    return content
 
 
-def decode_graph(data: bytes) -> list[Node]:
-    """The graph that a checkpoint keeps."""
+def decode_graph(data: Any) -> list[Node]:
+    """The graph that a checkpoint keeps; DataLossError if it refers to nodes that are not there."""
+    data = data.item() if hasattr(data, "item") else data
+    try:
+        graph = messages.TrackableObjectGraph.FromString(data)
+    except messages.decode_error() as error:
+        raise DataLossError.of(f"{GRAPH_KEY}: {error}") from None
     nodes = []
-    for field, message in fields(data):
-        if field != 1:
-            continue
+    for saved in graph.nodes:
         node = Node()
         nodes.append(node)
-        for kind, part in fields(message):
-            if kind not in (1, 2, 3):
-                continue
-            values = dict(fields(part))
-            if kind == 1:
-                node.children[values[2].decode()] = values.get(1, 0)
-            elif kind == 2:
-                node.keys[values[1].decode()] = values.get(3, b"").decode()
-            else:
-                node.slots.append((values.get(1, 0), values[2].decode(), values.get(3, 0)))
+        node.children = {child.local_name: child.node_id for child in saved.children}
+        node.keys = {attribute.name: attribute.checkpoint_key for attribute in saved.attributes}
+        node.slots = [
+            (slot.original_variable_node_id, slot.slot_name, slot.slot_variable_node_id)
+            for slot in saved.slot_variables
+        ]
+    for node in nodes:
+        numbers = [*node.children.values(), *(n for slot in node.slots for n in (slot[0], slot[2]))]
+        if any(not 0 <= number < len(nodes) for number in numbers):
+            raise DataLossError.of(f"{GRAPH_KEY}: an object that is referred to is not there")
     return nodes
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists
 
@@ -62,10 +63,7 @@ def write_checkpoint_state(folder: str, state: CheckpointState, latest_filename:
         state.last_preserved_timestamp,
     )
     file = _state_file(folder, latest_filename)
-    beside = f"{file}.tmp{os.getpid()}"
-    with open(beside, "w", encoding="utf-8") as stream:
-        stream.write(str(written))
-    os.replace(beside, file)  # nobody ever sees half a file
+    write_atomically(file, str(written).encode())
 
 
 @public("train.get_checkpoint_state", "compat.v1.train.get_checkpoint_state")
@@ -86,12 +84,13 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
         values.setdefault(match[1], []).append(text)
     if not values.get("model_checkpoint_path"):
         return None
-    return CheckpointState(
-        os.path.join(folder, values["model_checkpoint_path"][0]),
-        [os.path.join(folder, path) for path in values.get("all_model_checkpoint_paths", ())],
-        [float(time) for time in values.get("all_model_checkpoint_timestamps", ())],
-        float(values.get("last_preserved_timestamp", ["0"])[0]),
-    )
+    try:
+        times = [float(time) for time in values.get("all_model_checkpoint_timestamps", ())]
+        last = float(values.get("last_preserved_timestamp", ["0"])[0])
+    except ValueError:
+        return None
+    paths = [os.path.join(folder, path) for path in values.get("all_model_checkpoint_paths", ())]
+    return CheckpointState(os.path.join(folder, values["model_checkpoint_path"][0]), paths, times, last)
 
 
 @public("train.latest_checkpoint", "compat.v1.train.latest_checkpoint")

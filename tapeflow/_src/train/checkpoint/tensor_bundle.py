@@ -16,14 +16,17 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.io.atomic_files import atomic_file, write_atomically
-from tapeflow._src.io.protos.wire import decode_varint, encode_varint
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.wire import WireError, decode_varint, encode_varint
 from tapeflow._src.io.records import masked
-from tapeflow._src.train.checkpoint.messages import bytes_field, fields, fixed_field, number_field
-from tapeflow._src.types.dtypes import DType, as_dtype, dtype_by_enum
-from tapeflow._src.types.errors import DataLossError, NotFoundError
+from tapeflow._src.train.checkpoint.sorted_table import read_table
+from tapeflow._src.types.dtypes import DType, as_dtype
+from tapeflow._src.types.errors import DataLossError, NotFoundError, UnimplementedError
+from tapeflow._src.types.file_errors import file_errors
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _RESTART_EVERY = 16
+_MOST_SHARDS = 100_000  # their names have five digits
 
 
 def bundle_exists(prefix: str) -> bool:
@@ -43,12 +46,15 @@ def delete_bundle(prefix: str) -> None:
 
 def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
     """Writes arrays, or what functions give, under names; nobody ever sees half a checkpoint."""
-    entries = {b"": number_field(1, 1) + bytes_field(3, number_field(1, 1))}
+    header = messages.BundleHeaderProto(num_shards=1, version=messages.VersionDef(producer=1))
+    entries = {b"": header.SerializeToString()}
     with atomic_file(f"{prefix}.data-00000-of-00001") as file:
         offset = 0
         for name in sorted(array_by_name, key=str.encode):
             value = array_by_name[name]
             array = np.asarray(value() if callable(value) else value)
+            if array.dtype.kind in "SU":
+                array = array.astype(object)
             data, crc = _encoded(array)
             file.write(data)
             entries[name.encode()] = _entry(array, offset, len(data), crc)
@@ -58,14 +64,15 @@ def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
 
 def _entry(array: np.ndarray, offset: int, size: int, crc: int) -> bytes:
     dtype = as_dtype("string" if array.dtype == object else array.dtype)
-    shape = b"".join(bytes_field(2, number_field(1, length)) for length in array.shape)
-    return (
-        number_field(1, dtype.as_datatype_enum)
-        + bytes_field(2, shape)
-        + number_field(4, offset)
-        + number_field(5, size)
-        + fixed_field(6, masked(crc))
-    )
+    dim = messages.TensorShapeProto.Dim
+    entry: bytes = messages.BundleEntryProto(
+        dtype=dtype.as_datatype_enum,
+        shape=messages.TensorShapeProto(dim=[dim(size=size) for size in array.shape]),
+        offset=offset,
+        size=size,
+        crc32c=int.from_bytes(masked(crc), "little"),
+    ).SerializeToString()
+    return entry
 
 
 def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
@@ -74,7 +81,7 @@ def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
         return data, _core.crc32c(data)
     texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.reshape(-1).tolist()]
     lengths = b"".join(encode_varint(len(text)) for text in texts)
-    crc = _core.crc32c(b"".join(struct.pack("<I", len(text)) for text in texts))
+    crc = _core.crc32c(_packed_lengths([len(text) for text in texts]))
     rest = masked(crc) + b"".join(texts)
     return lengths + rest, _core.crc32c(rest, crc)
 
@@ -111,19 +118,38 @@ def _block(entries: dict[bytes, bytes]) -> bytes:
 
 
 class Bundle:
-    """A checkpoint that exists: names, shapes and dtypes at once, values when they are asked for."""
+    """The values of a checkpoint, by name. Sizes are checked against the files before anything is read."""
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        if not bundle_exists(prefix):
+    def __init__(self, prefix: Any) -> None:
+        self.prefix = os.fspath(prefix)
+        try:
+            with open(f"{self.prefix}.index", "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
             raise NotFoundError.of(
-                "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + prefix,
+                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {self.prefix}"
+            ) from None
+        index = f"{self.prefix}.index"
+        entries = read_table(content, index)
+        header = self._parsed(messages.BundleHeaderProto, entries.pop(b"", b""), index)
+        self._shards = header.num_shards or 1
+        if not 0 < self._shards < _MOST_SHARDS or header.endianness:
+            raise DataLossError.of(
+                f"{index}: {self._shards} shards and byte order {header.endianness} are not those of a checkpoint"
             )
-        with open(f"{prefix}.index", "rb") as file:
-            entries = _read_table(file.read(), prefix)
-        shards = dict(fields(entries.pop(b"", b""))).get(1, 1)
-        self._files = [f"{prefix}.data-{i:05d}-of-{shards:05d}" for i in range(shards)]
-        self._entry_by_name = {key.decode(): _Entry(value) for key, value in entries.items()}
+        try:
+            self._entry_by_name = {
+                key.decode(): self._parsed(messages.BundleEntryProto, value, index) for key, value in entries.items()
+            }
+        except UnicodeDecodeError:
+            raise DataLossError.of(f"{index}: a name is no text") from None
+
+    @staticmethod
+    def _parsed(kind: Any, data: bytes, path: str) -> Any:
+        try:
+            return kind.FromString(data)
+        except messages.decode_error() as error:
+            raise DataLossError.of(f"{path}: {error}") from None
 
     @property
     def names(self) -> list[str]:
@@ -135,100 +161,80 @@ class Bundle:
 
     def shape(self, name: str) -> list[int]:
         """The shape of a value."""
-        return list(self._entry(name).shape)
+        dims = [dim.size for dim in self._entry(name).shape.dim]
+        if any(size < 0 for size in dims):
+            raise DataLossError.of(f"{self.prefix}.index: {name} has a negative size")
+        return dims
 
     def dtype(self, name: str) -> DType:
         """The dtype of a value."""
-        return self._entry(name).dtype
+        try:
+            return as_dtype(self._entry(name).dtype)
+        except TypeError:
+            raise DataLossError.of(f"{self.prefix}.index: {name} has an unknown dtype") from None
 
-    def _entry(self, name: str) -> _Entry:
+    def _entry(self, name: str) -> Any:
         if name not in self._entry_by_name:
             raise NotFoundError.of(f"Key {name} not found in checkpoint {self.prefix}")
         return self._entry_by_name[name]
 
+    def _data(self, name: str, entry: Any) -> tuple[Any, str]:
+        """The bytes of a value as an array, and the file that holds them."""
+        if not 0 <= entry.shard_id < self._shards:
+            raise DataLossError.of(f"{self.prefix}.index: {name} is in shard {entry.shard_id} of {self._shards}")
+        if entry.slices:
+            raise UnimplementedError.of(f"{self.prefix}: {name} is a partitioned variable, which cannot be read")
+        path = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}"
+        with file_errors(path), open(path, "rb") as file:
+            held = os.fstat(file.fileno()).st_size
+            if not 0 <= entry.offset <= entry.offset + entry.size <= held or entry.size < 0:
+                raise DataLossError.of(f"{path}: the end of the file is missing: {name} ends after {held} bytes")
+            return np.fromfile(file, np.uint8, entry.size, offset=entry.offset), path
+
     def value(self, name: str) -> Any:
         """A value, as an array; DataLossError if the file is damaged."""
-        entry = self._entry(name)
-        with open(self._files[entry.shard], "rb") as file:
-            file.seek(entry.offset)
-            data = file.read(entry.size)
-        if len(data) != entry.size:
-            raise DataLossError.of(f"{self._files[entry.shard]}: the end of the file is missing")
-        if entry.dtype.name == "string":
-            return self._texts(name, data, entry)
-        if masked(_core.crc32c(data)) != entry.checksum:
-            raise DataLossError.of(f"Checksum does not match: {name} in {self._files[entry.shard]}")
-        return np.frombuffer(data, entry.dtype.as_numpy_dtype).reshape(entry.shape).copy()
+        entry, dtype, shape = self._entry(name), self.dtype(name), self.shape(name)
+        if dtype.name != "string":
+            try:
+                item = np.dtype(dtype.as_numpy_dtype).itemsize
+            except (KeyError, TypeError):
+                raise DataLossError.of(f"{self.prefix}.index: {name} has dtype {dtype.name}") from None
+            if math.prod(shape) * item != entry.size:
+                raise DataLossError.of(f"{self.prefix}.index: {name} of shape {shape} has {entry.size} bytes")
+        data, path = self._data(name, entry)
+        if dtype.name == "string":
+            return self._texts(name, data.tobytes(), entry, shape, path)
+        if int.from_bytes(masked(_core.crc32c(data)), "little") != entry.crc32c:
+            raise DataLossError.of(f"Checksum does not match: {name} in {path}")
+        return data.view(dtype.as_numpy_dtype).reshape(shape)
 
-    def _texts(self, name: str, data: bytes, entry: _Entry) -> Any:
+    def _texts(self, name: str, data: bytes, entry: Any, shape: list[int], path: str) -> Any:
+        """Lengths, their checksum, and the texts; the checksum of the entry is of all of it."""
+        count = math.prod(shape)
+        if count > len(data):
+            raise DataLossError.of(f"{path}: {name} of shape {shape} has {len(data)} bytes")
         lengths, place = [], 0
-        for _ in range(math.prod(entry.shape)):
-            length, place = decode_varint(data, place)
-            lengths.append(length)
+        try:
+            for _ in range(count):
+                length, place = decode_varint(data, place)
+                lengths.append(length)
+        except WireError:
+            raise DataLossError.of(f"{path}: the lengths of {name} have no end") from None
+        if place + 4 + sum(lengths) != len(data):
+            raise DataLossError.of(f"{path}: {name}: the lengths of texts do not fit")
+        crc = _core.crc32c(_packed_lengths(lengths))
+        if masked(crc) != data[place : place + 4]:
+            raise DataLossError.of(f"Checksum does not match: the lengths of {name} in {path}")
+        if int.from_bytes(masked(_core.crc32c(data[place:], crc)), "little") != entry.crc32c:
+            raise DataLossError.of(f"Checksum does not match: {name} in {path}")
         place += 4
-        texts = []
-        for length in lengths:
-            texts.append(data[place : place + length])
+        array = np.empty(count, object)
+        for number, length in enumerate(lengths):
+            array[number] = data[place : place + length]
             place += length
-        if place != len(data):
-            raise DataLossError.of(f"{name} in {self._files[entry.shard]}: the lengths of texts do not fit")
-        array = np.empty(len(texts), object)
-        array[:] = texts
-        return array.reshape(entry.shape) if entry.shape else texts[0]
+        return array.reshape(shape)
 
 
-class _Entry:
-    """Where one value is."""
-
-    def __init__(self, message: bytes) -> None:
-        self.dtype, self.shape, self.shard, self.offset, self.size, self.checksum = dtype_by_enum[1], (), 0, 0, 0, b""
-        for field, value in fields(message):
-            if field == 1:
-                self.dtype = dtype_by_enum[value]
-            elif field == 2:
-                self.shape = tuple(dict(fields(dim)).get(1, 0) for number, dim in fields(value) if number == 2)
-            elif field == 3:
-                self.shard = value
-            elif field == 4:
-                self.offset = value
-            elif field == 5:
-                self.size = value
-            elif field == 6:
-                self.checksum = struct.pack("<I", value)
-
-
-def _read_table(data: bytes, prefix: str) -> dict[bytes, bytes]:
-    if len(data) < 48 or data[-8:] != _MAGIC:
-        raise DataLossError.of(f"{prefix}.index: not an sstable (bad magic number)")
-    place = len(data) - 48
-    for _ in range(2):
-        _, place = decode_varint(data, place)
-    offset, place = decode_varint(data, place)
-    size, _ = decode_varint(data, place)
-    entries: dict[bytes, bytes] = {}
-    for handle in _read_block(data, offset, size, prefix).values():
-        start, after = decode_varint(handle, 0)
-        length, _ = decode_varint(handle, after)
-        entries.update(_read_block(data, start, length, prefix))
-    return entries
-
-
-def _read_block(data: bytes, offset: int, size: int, prefix: str) -> dict[bytes, bytes]:
-    block = data[offset : offset + size + 1]
-    if (
-        len(block) != size + 1
-        or block[-1]
-        or masked(_core.crc32c(block)) != data[offset + size + 1 : offset + size + 5]
-    ):
-        raise DataLossError.of(f"{prefix}.index: a block is damaged or compressed")
-    (restarts,) = struct.unpack("<I", block[size - 4 : size])
-    end, place, key = size - 4 - 4 * restarts, 0, b""
-    found = {}
-    while place < end:
-        shared, place = decode_varint(block, place)
-        own, place = decode_varint(block, place)
-        length, place = decode_varint(block, place)
-        key = key[:shared] + block[place : place + own]
-        found[key] = block[place + own : place + own + length]
-        place += own + length
-    return found
+def _packed_lengths(lengths: list[int]) -> bytes:
+    """Lengths as their checksum takes them: four bytes each, eight for those that need them."""
+    return b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
