@@ -9,7 +9,7 @@
 #include "autodiff/cotangent.h"
 #include "autodiff/deferred.h"
 #include "ops/ops.h"
-#include "vmap/vmap.h"
+#include "vmap/by_example.h"
 
 namespace tapeflow {
 namespace {
@@ -102,9 +102,26 @@ Tensor shaped(const Tensor& stacked, const Shape& target, bool by_example) {
   return reshape(rows, shape);
 }
 
+// Of a target that may have one element for each example.
+std::optional<ExampleStructure> structure_of(const Graph& graph, const Tensor& like, bool by_example) {
+  const bool fits = !by_example && like.rank() > 0 && like.size() >= 0 && like.dim(0) == like.size();
+  return fits ? find_example_structure(graph, like.size()) : std::nullopt;
+}
+// Whether one run is enough: by the structure, or since one chunk is.
+bool runs_once(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example, int64_t chunk,
+               int64_t rows) {
+  return chunk_of(graph, like, captures, chunk, rows) == rows || structure_of(graph, like, by_example);
+}
+
 Tensors run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example,
                  int64_t wanted_chunk) {
   Rows rows = rows_of_target(like.shape(), by_example);
+  if (const auto structure = structure_of(graph, like, by_example)) {
+    Tensors result;
+    for (const Tensor& t : gradients_by_example(graph, *structure, like, captures, rows.count))
+      result.push_back(shaped(t, like.shape(), by_example));
+    return result;
+  }
   int64_t chunk = chunk_of(graph, like, captures, wanted_chunk, rows.count);
   std::vector<SmallVector<Tensor, 8>> parts(graph.outputs.size());
   for (int64_t first = 0; first < rows.count; first += chunk) {
@@ -155,7 +172,8 @@ bool expand(Call& call) {
   if (std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
   const RowsPlan& plan = plan_of(call.params);
   int64_t rows = rows_of_target(call.in[0].shape(), plan.by_example).count;
-  if (rows == 0 || chunk_of(*plan.graph, call.in[0], call.in.subspan(1), plan.chunk, rows) < rows) return false;
+  if (rows == 0 || !runs_once(*plan.graph, call.in[0], call.in.subspan(1), plan.by_example, plan.chunk, rows))
+    return false;
   for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
   return true;
 }
@@ -240,8 +258,8 @@ Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
     return walk_for_every_row(tape, request);
   }
   const Graph& graph = *walk.graph;
-  bool at_once =
-      !staged || (known && chunk_of(graph, request.like, graph.captures, request.chunk, rows.count) == rows.count);
+  bool at_once = !staged || (known && runs_once(graph, request.like, graph.captures, request.by_example, request.chunk,
+                                                rows.count));
   if (at_once)
     return spread_over(walk.reached, run_walk(graph, request.like, graph.captures, request.by_example, request.chunk));
   SmallVector<Tensor, 8> in{request.like};

@@ -91,8 +91,9 @@ bool shows_inputs(const Op& op) {
 
 class BatchedRun {
  public:
-  BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows)
-      : graph_(graph), rows_(rows), batched_(graph.values.size()) {
+  BatchedRun(const Graph& graph, const BatchedValues& inputs, int64_t rows,
+             std::span<const SmallVector<bool, 4>> cut_inputs)
+      : graph_(graph), rows_(rows), cut_inputs_(cut_inputs), batched_(graph.values.size()) {
     at_.resize(graph.values.size());
     for (size_t i = 0; i < graph.values.size(); ++i)
       if (graph.values[i].node == Value::kConstant) at_[i] = graph.values[i].tensor;
@@ -107,7 +108,10 @@ class BatchedRun {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (!needs_.nodes[i]) continue;
-      run_node(node);
+      if (!cut_inputs_.empty() && !cut_inputs_[i].empty())
+        run_on_rows(node, cut_inputs_[i]);
+      else
+        run_node(node);
       if (!graph_.overrides.empty())
         if (auto it = graph_.overrides.find(int(i)); it != graph_.overrides.end())
           run_node(override_node(node, it->second));
@@ -169,6 +173,23 @@ class BatchedRun {
     BatchCall call{*node.op, params, std::span(in.begin(), node.inputs.size()),
                    std::span(batched.begin(), node.inputs.size()), rows_};
     if (!rule(call)) return run_later(node, in, batched, places);
+    for (size_t k = 0; k < call.out.size(); ++k) give(node, k, call.out[k], !call.same_for_all);
+  }
+
+  // A node on the rows of some inputs, which become batched: [rows * n, ...] is [rows, n, ...].
+  void run_on_rows(const Node& node, std::span<const bool> cut) {
+    SmallVector<Tensor, 4> in;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      in.push_back(at_[node.inputs[k]]);
+      if (!cut[k]) continue;
+      Shape shape = in.back().shape();
+      shape[0] /= rows_;
+      shape.insert(0, rows_);
+      in.back() = reshape(in.back(), shape);
+    }
+    BatchRule rule = find_batch_rule(*node.op);
+    BatchCall call{*node.op, node.params, in, cut, rows_};
+    if (!rule || !rule(call)) return run_later(node, in, cut, {});
     for (size_t k = 0; k < call.out.size(); ++k) give(node, k, call.out[k], !call.same_for_all);
   }
 
@@ -239,6 +260,7 @@ class BatchedRun {
 
   const Graph& graph_;
   int64_t rows_;
+  std::span<const SmallVector<bool, 4>> cut_inputs_;
   Needs needs_;
   Tensors at_;
   std::vector<uint8_t> batched_;
@@ -276,8 +298,9 @@ std::vector<Obstacle> find_obstacles(const Graph& graph, std::span<const bool> b
   return found;
 }
 
-BatchedValues run_batched(const Graph& graph, const BatchedValues& inputs, int64_t rows) {
-  return BatchedRun(graph, inputs, rows).run();
+BatchedValues run_batched(const Graph& graph, const BatchedValues& inputs, int64_t rows,
+                          std::span<const SmallVector<bool, 4>> cut_inputs) {
+  return BatchedRun(graph, inputs, rows, cut_inputs).run();
 }
 
 }  // namespace tapeflow

@@ -13,7 +13,9 @@ struct BatchedValues {
 };
 
 // Runs a graph through the door: concretely, or into another graph, if that is the stage. Recorders hear of every node.
-BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t rows);
+// `cut_inputs`, by node, if given: the node runs for each row on the rows of these inputs alone (vmap/by_example.h).
+BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t rows,
+                          std::span<const SmallVector<bool, 4>> cut_inputs = {});
 
 // The same tensor for every row.
 Tensor for_all_rows(const Tensor&, int64_t rows);

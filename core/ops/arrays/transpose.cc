@@ -1,6 +1,7 @@
 // Dimensions in another order, and elements in reverse order along dimensions.
 #include <algorithm>
 
+#include "op/row_structure.h"
 #include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -112,6 +113,10 @@ Gradient: `dx` is `dy` under the inverse permutation.
 array([[1, 3],
        [2, 4]], dtype=int32)>)",
     .family = "movement",
+});
+const bool transpose_rows = set_row_rule(transpose_op, [](const Call& call, std::span<const bool>, std::span<bool>) {
+  const Ints order = resolved_permutation(call.name(), call.params[0], call.in[0].rank());
+  return order[0] == 0 ? RowStructure::separate : RowStructure::mixed;
 });
 
 const Op& reverse_op = define(Op{

@@ -2,6 +2,7 @@
 #include "base/subnormals.h"
 #include "kernels/linalg/gemm.h"
 #include "op/cost.h"
+#include "op/row_structure.h"
 #include "ops/family.h"
 #include "tensor/addition.h"
 
@@ -229,6 +230,22 @@ Gradient: `da = dy b^H`, `db = a^H dy`, summed over dimensions that broadcast.
 <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>)";
   return define(std::move(op));
 }();
+
+// The rows of matrices, and the matrices of a batch, are separate; rows that meet in the product are summed.
+const bool matmul_rows = set_row_rule(
+    matmul_op, [](const Call& call, std::span<const bool> by_row, std::span<bool> also_cut) -> RowStructure {
+      const int a = call.in[0].rank(), b = call.in[1].rank();
+      const bool ta = transposed(call.params, transpose_a, adjoint_a),
+                 tb = transposed(call.params, transpose_b, adjoint_b);
+      if (a > 2 || b > 2) {
+        const bool leads = (!by_row[0] || a >= b) && (!by_row[1] || b >= a);
+        return leads ? RowStructure::separate : RowStructure::mixed;
+      }
+      if (by_row[0] && !by_row[1] && !ta) return RowStructure::separate;
+      if (!ta || tb) return RowStructure::mixed;
+      also_cut[0] = also_cut[1] = true;
+      return RowStructure::summed;
+    });
 
 }  // namespace
 

@@ -1,7 +1,9 @@
 // Arithmetic, element by element: sums, products, quotients, remainders, powers and signs.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/simd/fmod_atan2.h"
+#include "op/row_structure.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -541,6 +543,10 @@ const Op& add_n_op = define(Op{
         [](RuleContext& c) {
           for (int i = 0; i < c.inputs(); ++i) c.set(i, c.dy());
         },
+});
+const bool add_n_rows = set_row_rule(add_n_op, [](const Call&, std::span<const bool> by_row, std::span<bool>) {
+  const bool all = std::ranges::find(by_row, false) == by_row.end();
+  return all ? RowStructure::separate : RowStructure::mixed;
 });
 
 }  // namespace

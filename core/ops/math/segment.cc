@@ -5,6 +5,7 @@
 
 #include "base/blocks.h"
 #include "op/cost.h"
+#include "op/row_structure.h"
 #include "ops/arrays/positions.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -259,6 +260,11 @@ Gradient: Each row gets the `dy` of its segment.
 
 >>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 2.], dtype=float32)>)"));
+const bool unsorted_sum_rows =
+    set_row_rule(unsorted_sum_op, [](const Call&, std::span<const bool> by_row, std::span<bool> also_cut) {
+      also_cut[1] = true;
+      return by_row[0] ? RowStructure::summed : RowStructure::mixed;
+    });
 const Op& unsorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "UnsortedSegmentProd", false, {"math.unsorted_segment_prod"},
     R"(Rows of `data` multiplied by the number in `segment_ids`; 1 for an absent number.

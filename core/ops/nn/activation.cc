@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "base/parallel.h"
+#include "op/row_structure.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -415,6 +416,7 @@ const Op& softmax_grad_op = define(Op{
         },
     .keep = keep_input(0) | keep_input(1),
 });
+const bool softmax_grad_rows = set_row_rule(softmax_grad_op, separate_rows<2>);
 Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad_op, {y, dy}); }
 
 const Op& log_softmax_op = define(Op{

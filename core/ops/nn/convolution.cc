@@ -6,6 +6,7 @@
 #include "base/subnormals.h"
 #include "kernels/nn/pool.h"
 #include "op/cost.h"
+#include "op/row_structure.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -265,6 +266,20 @@ const Op& depthwise_op = ConvOps<true>::define_forward("DepthwiseConv");
 const Op& depthwise_to_input_op = ConvOps<true>::define_to_input("DepthwiseConvBackpropInput");
 const Op& depthwise_to_filter_op = ConvOps<true>::define_to_filter("DepthwiseConvBackpropFilter");
 
+// The images of a batch are separate, if the filter, the other input, is not by row.
+template <int Images> RowStructure rows_of_images(const Call&, std::span<const bool> by_row, std::span<bool>) {
+  return by_row[1 - Images] ? RowStructure::mixed : RowStructure::separate;
+}
+RowStructure rows_of_filter_gradient(const Call&, std::span<const bool>, std::span<bool> also_cut) {
+  also_cut[0] = also_cut[1] = true;
+  return RowStructure::summed;
+}
+const bool conv_rows = set_row_rule(conv_op, rows_of_images<0>) && set_row_rule(conv_to_input_op, rows_of_images<1>) &&
+                       set_row_rule(conv_to_filter_op, rows_of_filter_gradient);
+const bool depthwise_rows = set_row_rule(depthwise_op, rows_of_images<0>) &&
+                            set_row_rule(depthwise_to_input_op, rows_of_images<1>) &&
+                            set_row_rule(depthwise_to_filter_op, rows_of_filter_gradient);
+
 template <bool D> Tensor Forms<D>::forward(const Tensor& x, const Tensor& filter, const Params& p) {
   return run(D ? depthwise_op : conv_op, {x, filter}, without_shape(p));
 }
@@ -366,6 +381,7 @@ const Op& max_pool_grad_op = define(Op{
         },
     .keep = keep_input(0),
 });
+const bool max_pool_grad_rows = set_row_rule(max_pool_grad_op, separate_rows<2>);
 
 const Op& max_pool_pick_op = define(Op{
     .name = "MaxPoolGradGrad",
@@ -541,6 +557,7 @@ const Op& avg_pool_grad_op = define(Op{
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
 });
+const bool avg_pool_grad_rows = set_row_rule(avg_pool_grad_op, separate_rows<2>);
 
 }  // namespace
 }  // namespace tapeflow
