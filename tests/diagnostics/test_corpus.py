@@ -11,7 +11,7 @@ import pytest
 from tests.diagnostics.corpus.programs import families, read_family
 
 ROOT = Path(__file__).parents[2]
-NUMBERS = {"none": 160, "nan": 70, "partly": 36, "health": 56, "healthy": 130}
+NUMBERS = {"none": 200, "nan": 80, "partly": 60, "health": 60, "healthy": 200}
 
 
 def group_of(program):

@@ -83,6 +83,20 @@ def names_of(value: Any, frames: list[FrameType]) -> list[Named]:
     return [named for named, other in named_values(frames) if other is value]
 
 
+def owners_of(variable: Any, frames: list[FrameType]) -> list[Named]:
+    """The names of layers, models and modules that hold a variable, nearest first."""
+    found = []
+    for frame in frames[:5]:
+        scopes = {**frame.f_globals, **frame.f_locals} if frame is frames[0] else frame.f_locals
+        for name, value in list(scopes.items()):
+            if isinstance(value, type) or not hasattr(type(value), "trainable_variables"):
+                continue
+            held = getattr(value, "variables", ())
+            if any(v is variable or getattr(v, "handle", None) is variable for v in list(held)[:1000]):
+                found.append(Named(name, frame))
+    return found
+
+
 def _key(node: ast.AST) -> str | None:
     if isinstance(node, ast.Name):
         return node.id

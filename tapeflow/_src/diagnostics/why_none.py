@@ -16,6 +16,7 @@ from tapeflow._src.diagnostics.program import (
     is_direct,
     named_values,
     names_of,
+    owners_of,
     user_frames,
     uses_itself,
     uses_name,
@@ -115,6 +116,10 @@ class _Question:
         self.start, self.goal = tape._index_of(source), tape._index_of(target)
         self.source_names = names_of(source, frames)
         self.source_name = f"`{self.source_names[0].name}`" if self.source_names else "the source"
+        if not self.source_names:
+            self.source_names = owners_of(source, frames)
+            if self.source_names:
+                self.source_name = f"a variable of `{self.source_names[0].name}`"
 
     def answer(self) -> Explanation:
         return self._about_the_tape() or self._about_dtypes() or self._about_the_way() or self._without_a_way()
@@ -492,7 +497,7 @@ class _Question:
                 return self._unfollowed_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
             return Explanation(
                 "variable not used",
-                f"The variable {self._name(False)} was not read while the tape was recording",
+                f"{self._name()} was not read while the tape was recording",
                 "Use the variable itself inside the `with` block (a value read earlier does not count).",
                 None,
                 *self._bound(names_of(self.target, self.frames), self._target_place()),
