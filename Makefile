@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build docs test lint format bench peers sanitize fuzz clean
+.PHONY: help demo build docs test lint format bench peers sanitize fuzz soak clean
 
 PYTHON := $(CURDIR)/.venv/bin/python
 PEERS := $(CURDIR)/.peers/bin/python
@@ -13,6 +13,8 @@ CLANG_FORMAT := $(CURDIR)/.venv/bin/clang-format
 CPP_FILES = $(shell find core -name '*.cc' -o -name '*.h')
 STUBS := tapeflow/__init__.pyi
 JOBS := 2
+SECONDS := 3600
+STEPS := 1000000
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,8 +50,12 @@ docs: build  ## the site, in build/docs: guides, executed tutorials and the API 
 	@$(PYTHON) -m pip install -q --disable-pip-version-check -r .venv/docs-requirements.txt
 	@$(PYTHON) -m sphinx -q -W --keep-going -b html docs build/docs && echo "make docs: build/docs/index.html"
 
-fuzz: build  ## the property tests, ten times as many examples
+fuzz: build  ## mutated calls and files for an hour (SECONDS=...), then the property tests with many more examples
+	@$(PYTHON) -m tests.fuzz.test_fuzz $(SECONDS)
 	@TAPEFLOW_EXAMPLES=2000 $(PYTEST) tests/ops
+
+soak: build  ## a million steps with flat memory; failing allocations, interrupts, ten thousand signatures (STEPS=...)
+	@$(PYTHON) -m tests.fuzz.soak $(STEPS)
 
 # The tests run on a copy of the tree, so that the sanitised module never replaces the real one.
 # libstdc++ is preloaded too: the sanitizer must find its `throw` at start.

@@ -121,6 +121,8 @@ Result guarded(Body&& body, Result failure = {}) {
     set_python_error(e);
   } catch (const std::bad_alloc&) {
     set_memory_error();
+  } catch (const std::length_error&) {  // of a vector: no memory holds it
+    set_memory_error();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }

@@ -25,6 +25,10 @@ PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged
   ++composition_depth;
   PyObject* result = run_composition(self, args, flagged, keywords);
   --composition_depth;
+  if (!result && PyErr_ExceptionMatches(PyExc_MemoryError)) {  // NumPy's: programs expect TensorFlow's
+    PyErr_Clear();
+    set_memory_error();
+  }
   return result ? result : run_elsewhere(self, args, PyVectorcall_NARGS(flagged), keywords);
 }
 

@@ -105,7 +105,9 @@ def var(
     x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     variance = reductions.reduce_variance(x, axis, bool(keepdims))
     count = x.shape.num_elements() / max(1, variance.shape.num_elements() or 0)
-    return variance * (count / (count - ddof)) if ddof else variance
+    if not ddof:
+        return variance
+    return variance * (count / (count - ddof) if count > ddof else float("inf"))  # as NumPy: of too few, not a number
 
 
 @public("experimental.numpy.count_nonzero")

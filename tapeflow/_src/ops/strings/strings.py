@@ -183,11 +183,14 @@ def unsorted_segment_join(
         )
     inner = words.shape.as_list()[segments.ndim :]
     width = math.prod(inner)
-    cells: list[list[bytes]] = [[] for _ in range(count * width)]
+    words_by_cell: dict[int, list[bytes]] = {}
     for place, value in enumerate(elements_of(words)):
-        cells[segments.flat[place // width] * width + place % width].append(value)
+        words_by_cell.setdefault(int(segments.flat[place // width]) * width + place % width, []).append(value)
     between = bytes_of(separator, "separator")
-    return tensor_from([between.join(cell) for cell in cells], "string", [count, *inner])
+    joined = np.full(count * width, b"", object)  # fails at once if there is no memory for it
+    for cell, found in words_by_cell.items():
+        joined[cell] = between.join(found)
+    return tensor_from(joined.tolist(), "string", [count, *inner])
 
 
 # ---- numbers

@@ -77,6 +77,11 @@ class _Import:
         graph.names_nodes, first = False, graph.node_count
         try:
             number, outputs = self._make(node, inputs, full)
+        except (KeyError, IndexError, AttributeError) as error:
+            raise ValueError(
+                f"import_graph_def: the attributes or inputs of node {node.name!r} ({node.op}) are not those of its "
+                f"operation: {error}"
+            ) from error
         finally:
             graph.names_nodes, graph.control_scope = True, before
         for other in range(first, graph.node_count):

@@ -1,0 +1,23 @@
+"""Calls that were found to crash, hang, take gigabytes or fail inside: each must refuse its arguments at once."""
+
+from __future__ import annotations
+
+import tapeflow as tf
+
+REFUSED = (TypeError, ValueError, tf.errors.OpError)
+
+CALLS = [
+    "tf.strings.unsorted_segment_join(['a'], [0], 2**60)",
+    "tf.dynamic_partition([1.], [0], 2**62)",
+    "tf.signal.frame([1., 2.], 2**40, 1)",
+    "tf.signal.hamming_window(2**50)",
+    "tf.signal.kaiser_window(2**50)",
+    "tf.signal.linear_to_mel_weight_matrix(2**50, 9)",
+    "tf.sparse.eye(2**50)",
+    "tf.experimental.numpy.arange(2**50)",
+    "tf.experimental.numpy.array([1, 2], ndmin=2**62)",
+    "tf.raw_ops.PadV2(input=[1.], paddings=[[1, 1]], constant_values=[1., 2.])",
+    "tf.linalg.LinearOperatorPermutation([1, 1, 0])",
+    "tf.raw_ops.TanhGrad(y=[1., 2.], dy=1.)",
+    "tf.import_graph_def(tf.compat.v1.GraphDef.FromString(b'\\n\\x18\\n\\x01x\\x12\\x0bPlaceholder*\\x06\\n\\x01d\\x12\\x010'))",
+]
