@@ -19,5 +19,8 @@ CALLS = [
     "tf.raw_ops.PadV2(input=[1.], paddings=[[1, 1]], constant_values=[1., 2.])",
     "tf.linalg.LinearOperatorPermutation([1, 1, 0])",
     "tf.raw_ops.TanhGrad(y=[1., 2.], dy=1.)",
+    "tf.io.parse_tensor(b'\\x08\\x14\\x12\\x02\\x12\\x00\"\\x01a', tf.uint8)",
+    "tf.io.decode_jpeg(tf.io.encode_jpeg(np.zeros([4, 4, 3], np.uint8)), channels=2)",
+    "tf.compat.v1.GraphDef.FromString(bytes([8, 127]))",
     "tf.import_graph_def(tf.compat.v1.GraphDef.FromString(b'\\n\\x18\\n\\x01x\\x12\\x0bPlaceholder*\\x06\\n\\x01d\\x12\\x010'))",
 ]

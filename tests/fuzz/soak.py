@@ -96,15 +96,23 @@ def check_failing_allocations(times: int) -> str:
 
 def check_interrupts(times: int) -> str:
     model = Model()
-    interrupted = 0
+    interrupted, armed = 0, False
+
+    def interrupt(*_: object) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
     for number in range(times):
-        signal.setitimer(signal.ITIMER_REAL, random.Random(number).uniform(1e-4, 3e-3))
         try:
+            armed = True
+            signal.setitimer(signal.ITIMER_REAL, random.Random(number).uniform(1e-4, 3e-3))
             for i in range(50):
                 model.step(*batch(i))
         except KeyboardInterrupt:
             interrupted += 1
         finally:
+            armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
         assert np.isfinite(model.step(*batch(0)).numpy())
     return f"{times} runs with an interrupt: {interrupted} interrupted, all went on"
@@ -124,7 +132,6 @@ def check_signatures(count: int) -> str:
 def main(steps: int) -> None:
     """All checks; the smaller ones grow with the number of steps."""
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     few = max(steps // 1000, 10)
     for check, count in ((check_flat_memory, steps), (check_failing_allocations, few), (check_interrupts, few),
                          (check_signatures, max(steps // 100, 100))):  # fmt: skip

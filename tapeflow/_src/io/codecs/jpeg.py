@@ -43,6 +43,8 @@ def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = Fals
     """The image (H, W, channels) in a file, each side divided by `ratio`; 0 channels: as many as there are."""
     if channels == 4:
         raise InvalidArgumentError.of("decode_jpeg: JPEG does not support 4 channels")
+    if channels not in (0, 1, 3):
+        raise InvalidArgumentError.of(f"decode_jpeg: channels must be 0, 1, 3, or 4, got {channels}")
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError.of(f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
     Image = _pillow()
@@ -55,6 +57,8 @@ def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = Fals
         except OSError:
             if not truncated:
                 raise
+    except Image.DecompressionBombError as error:
+        raise InvalidArgumentError.of(f"decode_jpeg: the image is too large: {error}") from None
     except (OSError, SyntaxError, ValueError):
         raise _bad("decode_jpeg") from None
     if picture.mode == "CMYK":

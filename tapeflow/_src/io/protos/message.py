@@ -200,8 +200,12 @@ class Message:
 
     def _merge(self, name: str, kind: int, value: Any) -> None:
         field = self.FIELDS[name]
+        if not isinstance(field.kind, str) and isinstance(value, int | float):
+            raise wire.WireError(f"the field '{name}' holds a number where a message belongs")
         if field.mapped:
             entry = {number: part for number, _, part in wire.fields(value)}
+            if any(isinstance(entry.get(number, b""), int | float) for number in (1, 2)):
+                raise wire.WireError(f"an entry of '{name}' holds a number where a key or a message belongs")
             item = field.kind()
             item.MergeFromString(entry.get(2, b""))
             getattr(self, name)[entry.get(1, b"").decode()] = item

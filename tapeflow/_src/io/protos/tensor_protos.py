@@ -106,6 +106,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray:
     if not isinstance(tensor, TensorProto):
         raise TypeError(f"make_ndarray: `tensor` must be a TensorProto; got {type(tensor).__name__}")
     dtype = as_dtype(tensor.dtype)
+    if not dtype.is_numpy_compatible:
+        raise TypeError(f"make_ndarray: Unsupported tensor type: {tensor.dtype}. There are no arrays of {dtype.name}.")
     if tensor.tensor_content:
         return np.frombuffer(tensor.tensor_content, dtype.as_numpy_dtype).reshape(tensor.dims).copy()
     if dtype.name == "string":
