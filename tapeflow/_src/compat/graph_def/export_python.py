@@ -9,7 +9,8 @@ from typing import Any
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, raw_call_of, writes
 from tapeflow._src.compat.graph_def.op_defs import find_op_def
-from tapeflow._src.compat.raw_ops.table import find_raw_operation, raw_name_by_function
+from tapeflow._src.compat.raw_ops.operation import find_raw_operation
+from tapeflow._src.compat.raw_ops.table import raw_name_by_function
 from tapeflow._src.ops.effects.host_call import CompositionCall, Place
 from tapeflow._src.ops.linalg.einsum import einsum
 from tapeflow._src.ops.lookup.tables import TableCall

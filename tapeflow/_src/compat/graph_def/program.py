@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.op_defs import OpDef, find_op_def
-from tapeflow._src.compat.raw_ops.table import find_raw_operation, has_raw_operation
+from tapeflow._src.compat.raw_ops.operation import find_raw_operation, has_raw_operation
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError, UnimplementedError
 from tapeflow._src.types.tensor_spec import CompositeTensor

@@ -10,7 +10,7 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.gradient_tape import GradientTape
-from tapeflow._src.compat.raw_ops import table
+from tapeflow._src.compat.raw_ops import operation, table
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -197,7 +197,7 @@ def _to_input_3d_sizes(sizes: Any, filters: Any, dy: Any, strides: Any, padding:
 
 def _depthwise(x: Any, filters: Any, options: tuple[Any, ...]) -> Any:
     names = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
-    return table.find_raw_operation("DepthwiseConv2dNative")(input=x, filter=filters, **dict(zip(names, options)))
+    return operation.find_raw_operation("DepthwiseConv2dNative")(input=x, filter=filters, **dict(zip(names, options)))
 
 
 def _depthwise_to_filter(x: Any, sizes: Any, dy: Any, *options: Any) -> Any:

@@ -2,196 +2,36 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import inspect
-from collections import namedtuple
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tapeflow._src import _core, namespace, primitives
+from tapeflow._src import namespace, primitives
 from tapeflow._src.compat.raw_ops import array_ops, elementwise_ops, image_ops, nn_ops, random_ops, sparse_ops
-from tapeflow._src.ops.arrays import indexing, sorting, spacing, splitting
+from tapeflow._src.compat.raw_ops.adapters import (
+    Optional,
+    bias_gradient,
+    bin_count,
+    block_lstm,
+    division,
+    matmul,
+    nearly_equal,
+    optional_value,
+    pad_pairs,
+    quantize,
+    quantize_3,
+    reverse_dims,
+    searcher,
+    select,
+    sparse_dense_add,
+    sparse_matmul,
+    sparse_of,
+    sparse_to_dense,
+    update_slice,
+)
+from tapeflow._src.compat.raw_ops.operation import RawOperation, operation_by_name
+from tapeflow._src.ops.arrays import sorting, spacing, splitting
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import quantization
-from tapeflow._src.ops.math.segments import count_bins
 from tapeflow._src.ops.sparse import binary as sparse_binary
-from tapeflow._src.ops.sparse import conversion as sparse_conversion
-from tapeflow._src.types.errors import InvalidArgumentError
-from tapeflow._src.types.sparse_tensor import SparseTensor
-
-BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
-
-
-def _division(x: Any, y: Any) -> Any:
-    x = convert_to_tensor(x)
-    return primitives.TruncateDiv(x, y) if x.dtype.is_integer else primitives.RealDiv(x, y)
-
-
-def _nearly_equal(x: Any, y: Any, tolerance: float) -> Any:
-    return primitives.Less(primitives.Abs(convert_to_tensor(x) - y), tolerance)
-
-
-def _reverse(tensor: Any, dims: Any) -> Any:
-    return primitives.ReverseV2(tensor, np.flatnonzero(np.asarray(dims)).tolist())
-
-
-def _pad(input: Any, paddings: Any, constant_values: Any) -> Any:
-    return primitives.PadV2(input, np.asarray(paddings).reshape(-1).tolist(), constant_values)
-
-
-def _update_slice(input: Any, begin: Any, end: Any, strides: Any, value: Any, *masks: int) -> Any:
-    return indexing.update_slice(input, indexing.slice_key(begin, end, strides, *masks), value)
-
-
-def _select(condition: Any, x: Any, y: Any) -> Any:
-    condition, x = convert_to_tensor(condition), convert_to_tensor(x)
-    if condition.shape.rank == 1 and x.shape.rank > 1:
-        condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
-    return primitives.SelectV2(condition, x, y)
-
-
-def _search(right: bool) -> Callable[..., Any]:
-    def search(sorted_inputs: Any, values: Any, out_type: Any) -> Any:
-        return primitives.SearchSorted(sorted_inputs, values, right, out_type)
-
-    return search
-
-
-def _matmul(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
-    return primitives.MatMul(x, y, False, False, adj_x, adj_y)
-
-
-def _bias_gradient(out_backprop: Any, data_format: str) -> Any:
-    dy = convert_to_tensor(out_backprop)
-    channels = 1 if data_format.startswith("NC") else dy.shape.rank - 1
-    return primitives.Sum(dy, [i for i in range(dy.shape.rank) if i != channels], False)
-
-
-def _bin_count(arr: Any, size: Any, weights: Any) -> Any:
-    weights = convert_to_tensor(weights)
-    numbers = primitives.Reshape(cast(arr, "int64"), [-1])
-    dtype = weights.dtype
-    given = None if weights.shape.num_elements() == 0 else primitives.Reshape(weights, [-1])
-    zero = _core.convert_to_tensor(0, "int64", None, "bincount")
-    length = int(size)
-    return primitives.Reshape(count_bins(numbers, zero, 1, given, length, False, dtype), [length])
-
-
-def _quantize_3(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
-    num_bits: Any,
-    signed_input: bool,
-    range_given: bool,
-    narrow_range: bool,
-    axis: int,
-) -> Any:
-    return quantization.quantize_and_dequantize(
-        input, input_min, input_max, signed_input, int(num_bits), range_given, "HALF_TO_EVEN", None, narrow_range, axis
-    )
-
-
-def _quantize(version: Callable[..., Any]) -> Callable[..., Any]:
-    def quantize(
-        input: Any,
-        input_min: Any,
-        input_max: Any,
-        signed_input: bool,
-        num_bits: int,
-        range_given: bool,
-        round_mode: str,
-        narrow_range: bool,
-        axis: int,
-    ) -> Any:
-        return version(
-            input, input_min, input_max, signed_input, num_bits, range_given, round_mode, None, narrow_range, axis
-        )
-
-    return quantize
-
-
-class Optional:
-    """A value that may be there or not: the components of `OptionalFromValue`."""
-
-    def __init__(self, components: list[Any] | None) -> None:
-        self.components = components
-
-
-def _optional_value(optional: Optional, output_types: Any, output_shapes: Any) -> list[Any]:
-    if optional.components is None:
-        raise InvalidArgumentError.of("OptionalGetValue: The given optional does not have a value.")
-    return [primitives.Identity(t) for t in optional.components]
-
-
-def _sparse(indices: Any, values: Any, shape: Any) -> SparseTensor:
-    return SparseTensor(cast(convert_to_tensor(indices), "int64"), values, cast(convert_to_tensor(shape), "int64"))
-
-
-def _sparse_dense_add(sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any) -> Any:
-    x = _sparse(sp_indices, sp_values, sp_shape)
-    return x.values + sparse_binary.dense_elements(x, dense, "SparseDenseCwiseAdd")
-
-
-def _sparse_matmul(a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
-    return sparse_binary.sparse_dense_matmul(_sparse(a_indices, a_values, a_shape), b, adjoint_a, adjoint_b)
-
-
-def _sparse_to_dense(
-    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any, validate_indices: bool
-) -> Any:
-    indices = convert_to_tensor(sparse_indices)
-    shape = convert_to_tensor(output_shape)
-    if indices.shape.rank < 2:
-        indices = primitives.Reshape(indices, [-1, 1] if indices.shape.rank == 1 or shape.shape[0] == 1 else [1, -1])
-    values = convert_to_tensor(sparse_values)
-    if values.shape.rank == 0:
-        values = primitives.BroadcastTo(values, [indices.shape[0]])
-    return sparse_conversion.to_dense(_sparse(indices, values, shape), default_value, validate_indices)
-
-
-def _block_lstm(
-    seq_len_max: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
-    cell_clip: float,
-    use_peephole: bool,
-) -> Any:
-    """An LSTM over the first dimension; the gates stand in the order input, forget, cell, output."""
-    x, cs, h = convert_to_tensor(x), convert_to_tensor(cs_prev), convert_to_tensor(h_prev)
-    steps = int(seq_len_max)
-    rows: list[list[Any]] = [[] for _ in BlockLSTMV2._fields]
-    for t in range(x.shape[0]):
-        if t >= steps:
-            for row in rows:
-                row.append(
-                    primitives.BroadcastTo(_core.convert_to_tensor(0, x.dtype, None, "lstm"), cs.shape.as_list())
-                )
-            continue
-        gates = primitives.MatMul(primitives.ConcatV2([x[t], h], 1), w) + b
-        i, f, ci, o = primitives.SplitV(gates, [cs.shape[1]] * 4, 1)
-        if use_peephole:
-            i, f = i + cs * wci, f + cs * wcf
-        i, f, ci = primitives.Sigmoid(i), primitives.Sigmoid(f), primitives.Tanh(ci)
-        cs = ci * i + cs * f
-        if cell_clip > 0:
-            cs = primitives.Minimum(primitives.Maximum(cs, -cell_clip), cell_clip)
-        o = primitives.Sigmoid(o + cs * wco if use_peephole else o)
-        co = primitives.Tanh(cs)
-        h = co * o
-        for row, value in zip(rows, (i, cs, f, o, ci, co, h)):
-            row.append(value)
-    return BlockLSTMV2(*(primitives.Pack(row, 0) for row in rows))
-
 
 # Operation, arguments, and what runs it: a public path, called with the arguments in this order (or with the first n of
 # them, "path/n"), a path with a function that adapts it, or a function. Without the path there is no operation.
@@ -208,7 +48,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("All", "input, axis, keep_dims=False", "math.reduce_all"),
     ("Angle", "input, Tout='float32'", "math.angle/1"),
     ("Any", "input, axis, keep_dims=False", "math.reduce_any"),
-    ("ApproximateEqual", "x, y, tolerance=1e-05", _nearly_equal),
+    ("ApproximateEqual", "x, y, tolerance=1e-05", nearly_equal),
     ("ArgMax", "input, dimension, output_type='int64'", "math.argmax"),
     ("ArgMin", "input, dimension, output_type='int64'", "math.argmin"),
     ("AsString", "input, precision=-1, scientific=False, shortest=False, width=-1, fill=''", "strings.as_string"),
@@ -222,17 +62,17 @@ _ROWS: list[tuple[str, str, Any]] = [
     (
         "BatchMatMul",
         "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
-        lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y),
+        lambda x, y, adj_x, adj_y, *_: matmul(x, y, adj_x, adj_y),
     ),
     (
         "BatchMatMulV2",
         "x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
-        lambda x, y, adj_x, adj_y, *_: _matmul(x, y, adj_x, adj_y),
+        lambda x, y, adj_x, adj_y, *_: matmul(x, y, adj_x, adj_y),
     ),
     (
         "BatchMatMulV3",
         "x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False",
-        lambda x, y, Tout, adj_x, adj_y, *_: cast(_matmul(cast(x, Tout), cast(y, Tout), adj_x, adj_y), Tout),
+        lambda x, y, Tout, adj_x, adj_y, *_: cast(matmul(cast(x, Tout), cast(y, Tout), adj_x, adj_y), Tout),
     ),
     ("BatchMatrixDeterminant", "input", "linalg.det"),
     ("BatchMatrixDiag", "diagonal", "linalg.diag"),
@@ -254,9 +94,9 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("BesselY1", "x", "math.special.bessel_y1"),
     ("Betainc", "a, b, x", "math.betainc"),
     ("BiasAdd", "value, bias, data_format='NHWC'", "nn.bias_add"),
-    ("BiasAddGrad", "out_backprop, data_format='NHWC'", _bias_gradient),
+    ("BiasAddGrad", "out_backprop, data_format='NHWC'", bias_gradient),
     ("BiasAddV1", "value, bias", "nn.bias_add"),
-    ("Bincount", "arr, size, weights", _bin_count),
+    ("Bincount", "arr, size, weights", bin_count),
     ("Bitcast", "input, type", "bitcast"),
     ("BitwiseAnd", "x, y", "bitwise.bitwise_and"),
     ("BitwiseOr", "x, y", "bitwise.bitwise_or"),
@@ -264,7 +104,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     (
         "BlockLSTMV2",
         "seq_len_max, x, cs_prev, h_prev, w, wci, wcf, wco, b, cell_clip=0, use_peephole=False",
-        _block_lstm,
+        block_lstm,
     ),
     ("BroadcastArgs", "s0, s1", "broadcast_dynamic_shape"),
     ("BroadcastTo", "input, shape", "broadcast_to"),
@@ -293,7 +133,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Diag", "diagonal", "linalg.tensor_diag"),
     ("DiagPart", "input", "linalg.tensor_diag_part"),
     ("Digamma", "x", "math.digamma"),
-    ("Div", "x, y", _division),
+    ("Div", "x, y", division),
     ("DivNoNan", "x, y", "math.divide_no_nan"),
     ("DynamicPartition", "data, partitions, num_partitions", "dynamic_partition"),
     ("DynamicStitch", "indices, data", "dynamic_stitch"),
@@ -301,7 +141,7 @@ _ROWS: list[tuple[str, str, Any]] = [
         "EditDistance",
         "hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, "
         "normalize=True",
-        lambda *parts: sparse_binary.edit_distance(_sparse(*parts[:3]), _sparse(*parts[3:6]), parts[6]),
+        lambda *parts: sparse_binary.edit_distance(sparse_of(*parts[:3]), sparse_of(*parts[3:6]), parts[6]),
     ),
     ("Einsum", "inputs, equation", ("einsum", lambda einsum: lambda inputs, equation: einsum(equation, *inputs))),
     ("Elu", "features", "nn.elu"),
@@ -401,7 +241,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("LogicalAnd", "x, y", "math.logical_and"),
     ("LogicalNot", "x", "math.logical_not"),
     ("LogicalOr", "x, y", "math.logical_or"),
-    ("LowerBound", "sorted_inputs, values, out_type='int32'", _search(False)),
+    ("LowerBound", "sorted_inputs, values, out_type='int32'", searcher(False)),
     ("Lu", "input, output_idx_type='int32'", "linalg.lu"),
     (
         "MatMul",
@@ -444,12 +284,12 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("OneHot", "indices, depth, on_value, off_value, axis=-1", "one_hot"),
     ("OnesLike", "x", "ones_like"),
     ("OptionalFromValue", "components", lambda components: Optional([convert_to_tensor(t) for t in components])),
-    ("OptionalGetValue", "optional, output_types, output_shapes", _optional_value),
+    ("OptionalGetValue", "optional, output_types, output_shapes", optional_value),
     ("OptionalHasValue", "optional", lambda optional: convert_to_tensor(optional.components is not None)),
     ("OptionalNone", "", lambda: Optional(None)),
     ("Pack", "values, axis=0", "stack"),
     ("Pad", "input, paddings", "pad"),
-    ("PadV2", "input, paddings, constant_values", _pad),
+    ("PadV2", "input, paddings, constant_values", pad_pairs),
     ("ParallelConcat", "values, shape", "concat"),
     ("ParallelDynamicStitch", "indices, data", "dynamic_stitch"),
     ("Polygamma", "a, x", "math.polygamma"),
@@ -461,18 +301,18 @@ _ROWS: list[tuple[str, str, Any]] = [
         "QuantizeAndDequantizeV2",
         "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
         "round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1",
-        _quantize(quantization.quantize_and_dequantize),
+        quantize(quantization.quantize_and_dequantize),
     ),
     (
         "QuantizeAndDequantizeV3",
         "input, input_min, input_max, num_bits, signed_input=True, range_given=True, narrow_range=False, axis=-1",
-        _quantize_3,
+        quantize_3,
     ),
     (
         "QuantizeAndDequantizeV4",
         "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
         "round_mode='HALF_TO_EVEN', narrow_range=False, axis=-1",
-        _quantize(quantization.quantize_and_dequantize_v2),
+        quantize(quantization.quantize_and_dequantize_v2),
     ),
     ("RFFT", "input, fft_length, Tcomplex='complex64'", "signal.rfft/2"),
     ("RFFT2D", "input, fft_length, Tcomplex='complex64'", "signal.rfft2d/2"),
@@ -488,7 +328,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Relu", "features", "nn.relu"),
     ("Relu6", "features", "nn.relu6"),
     ("Reshape", "tensor, shape", "reshape"),
-    ("Reverse", "tensor, dims", _reverse),
+    ("Reverse", "tensor, dims", reverse_dims),
     ("ReverseSequence", "input, seq_lengths, seq_dim, batch_dim=0", "reverse_sequence"),
     ("ReverseV2", "tensor, axis", "reverse"),
     ("RightShift", "x, y", "bitwise.right_shift"),
@@ -503,7 +343,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("SegmentMin", "data, segment_ids", "math.segment_min"),
     ("SegmentProd", "data, segment_ids", "math.segment_prod"),
     ("SegmentSum", "data, segment_ids", "math.segment_sum"),
-    ("Select", "condition, x, y", _select),
+    ("Select", "condition, x, y", select),
     ("SelectV2", "condition, t, e", "where"),
     ("Selu", "features", "nn.selu"),
     ("Shape", "input, out_type='int32'", "shape"),
@@ -525,16 +365,16 @@ _ROWS: list[tuple[str, str, Any]] = [
     ),
     ("SpaceToBatchND", "input, block_shape, paddings", "space_to_batch"),
     ("SpaceToDepth", "input, block_size, data_format='NHWC'", "nn.space_to_depth"),
-    ("SparseDenseCwiseAdd", "sp_indices, sp_values, sp_shape, dense", _sparse_dense_add),
+    ("SparseDenseCwiseAdd", "sp_indices, sp_values, sp_shape, dense", sparse_dense_add),
     (
         "SparseDenseCwiseDiv",
         "sp_indices, sp_values, sp_shape, dense",
-        lambda *parts: (_sparse(*parts[:3]) / parts[3]).values,
+        lambda *parts: (sparse_of(*parts[:3]) / parts[3]).values,
     ),
     (
         "SparseDenseCwiseMul",
         "sp_indices, sp_values, sp_shape, dense",
-        lambda *parts: (_sparse(*parts[:3]) * parts[3]).values,
+        lambda *parts: (sparse_of(*parts[:3]) * parts[3]).values,
     ),
     ("SparseSegmentMean", "data, indices, segment_ids, sparse_gradient=False", "sparse.segment_mean/3"),
     (
@@ -554,11 +394,11 @@ _ROWS: list[tuple[str, str, Any]] = [
         "data, indices, segment_ids, num_segments, sparse_gradient=False",
         "sparse.segment_sum/4",
     ),
-    ("SparseTensorDenseMatMul", "a_indices, a_values, a_shape, b, adjoint_a=False, adjoint_b=False", _sparse_matmul),
+    ("SparseTensorDenseMatMul", "a_indices, a_values, a_shape, b, adjoint_a=False, adjoint_b=False", sparse_matmul),
     (
         "SparseToDense",
         "sparse_indices, output_shape, sparse_values, default_value, validate_indices=True",
-        _sparse_to_dense,
+        sparse_to_dense,
     ),
     ("Spence", "x", "math.special.spence"),
     ("Split", "axis, value, num_split", lambda axis, value, count: splitting.split(value, count, axis)),
@@ -598,7 +438,7 @@ _ROWS: list[tuple[str, str, Any]] = [
         "TensorStridedSliceUpdate",
         "input, begin, end, strides, value, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, "
         "shrink_axis_mask=0",
-        _update_slice,
+        update_slice,
     ),
     ("Tile", "input, multiples", "tile"),
     ("Timestamp", "", "timestamp"),
@@ -622,7 +462,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("UnsortedSegmentMin", "data, segment_ids, num_segments", "math.unsorted_segment_min"),
     ("UnsortedSegmentProd", "data, segment_ids, num_segments", "math.unsorted_segment_prod"),
     ("UnsortedSegmentSum", "data, segment_ids, num_segments", "math.unsorted_segment_sum"),
-    ("UpperBound", "sorted_inputs, values, out_type='int32'", _search(True)),
+    ("UpperBound", "sorted_inputs, values, out_type='int32'", searcher(True)),
     ("Where", "condition", "where"),
     ("Xdivy", "x, y", "math.xdivy"),
     ("Xlog1py", "x, y", "math.xlog1py"),
@@ -632,65 +472,6 @@ _ROWS: list[tuple[str, str, Any]] = [
 ]
 
 _FAMILIES = (array_ops.ROWS, elementwise_ops.ROWS, nn_ops.ROWS, image_ops.ROWS, random_ops.ROWS, sparse_ops.ROWS)
-_REQUIRED = inspect.Parameter.empty
-
-
-class RawOperation:
-    """One raw operation: takes keyword arguments alone, and gives their values to a function in order."""
-
-    def __init__(self, name: str, arguments: str, target: Callable[..., Any], count: int | None) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = f"TensorFlow's operation `{name}`."
-        self._arguments, self._target, self._count = arguments, target, count
-
-    @functools.cached_property
-    def _parameters(self) -> list[tuple[str, Any]]:
-        """Argument names and defaults of "x, axis, keep_dims=False"."""
-        parameters = ast.parse(f"def f({self._arguments}): pass").body[0].args  # type: ignore[attr-defined]
-        names = [a.arg for a in parameters.args]
-        defaults = [ast.literal_eval(d) for d in parameters.defaults]
-        return list(zip(names, [_REQUIRED] * (len(names) - len(defaults)) + defaults))
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        shown = [inspect.Parameter(key, keyword, default=default) for key, default in self._parameters]
-        return inspect.Signature([*shown, inspect.Parameter("name", keyword, default=None)])
-
-    def __call__(self, **given: Any) -> Any:
-        values = []
-        for key, default in self._parameters:
-            value = given.pop(key, default)
-            if value is _REQUIRED:
-                raise TypeError(f"{self.__name__}() missing 1 required keyword argument: '{key}'")
-            values.append(value)
-        given.pop("name", None)
-        if given:
-            raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{next(iter(given))}'")
-        return self._target(*values[: self._count])
-
-    def __get__(self, instance: object, owner: type | None = None) -> RawOperation:
-        """As an attribute of a class it stays as it is; with this, `help` knows it for a function."""
-        return self
-
-    def __repr__(self) -> str:
-        return f"<tf.raw_ops.{self.__name__}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return find_raw_operation, (self.__name__,)
-
-
-_operation_by_name: dict[str, RawOperation] = {}
-
-
-def find_raw_operation(name: str) -> RawOperation:
-    """The raw operation with this name."""
-    return _operation_by_name[name]
-
-
-def has_raw_operation(name: str) -> bool:
-    """Whether there is a raw operation with this name."""
-    return name in _operation_by_name
 
 
 def add_rows(rows: list[tuple[str, str, Any]]) -> None:
@@ -706,7 +487,7 @@ def definitions() -> list[tuple[str, RawOperation]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
     for name, arguments, target in (*_ROWS, *(row for rows in _FAMILIES for row in rows)):
-        if name in _operation_by_name:
+        if name in operation_by_name:
             continue
         count, adapt = None, None
         if isinstance(target, tuple):
@@ -722,5 +503,5 @@ def definitions() -> list[tuple[str, RawOperation]]:
         target = adapt(target) if adapt else target
         if getattr(target, "__name__", "") == "<lambda>":
             target.__name__ = name
-        _operation_by_name[name] = RawOperation(name, arguments, namespace.installed(target), count)
-    return [(f"raw_ops.{name}", operation) for name, operation in _operation_by_name.items()]
+        operation_by_name[name] = RawOperation(name, arguments, namespace.installed(target), count)
+    return [(f"raw_ops.{name}", operation) for name, operation in operation_by_name.items()]

@@ -128,6 +128,15 @@ def _concrete(name: str, function: Any) -> ConcreteFunction:
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions | None = None) -> None:
     """Writes an object, its variables and the graphs of its functions into a folder, as a SavedModel.
 
+    Args:
+        obj: A `tf.Module` or another trackable object.
+        export_dir: The folder; it is made if it does not exist.
+        signatures: A function or a dict of functions to offer by name.
+        options: `tf.saved_model.SaveOptions`.
+
+    Returns:
+        None.
+
     >>> module = tf.Module()
     >>> module.v = tf.Variable([1., 2.])
     >>> tf.saved_model.save(module, "model")
@@ -150,6 +159,14 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
 @public("saved_model.load")
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
     """The objects of a SavedModel with their variables and functions; `signatures` holds concrete functions by name.
+
+    Args:
+        export_dir: The folder.
+        tags: Which of several graphs to load; as `tf.saved_model.save` writes one, not needed.
+        options: `tf.saved_model.LoadOptions`.
+
+    Returns:
+        The object, with its functions and variables.
 
     >>> module = tf.Module()
     >>> module.v = tf.Variable([1., 2.])
