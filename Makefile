@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build docs test lint format bench peers sanitize fuzz soak clean
+.PHONY: help demo build docs test lint format bench peers sanitize tsan fuzz soak clean
 
 PYTHON := $(CURDIR)/.venv/bin/python
 PEERS := $(CURDIR)/.peers/bin/python
@@ -57,19 +57,26 @@ fuzz: build  ## mutated calls and files for an hour (SECONDS=...), then the prop
 soak: build  ## a million steps with flat memory; failing allocations, interrupts, ten thousand signatures (STEPS=...)
 	@$(PYTHON) -m tests.fuzz.soak $(STEPS)
 
-# The tests run on a copy of the tree, so that the sanitised module never replaces the real one.
-# libstdc++ is preloaded too: the sanitizer must find its `throw` at start.
+# The tests run on a copy of the tree, so that the sanitised module never replaces the real one. The sanitizer's library is
+# preloaded, and libstdc++ too: AddressSanitizer must find its `throw` at start.
+# $(1) folder, $(2) CMake option, $(3) library, $(4) environment, $(5) tests
+define SANITIZED_TESTS
+	@rm -rf $(1)/tree && mkdir -p $(1)/tree
+	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs tools $(1)/tree
+	@rm -f $(1)/tree/tapeflow/_src/_core.*
+	@$(CMAKE) -S . -B $(1) $(CONFIGURE) -D$(2)=ON -DTAPEFLOW_MODULE_DIR=$(CURDIR)/$(1)/tree/tapeflow/_src >/dev/null
+	@$(CMAKE) --build $(1) -j $(JOBS)
+	@cd $(1)/tree && export PYTHONPATH="$$PWD" PYTHONMALLOC=malloc $(4) && \
+	  LD_PRELOAD="$$(g++ -print-file-name=$(3)) $$(g++ -print-file-name=libstdc++.so)" $(PYTEST) -p no:cacheprovider $(5) \
+	  && echo "make $@: clean" || { echo "make $@: FAILED (see above)"; exit 1; }
+endef
+
 sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the tests
-	@rm -rf build-sanitize/tree && mkdir -p build-sanitize/tree
-	@cp -r pyproject.toml README.md core tapeflow tests examples benchmarks docs tools build-sanitize/tree
-	@rm -f build-sanitize/tree/tapeflow/_src/_core.*
-	@$(CMAKE) -S . -B build-sanitize $(CONFIGURE) -DTAPEFLOW_SANITIZE=ON \
-	  -DTAPEFLOW_MODULE_DIR=$(CURDIR)/build-sanitize/tree/tapeflow/_src >/dev/null
-	@$(CMAKE) --build build-sanitize -j $(JOBS)
-	@cd build-sanitize/tree && export PYTHONPATH="$$PWD" PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 && \
-	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" $(PYTEST) -p no:cacheprovider \
-	  && echo "make sanitize: clean" || { echo "make sanitize: FAILED (see above)"; exit 1; }
+	$(call SANITIZED_TESTS,build-sanitize,TAPEFLOW_SANITIZE,libasan.so,ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1,)
+
+TSAN_TESTS := tests/plan tests/core tests/function
+tsan: .venv/stamp  ## build with ThreadSanitizer and run the tests of plans and threads
+	$(call SANITIZED_TESTS,build-tsan,TAPEFLOW_TSAN,libtsan.so,TSAN_OPTIONS=halt_on_error=1:suppressions=$(CURDIR)/tools/tsan.txt:ignore_noninstrumented_modules=1,$(TSAN_TESTS))
 
 peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
 

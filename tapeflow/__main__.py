@@ -141,7 +141,7 @@ def _version() -> str:
     try:
         return metadata.version("tapeflow")
     except metadata.PackageNotFoundError:  # run from a source tree
-        return tapeflow.__version__
+        return tapeflow.__tapeflow_version__
 
 
 def _run_file(path: str, arguments: Sequence[str]) -> int:

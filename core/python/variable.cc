@@ -248,74 +248,46 @@ int set_trainable(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+// The doc of a method that changes the variable: what it does, its argument, and an example on a variable [1., 2.].
+std::string update_doc(const std::string& name, const std::string& argument, const std::string& what,
+                       const std::string& about, const std::string& given, const std::string& result) {
+  return name + "($self, /, " + argument + ", use_locking=False, name=None, read_value=True)\n--\n\n" + what +
+         "\n\nArgs:\n  " + argument + ": " + about + R"(
+  use_locking: A hint of TensorFlow's; an assignment is always atomic.
+  name: A name for the operation in graphs.
+  read_value: Whether to return the variable.
+
+Returns:
+  The variable, or None if `read_value` is False.
+
+Gradient:
+  None: an assignment is not recorded.
+
+>>> v = tf.Variable([1., 2.])
+>>> v.)" +
+         name + "(" + given + ")\n<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array(" + result +
+         ", dtype=float32)>";
+}
+const std::string assign_doc =
+    update_doc("assign", "value", "Puts a new value into the variable.",
+               "The new value, of the dtype and shape of the variable.", "[5., 6.]", "[5., 6.]");
+const std::string assign_add_doc = update_doc("assign_add", "delta", "Adds to the variable's value.",
+                                              "What to add, of the dtype of the variable.", "[1., 1.]", "[2., 3.]");
+const std::string assign_sub_doc =
+    update_doc("assign_sub", "delta", "Subtracts from the variable's value.",
+               "What to subtract, of the dtype of the variable.", "[1., 1.]", "[0., 1.]");
+
 PyMethodDef methods[] = {
     {"_set_up", set_up, METH_VARARGS, nullptr},
     {"_declare", declare, METH_VARARGS, nullptr},
     {"_exchange", exchange, METH_O, nullptr},
     {"_is_initialized", is_initialized_method, METH_NOARGS, nullptr},
     {"assign", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::assign>)),
-     METH_FASTCALL | METH_KEYWORDS, R"(assign($self, /, value, use_locking=False, name=None, read_value=True)
---
-
-Puts a new value into the variable.
-
-Args:
-  value: The new value, of the dtype and shape of the variable.
-  use_locking: A hint of TensorFlow's; an assignment is always atomic.
-  name: A name for the operation in graphs.
-  read_value: Whether to return the variable.
-
-Returns:
-  The variable, or None if `read_value` is False.
-
-Gradient:
-  None: an assignment is not recorded.
-
->>> v = tf.Variable([1., 2.])
->>> v.assign([5., 6.])
-<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([5., 6.], dtype=float32)>)"},
+     METH_FASTCALL | METH_KEYWORDS, assign_doc.c_str()},
     {"assign_add", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::add>)),
-     METH_FASTCALL | METH_KEYWORDS, R"(assign_add($self, /, delta, use_locking=False, name=None, read_value=True)
---
-
-Adds to the variable's value.
-
-Args:
-  delta: What to add, of the dtype of the variable.
-  use_locking: A hint of TensorFlow's; an assignment is always atomic.
-  name: A name for the operation in graphs.
-  read_value: Whether to return the variable.
-
-Returns:
-  The variable, or None if `read_value` is False.
-
-Gradient:
-  None: an assignment is not recorded.
-
->>> v = tf.Variable([1., 2.])
->>> v.assign_add([1., 1.])
-<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>)"},
+     METH_FASTCALL | METH_KEYWORDS, assign_add_doc.c_str()},
     {"assign_sub", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::subtract>)),
-     METH_FASTCALL | METH_KEYWORDS, R"(assign_sub($self, /, delta, use_locking=False, name=None, read_value=True)
---
-
-Subtracts from the variable's value.
-
-Args:
-  delta: What to subtract, of the dtype of the variable.
-  use_locking: A hint of TensorFlow's; an assignment is always atomic.
-  name: A name for the operation in graphs.
-  read_value: Whether to return the variable.
-
-Returns:
-  The variable, or None if `read_value` is False.
-
-Gradient:
-  None: an assignment is not recorded.
-
->>> v = tf.Variable([1., 2.])
->>> v.assign_sub([1., 1.])
-<tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([0., 1.], dtype=float32)>)"},
+     METH_FASTCALL | METH_KEYWORDS, assign_sub_doc.c_str()},
     {"value", read_value, METH_NOARGS, "value($self, /)\n--\n\nThe value, as a tensor."},
     {"read_value", read_value, METH_NOARGS, "read_value($self, /)\n--\n\nThe value, as a tensor."},
     {"numpy", numpy, METH_NOARGS,
