@@ -9,18 +9,21 @@ from __future__ import annotations
 import contextlib
 import doctest
 import enum
+import inspect
 import io
 import math
 import re
 import sys
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.namespace import find_public
 from tools.surface import public_definitions
 
 # Definitions by identity, with the first of their paths; raw operations and NumPy's own types aside.
@@ -63,6 +66,21 @@ def first_sentence(value: Any) -> bool:
     """The first paragraph ends like a sentence."""
     paragraph = docstring(value).strip().partition("\n\n")[0]
     return bool(paragraph) and paragraph.rstrip().endswith((".", ":", "!")) and not paragraph.startswith(">>>")
+
+
+MOST_USED = (Path(__file__).parent / "api" / "most_used.txt").read_text().split()
+
+
+@pytest.mark.parametrize("path", MOST_USED)
+def test_the_most_used_functions_describe_their_arguments_and_result(path):
+    function = find_public(path)
+    sections = dict(
+        re.findall(r"^(Args|Returns|Gradient):\n((?: +.*\n)+)", f"{inspect.getdoc(function)}\n", re.MULTILINE)
+    )
+    described = re.findall(r"^ {2,4}(\w+): \S", sections.get("Args", ""), re.MULTILINE)
+    assert described == [*inspect.signature(function).parameters]
+    assert sections["Returns"].strip().endswith(".")
+    assert ">>>" in function.__doc__
 
 
 # --------------------------------------------------------------------------------------------------- running them

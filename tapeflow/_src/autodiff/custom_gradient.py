@@ -226,6 +226,12 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     If the function uses variables, the rule takes them as `variables=` and returns a pair: the gradients by the inputs
     and the list of those by the variables. `f.def_jvp(rule)` adds a rule for forward mode.
 
+    Args:
+        f: A function that returns its value and a rule, a function from `dy` to the gradients by the arguments.
+
+    Returns:
+        The decorated function.
+
     >>> @tf.custom_gradient
     ... def double_gradient(x):
     ...     return x * 1., lambda dy: 2. * dy

@@ -124,6 +124,18 @@ def cond(
 ) -> Any:
     """The result of `true_fn()` if the predicate holds, else of `false_fn()`.
 
+    Args:
+        pred: A bool scalar.
+        true_fn: A function without arguments.
+        false_fn: A function without arguments.
+        name: A name for the operation in graphs.
+
+    Returns:
+        What the branch gives; both give the same structure.
+
+    Gradient:
+        That of the branch that ran.
+
     >>> tf.cond(tf.constant(1.) > 0., lambda: 10, lambda: 20)
     10
     """

@@ -38,6 +38,23 @@ def while_loop(
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; gives the last values.
 
+    Args:
+        cond: A function of the loop variables that gives a bool scalar.
+        body: A function of the loop variables that gives their new values.
+        loop_vars: The first values: a list or structure.
+        shape_invariants: Shapes that stay true in every iteration, for variables whose shape changes.
+        parallel_iterations: A hint of TensorFlow's; it changes nothing.
+        back_prop: Deprecated; it changes nothing. Use `tf.stop_gradient`.
+        swap_memory: A hint of TensorFlow's; it changes nothing.
+        maximum_iterations: The largest number of iterations.
+        name: A name for the operation in graphs.
+
+    Returns:
+        The loop variables after the last iteration.
+
+    Gradient:
+        Back through the iterations that ran.
+
     >>> tf.while_loop(lambda i: i < 10, lambda i: (i * 2,), (tf.constant(1),))[0]
     <tf.Tensor: shape=(), dtype=int32, numpy=16>
     """

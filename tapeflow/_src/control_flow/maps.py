@@ -184,6 +184,23 @@ def map_fn(
 ) -> Any:
     """`fn` applied to each slice along the first dimension; the results stacked.
 
+    Args:
+        fn: A function of a slice, or of a structure of slices.
+        elems: A tensor or structure of tensors, mapped along their first dimension.
+        dtype: Deprecated: `fn_output_signature`.
+        parallel_iterations: A hint of TensorFlow's; it changes nothing.
+        back_prop: Deprecated; it changes nothing. Use `tf.stop_gradient`.
+        swap_memory: A hint of TensorFlow's; it changes nothing.
+        infer_shape: Whether all results must have one shape.
+        name: A name for the operation in graphs.
+        fn_output_signature: The dtypes or specs of the results, if they differ from those of `elems`.
+
+    Returns:
+        A tensor or structure of stacked results.
+
+    Gradient:
+        That of `fn`, for each slice.
+
     >>> tf.map_fn(lambda x: x * x, tf.constant([1., 2., 3.]))
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 4., 9.], dtype=float32)>
     """

@@ -26,6 +26,18 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     not at all. Random numbers are drawn for each slice; a variable cannot be given another value by each. The rows of
     ragged and sparse tensors are taken one by one.
 
+    Args:
+        fn: A function of a slice, or of a structure of slices.
+        elems: A tensor or structure of tensors, mapped along their first dimension.
+        fallback_to_while_loop: Whether to map slice by slice what has no batched form.
+        warn: Whether to warn then.
+
+    Returns:
+        A tensor or structure of stacked results.
+
+    Gradient:
+        That of `fn`, for all slices at once.
+
     >>> tf.vectorized_map(lambda x: tf.reduce_sum(x), tf.ones([2, 3]))
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
     """

@@ -487,6 +487,25 @@ def function(
 ) -> Any:
     """Makes a graph of a function: traced once for each kind of arguments, run without Python from then on.
 
+    Args:
+        func: The function; with None, a decorator is returned.
+        input_signature: `tf.TensorSpec`s of the arguments, for a single graph.
+        autograph: Whether `if`, `for` and `while` on tensors become part of the graph.
+        jit_compile: A hint of TensorFlow's; graphs are always compiled to plans.
+        reduce_retracing: Whether to trace for unknown sizes when sizes change from call to call.
+        experimental_implements: A name of TensorFlow's; it changes nothing.
+        experimental_autograph_options: Features of AutoGraph.
+        experimental_attributes: Attributes that the graph keeps.
+        experimental_relax_shapes: Deprecated: `reduce_retracing`.
+        experimental_compile: Deprecated: `jit_compile`.
+        experimental_follow_type_hints: Deprecated.
+
+    Returns:
+        A function that is called like the one given.
+
+    Gradient:
+        Through the traced graph, to any order.
+
     >>> @tf.function
     ... def square(x):
     ...     return x * x

@@ -31,6 +31,16 @@ def _read(filename: Any) -> list[Any]:
 def read_file(filename: Any, name: str | None = None) -> Any:
     """The bytes of a file, as a string.
 
+    Args:
+        filename: The path, a string or a string tensor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor: a string scalar with the bytes of the file.
+
+    Gradient:
+        None.
+
     >>> tf.io.write_file("greeting.txt", "hello")
     >>> tf.io.read_file("greeting.txt")
     <tf.Tensor: shape=(), dtype=string, numpy=b'hello'>

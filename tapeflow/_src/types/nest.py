@@ -38,6 +38,13 @@ def is_nested_or_composite(structure: Any) -> bool:
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The values of a structure as a flat list, dictionaries in the order of their sorted keys.
 
+    Args:
+        structure: A list, tuple, dict or nested structure of them, or a single leaf.
+        expand_composites: Whether ragged and sparse tensors give their parts.
+
+    Returns:
+        A list of the leaves.
+
     >>> tf.nest.flatten({"b": [1, 2], "a": (3,)})
     [3, 1, 2]
     """
@@ -122,6 +129,14 @@ def shorten(value: Any, limit: int = 100) -> str:
 @public("nest.map_structure", "compat.v1.nest.map_structure")
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
     """Calls `func` with the values that stand at the same place in each structure, and keeps the structure.
+
+    Args:
+        func: A function of as many leaves as there are structures.
+        structure: Structures of the same form.
+        kwargs: `check_types` and `expand_composites`.
+
+    Returns:
+        A structure like the first.
 
     >>> tf.nest.map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}

@@ -149,6 +149,18 @@ def _zero_of(dtype: DType) -> Any:
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of zeros (empty strings, False).
 
+    Args:
+        shape: The shape: a list of integers or an integer tensor.
+        dtype: The dtype of the elements.
+        name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        None.
+
     >>> tf.zeros([2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
@@ -160,6 +172,18 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of ones (True).
 
+    Args:
+        shape: The shape: a list of integers or an integer tensor.
+        dtype: The dtype of the elements.
+        name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        None.
+
     >>> tf.ones([2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
     """
@@ -170,6 +194,18 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 @public("zeros_like")
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Zeros with the shape of `input`, and its dtype unless another is given.
+
+    Args:
+        input: The tensor whose shape to take.
+        dtype: The dtype; that of `input` if None.
+        name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing.
+
+    Returns:
+        A tensor of the shape of `input`.
+
+    Gradient:
+        None.
 
     >>> tf.zeros_like([1., 2.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
@@ -185,6 +221,18 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
 def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
     """Ones with the shape of `input`, and its dtype unless another is given.
 
+    Args:
+        input: The tensor whose shape to take.
+        dtype: The dtype; that of `input` if None.
+        name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing.
+
+    Returns:
+        A tensor of the shape of `input`.
+
+    Gradient:
+        None.
+
     >>> tf.ones_like([5, 6])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 1], dtype=int32)>
     """
@@ -199,6 +247,18 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor with the shape `dims` and one value everywhere.
 
+    Args:
+        dims: The shape.
+        value: A scalar.
+        name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing.
+
+    Returns:
+        A tensor of shape `dims`.
+
+    Gradient:
+        The gradient by `value` is the sum of `dy`.
+
     >>> tf.fill([2], 7)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([7, 7], dtype=int32)>
     """
@@ -211,6 +271,19 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 @public("range")
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Numbers from `start` (0 if only one is given) up to but not including `limit`, in steps of `delta`.
+
+    Args:
+        start: The first number; 0 if only one number is given, which is then `limit`.
+        limit: The bound, which is left out.
+        delta: The step.
+        dtype: The dtype; it follows from the numbers if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of one dimension.
+
+    Gradient:
+        None.
 
     >>> tf.range(2, 8, 3)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 5], dtype=int32)>
@@ -266,6 +339,19 @@ def _invalid(message: str) -> Exception:
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`, both included.
 
+    Args:
+        start: The first number, or a tensor of first numbers.
+        stop: The last number, or a tensor of the same shape.
+        num: How many numbers, at least 1.
+        name: A name for the operation in graphs.
+        axis: Where the new dimension stands, for tensors.
+
+    Returns:
+        A tensor with `num` elements along `axis`.
+
+    Gradient:
+        Linear in `start` and `stop`.
+
     >>> tf.linspace(0., 1., 5)
     <tf.Tensor: shape=(5,), dtype=float32, numpy=array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)>
     """
@@ -313,6 +399,19 @@ def eye(
 ) -> Any:
     """The identity matrix, possibly a batch of them.
 
+    Args:
+        num_rows: The number of rows.
+        num_columns: The number of columns; `num_rows` if None.
+        batch_shape: Leading dimensions, along which the matrix is repeated.
+        dtype: The dtype of the elements.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `batch_shape + [num_rows, num_columns]`.
+
+    Gradient:
+        None.
+
     >>> tf.eye(2)
     <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
     array([[1., 0.],
@@ -351,6 +450,21 @@ def one_hot(
     name: str | None = None,
 ) -> Tensor:
     """A new dimension of size `depth` with `on_value` at the position in `indices` and `off_value` elsewhere.
+
+    Args:
+        indices: Integers. One that is not in `[0, depth)` gives a row of `off_value`.
+        depth: The size of the new dimension.
+        on_value: The value at the position that an index names; 1 if None.
+        off_value: The value everywhere else; 0 if None.
+        axis: Where the new dimension stands; last if None.
+        dtype: The dtype; it follows from the values, else float32.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of one more dimension, of size `depth`.
+
+    Gradient:
+        None.
 
     >>> tf.one_hot([0, 2], 3)
     <tf.Tensor: shape=(2, 3), dtype=float32, numpy=

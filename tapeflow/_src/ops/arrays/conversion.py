@@ -21,6 +21,18 @@ from tapeflow._src.types.tensor_spec import CompositeTensor
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:
     """The given value as a tensor: numbers, nested lists, NumPy arrays, variables.
 
+    Args:
+        value: A tensor, variable, NumPy array, number, string, or nested lists of them.
+        dtype: The dtype; it follows from `value` if None.
+        dtype_hint: A dtype to prefer where `dtype` is None and `value` leaves the choice.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor; `value` itself if it is one.
+
+    Gradient:
+        `dx = dy`.
+
     >>> tf.convert_to_tensor([1, 2], dtype=tf.float32)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
@@ -30,6 +42,18 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
 @public("constant")
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor with the given elements; with `shape`, one element may fill it all.
+
+    Args:
+        value: A number, a string, a NumPy array or nested lists of them.
+        dtype: The dtype; it follows from `value` if None.
+        shape: The shape; a single value fills it.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        None: a constant depends on nothing.
 
     >>> tf.constant(0., shape=[2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
@@ -53,6 +77,17 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 @public("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """The elements as another type; floats are truncated to integers. Gradients pass between float types.
+
+    Args:
+        x: The tensor, or a sparse or ragged one.
+        dtype: The dtype of the result.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of dtype `dtype`; `x` itself if it has that dtype.
+
+    Gradient:
+        `dx = dy`, cast back, between floating and complex dtypes; None otherwise.
 
     >>> tf.cast([1.7, -1.2], tf.int32)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>
@@ -111,6 +146,12 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a variable, or built of tensors (`tf.IndexedSlices`).
 
+    Args:
+        x: Any object.
+
+    Returns:
+        A bool.
+
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
     (True, False)
     """
@@ -147,6 +188,9 @@ def is_symbolic_tensor(tensor: Any) -> bool:
 @public("executing_eagerly")
 def executing_eagerly() -> bool:
     """Whether operations run as they are called.
+
+    Returns:
+        A bool.
 
     >>> tf.executing_eagerly()
     True

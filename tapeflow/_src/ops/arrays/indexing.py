@@ -43,6 +43,20 @@ def gather(
 ) -> Any:
     """The slices of `params` along `axis` at the positions `indices`. The gradient of a variable is an IndexedSlices.
 
+    Args:
+        params: The tensor or variable to read from.
+        indices: Integers: which slices to take.
+        validate_indices: Deprecated; indices are always checked.
+        axis: The dimension to take slices along; `batch_dims` if None.
+        batch_dims: How many leading dimensions `params` and `indices` share.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
+
+    Gradient:
+        `dy` added up at `indices`; `tf.IndexedSlices` for a variable gathered along its first axis.
+
     >>> tf.gather([10, 20, 30], [2, 0])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([30, 10], dtype=int32)>
     """
@@ -56,6 +70,18 @@ def gather(
 @public("where")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """`x` where the condition is true and `y` where not; with the condition alone, the positions of true elements.
+
+    Args:
+        condition: A bool tensor.
+        x: Where the condition is true; with `y`, or not given.
+        y: Where the condition is false.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor: of the shape to which the three broadcast, or an int64 matrix of positions.
+
+    Gradient:
+        `dy` where `condition` is true for `x`, where it is false for `y`.
 
     >>> tf.where([True, False], [1, 2], [10, 20])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, 20], dtype=int32)>
@@ -72,6 +98,18 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 @public("boolean_mask")
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
     """The slices of `tensor` whose place in `mask` is true.
+
+    Args:
+        tensor: The tensor.
+        mask: A bool tensor whose shape is the first dimensions of `tensor` from `axis` on.
+        axis: The first dimension that the mask covers; 0 if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        `dy` at the places that were taken, 0 elsewhere.
 
     >>> tf.boolean_mask([1, 2, 3], [True, False, True])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
@@ -103,6 +141,18 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 @public("slice")
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """A block of `size` elements (-1: all that are left) from the position `begin`.
+
+    Args:
+        input_: The tensor.
+        begin: The first position in each dimension.
+        size: The size in each dimension; -1 for all that is left.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `size`.
+
+    Gradient:
+        `dy` with zeros around it.
 
     >>> tf.slice([1, 2, 3, 4], [1], [2])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>

@@ -35,6 +35,19 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
 
     `paddings` has the shape [rank, 2]. REFLECT leaves the edge out, SYMMETRIC repeats it.
 
+    Args:
+        tensor: The tensor.
+        paddings: For each dimension how many elements to add before and after: `[[1, 1], [0, 2]]`.
+        mode: 'CONSTANT', 'REFLECT' or 'SYMMETRIC'.
+        constant_values: The value of the new elements in mode 'CONSTANT'.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor, larger by the padding.
+
+    Gradient:
+        The part of `dy` that belongs to `tensor`, plus what reflections add.
+
     >>> tf.pad([1, 2], [[1, 2]])
     <tf.Tensor: shape=(5,), dtype=int32, numpy=array([0, 1, 2, 0, 0], dtype=int32)>
     """

@@ -31,6 +31,17 @@ newaxis = None
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The shape as an int32 tensor.
 
+    Args:
+        input: The tensor.
+        out_type: The dtype of the result, `tf.int32` or `tf.int64`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of one dimension.
+
+    Gradient:
+        None: the result is an integer tensor.
+
     >>> tf.shape([[1, 2, 3]])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
@@ -58,6 +69,17 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements.
 
+    Args:
+        input: The tensor.
+        out_type: The dtype of the result.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor: an integer scalar.
+
+    Gradient:
+        None.
+
     >>> tf.size([[1, 2, 3]])
     <tf.Tensor: shape=(), dtype=int32, numpy=3>
     """
@@ -76,6 +98,16 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
 @public("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions.
+
+    Args:
+        input: The tensor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor: an int32 scalar.
+
+    Gradient:
+        None.
 
     >>> tf.rank([[1, 2, 3]])
     <tf.Tensor: shape=(), dtype=int32, numpy=2>
@@ -159,6 +191,18 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
 
+    Args:
+        input: The tensor.
+        repeats: How often to repeat: a number, or one for each slice along `axis`.
+        axis: The dimension; the tensor is flattened if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        `dy` summed over the copies.
+
     >>> tf.repeat([1, 2], [1, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 2], dtype=int32)>
     """
@@ -201,6 +245,18 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """Elements moved on by `shift` places along `axis`, round the end.
 
+    Args:
+        input: The tensor.
+        shift: How far to shift; what leaves at the end comes in at the beginning.
+        axis: The dimension, or a list of dimensions with as many shifts.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `input`.
+
+    Gradient:
+        `dy` shifted back.
+
     >>> tf.roll([1, 2, 3], 1, 0)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 1, 2], dtype=int32)>
     """
@@ -235,6 +291,16 @@ def _roll_open(x: Any, shift: Any, axes: list[int]) -> Any:
 @public("meshgrid")
 def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
     """Coordinates of a grid: for vectors x and y, two matrices; `indexing="ij"` does not swap the first two dimensions.
+
+    Args:
+        args: Tensors of one dimension.
+        kwargs: `indexing`, 'xy' (the default) or 'ij', and `name`.
+
+    Returns:
+        A list of tensors.
+
+    Gradient:
+        `dy` summed over the repeated dimensions.
 
     >>> tf.meshgrid([1, 2], [3, 4])
     [<tf.Tensor: shape=(2, 2), dtype=int32, numpy=
@@ -321,6 +387,18 @@ def reverse_sequence(
 @public("sequence_mask")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
     """True in the first `lengths[i]` of `maxlen` places; shape [..., maxlen].
+
+    Args:
+        lengths: Integers.
+        maxlen: The size of the new dimension; the largest length if None.
+        dtype: The dtype of the result.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of one more dimension, of size `maxlen`.
+
+    Gradient:
+        None.
 
     >>> tf.sequence_mask([1, 2], 3)
     <tf.Tensor: shape=(2, 3), dtype=bool, numpy=

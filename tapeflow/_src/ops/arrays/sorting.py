@@ -47,6 +47,18 @@ def _ordered(values: Any, axis: Any, direction: str, output: int) -> Tensor:
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Elements in order along `axis`; NaN comes last.
 
+    Args:
+        values: The tensor.
+        axis: The dimension to sort along.
+        direction: 'ASCENDING' or 'DESCENDING'.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `values`.
+
+    Gradient:
+        `dy` at the places where the elements came from.
+
     >>> tf.sort([3, 1, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
@@ -59,6 +71,19 @@ def argsort(
 ) -> Tensor:
     """The positions of the elements in the order that `tf.sort` gives; equal elements keep their order.
 
+    Args:
+        values: The tensor.
+        axis: The dimension to sort along.
+        direction: 'ASCENDING' or 'DESCENDING'.
+        stable: Whether equal elements keep their order; they always do.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of int32 positions, of the shape of `values`.
+
+    Gradient:
+        None.
+
     >>> tf.argsort([30, 10, 20])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 0], dtype=int32)>
     """
@@ -68,6 +93,19 @@ def argsort(
 @public("math.top_k", "nn.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> Any:
     """The `k` largest elements along the last dimension and their positions; of equal ones the first.
+
+    Args:
+        input: The tensor.
+        k: How many elements of the last dimension to take.
+        sorted: Whether the largest comes first.
+        index_type: The dtype of the positions.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tuple `(values, indices)` of tensors.
+
+    Gradient:
+        `dy` at the places where the values came from.
 
     >>> tf.math.top_k([1, 5, 3], 2).values
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([5, 3], dtype=int32)>
@@ -224,6 +262,18 @@ def searchsorted(
 @public("unique")
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     """The distinct elements of a vector in the order in which they first occur, and which of them each element is.
+
+    Args:
+        x: A tensor of one dimension.
+        out_idx: The dtype of `idx`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tuple `(y, idx)`: the different elements in the order of their first appearance, and for each of `x` its
+        place in `y`.
+
+    Gradient:
+        None.
 
     >>> tf.unique([5, 3, 5]).y
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([5, 3], dtype=int32)>

@@ -20,6 +20,19 @@ from tapeflow._src.types.errors import InvalidArgumentError
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Any]:
     """Parts along `axis`: so many equal ones, or parts of the given sizes (one may be -1).
 
+    Args:
+        value: The tensor.
+        num_or_size_splits: The number of equal parts, or the list of their sizes, in which one may be -1.
+        axis: The dimension to cut.
+        num: The number of parts, if it is not known from `num_or_size_splits`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A list of tensors.
+
+    Gradient:
+        The gradients of the parts, joined.
+
     >>> tf.split([1, 2, 3, 4], 2)
     [<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,
      numpy=array([3, 4], dtype=int32)>]
@@ -87,6 +100,18 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
 @public("unstack")
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
     """The slices along `axis`, as a list.
+
+    Args:
+        value: The tensor.
+        num: The number of slices; it follows from the shape if None.
+        axis: The dimension that disappears.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A list of tensors.
+
+    Gradient:
+        The gradients of the slices, stacked.
 
     >>> tf.unstack([[1, 2], [3, 4]])
     [<tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>, <tf.Tensor: shape=(2,), dtype=int32,

@@ -117,6 +117,13 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     `output_stream` is `sys.stderr`, `sys.stdout`, a logging function of `tf.get_logger()` such as `logging.info`, or
     "file://path", to which the text is appended. Of a long dimension the first and last `summarize` elements are shown.
 
+    Args:
+        inputs: What to print: tensors, numbers, strings or structures of them.
+        kwargs: `output_stream`, `summarize` (how many elements of a dimension to show), `sep`, `end` and `name`.
+
+    Returns:
+        None; in a graph, the operation that prints.
+
     >>> import sys
     >>> tf.print("x =", [1, 2], output_stream=sys.stdout)
     x = [1, 2]

@@ -47,6 +47,18 @@ def _float_inside(limit: int, dtype: Any) -> float:
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Any:
     """An image in another data type, scaled: integers use their whole range, floats stand for 0 to 1.
 
+    Args:
+        image: The image.
+        dtype: The dtype of the result; numbers are scaled to its range, floats to `[0, 1]`.
+        saturate: Whether to clip values that do not fit.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of dtype `dtype`.
+
+    Gradient:
+        `dy` times the scale, between floating dtypes.
+
     >>> tf.image.convert_image_dtype(tf.constant([[[255]]], tf.uint8), tf.float32)
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[1.]]], dtype=float32)>
     """

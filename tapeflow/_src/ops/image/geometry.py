@@ -41,6 +41,15 @@ def as_image(image: Any) -> Any:
 def flip_left_right(image: Any) -> Tensor:
     """Images with the columns in reverse order.
 
+    Args:
+        image: An image, or a batch of them.
+
+    Returns:
+        A tensor of the shape of `image`.
+
+    Gradient:
+        `dy`, flipped.
+
     >>> tf.image.flip_left_right([[[1.], [2.]]])
     <tf.Tensor: shape=(1, 2, 1), dtype=float32, numpy=
     array([[[2.],

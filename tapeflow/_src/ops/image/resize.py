@@ -251,6 +251,20 @@ def resize(
 ) -> Any:
     """Images (N, H, W, C) or (H, W, C) at the size (height, width); float32 but for the nearest pixel.
 
+    Args:
+        images: Images, `[batch, height, width, channels]` or `[height, width, channels]`.
+        size: The new height and width.
+        method: 'bilinear', 'nearest', 'bicubic', 'area', 'lanczos3', 'lanczos5', 'gaussian' or 'mitchellcubic'.
+        preserve_aspect_ratio: Whether to keep the ratio; the image then fits into `size`.
+        antialias: Whether to filter when the image becomes smaller.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `[batch, height, width, channels]`, float32 unless the method is 'nearest'.
+
+    Gradient:
+        By `images`, for every method.
+
     >>> tf.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
     <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1. , 1.5, 2.5, 3. ], dtype=float32)>
     """

@@ -25,6 +25,21 @@ def diag(
 ) -> Tensor:
     """Matrices with the given diagonal, or diagonals `k = (lowest, highest)`, and `padding_value` elsewhere.
 
+    Args:
+        diagonal: The diagonals, along the last dimension (the last two for several).
+        name: A name for the operation in graphs.
+        k: Which diagonal: 0 the main one, positive above it; a pair for a band.
+        num_rows: The number of rows; as few as possible if -1.
+        num_cols: The number of columns; as few as possible if -1.
+        padding_value: The other elements.
+        align: How shorter diagonals of a band are padded: 'RIGHT_LEFT' and the like.
+
+    Returns:
+        A tensor of matrices.
+
+    Gradient:
+        The diagonals of `dy`.
+
     >>> tf.linalg.diag([1, 2])
     <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
     array([[1, 0],
@@ -44,6 +59,19 @@ def diag_part(
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonal `k` of matrices, or the diagonals `k = (lowest, highest)` as rows, filled with `padding_value`.
+
+    Args:
+        input: A batch of matrices, `[..., m, n]`.
+        name: A name for the operation in graphs.
+        k: Which diagonal: 0 the main one, positive above it; a pair for a band.
+        padding_value: What fills shorter diagonals of a band.
+        align: Where the padding stands: 'RIGHT_LEFT' and the like.
+
+    Returns:
+        A tensor of diagonals.
+
+    Gradient:
+        `dy` on the diagonals, 0 elsewhere.
 
     >>> tf.linalg.diag_part([[1, 2], [3, 4]])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 4], dtype=int32)>

@@ -33,6 +33,17 @@ _EXHAUSTIVE_LIMIT = 5  # operands up to which every order is tried
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     """The sum of products that `equation` describes: repeated labels are multiplied, missing ones summed.
 
+    Args:
+        equation: Subscripts as in `'ij,jk->ik'`; `...` stands for further dimensions.
+        inputs: The tensors.
+        kwargs: `optimize`: how to find the order of the products, and `name`.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        An einsum of `dy` and the other inputs, for each input.
+
     >>> tf.einsum("ij,jk->ik", [[1., 2.]], [[3.], [4.]])
     <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>
     """

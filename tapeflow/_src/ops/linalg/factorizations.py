@@ -85,6 +85,18 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values, falling, and with `compute_uv` the vectors: `s`, `u`, `v` with `u diag(s) v^H = tensor`.
 
+    Args:
+        tensor: A batch of matrices, `[..., m, n]`.
+        full_matrices: Whether `u` and `v` are square.
+        compute_uv: Whether to compute `u` and `v`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        The singular values `s`, and with `compute_uv` a tuple `(s, u, v)` with `tensor = u diag(s) v^H`.
+
+    Gradient:
+        For distinct singular values.
+
     >>> tf.linalg.svd([[3., 0.], [0., 4.]], compute_uv=False)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
@@ -138,6 +150,17 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
 @public("linalg.cholesky_solve", "compat.v1.cholesky_solve")
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """`X` in `A X = rhs`, given the Cholesky factor of `A`.
+
+    Args:
+        chol: A batch of Cholesky factors, `[..., n, n]`, as `tf.linalg.cholesky` gives them.
+        rhs: The right-hand sides, `[..., n, k]`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `rhs`.
+
+    Gradient:
+        That of the two triangular solutions.
 
     >>> tf.linalg.cholesky_solve([[2., 0.], [0., 1.]], [[4.], [3.]])
     <tf.Tensor: shape=(2, 1), dtype=float32, numpy=

@@ -49,6 +49,16 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two dimensions.
 
+    Args:
+        matrix: A batch of matrices, `[..., m, n]`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `[..., n, m]`.
+
+    Gradient:
+        The adjoint of `dy`.
+
     >>> tf.linalg.adjoint([[1., 2.], [3., 4.]])
     <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
     array([[1., 3.],
@@ -140,6 +150,19 @@ def norm(
 ) -> Tensor:
     """The norm of vectors, or of matrices with two axes: 'euclidean', 'fro', 1, 2, np.inf, or any positive order.
 
+    Args:
+        tensor: The tensor.
+        ord: The kind of norm: 'euclidean', 'fro', 1, 2, `np.inf` or a positive number.
+        axis: None for the norm of all elements, a dimension for vectors, two dimensions for matrices.
+        keepdims: Whether reduced dimensions stay, with size 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor without the dimensions `axis`, or with size 1 there if `keepdims`.
+
+    Gradient:
+        `dy * x / y` for the Euclidean norm, 0 at 0.
+
     >>> tf.norm([3., 4.])
     <tf.Tensor: shape=(), dtype=float32, numpy=5.0>
     """
@@ -213,6 +236,18 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
 @public("tensordot", "linalg.tensordot", "compat.v1.tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions: the last and first `axes`, or those listed.
+
+    Args:
+        a: The first tensor.
+        b: The second tensor.
+        axes: How many of the last dimensions of `a` and first of `b` to sum over, or a pair of lists of dimensions.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        A tensordot of `dy` and the other input.
 
     >>> tf.tensordot([[1., 2.], [3., 4.]], [1., 1.], 1)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 7.], dtype=float32)>

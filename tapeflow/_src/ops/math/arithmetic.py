@@ -32,6 +32,17 @@ def as_pair(x: Any, y: Any) -> tuple[Any, Any]:
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y`, as Python divides: integers give floats.
 
+    Args:
+        x: The dividend.
+        y: The divisor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape to which `x` and `y` broadcast.
+
+    Gradient:
+        `dy / y` for `x` and `-dy * x / y**2` for `y`.
+
     >>> tf.divide([1, 2], 2)
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.5, 1. ])>
     """
@@ -76,6 +87,16 @@ def _check_quotient(name: str, x: Any, y: Any) -> None:
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value; of a complex number, its length.
 
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `x`; real for complex `x`.
+
+    Gradient:
+        `dx = dy * sign(x)`, 0 at 0.
+
     >>> tf.abs([-1., 2.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
@@ -86,6 +107,16 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 @public("math.real")
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part.
+
+    Args:
+        input: The tensor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the parts; `input` itself if it is real.
+
+    Gradient:
+        `dy` as the real part.
 
     >>> tf.math.real(tf.constant([1+2j]))
     <tf.Tensor: shape=(1,), dtype=float64, numpy=array([1.])>
@@ -104,6 +135,16 @@ def _check_numeric(name: str, x: Any) -> None:
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part.
 
+    Args:
+        input: The tensor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the parts.
+
+    Gradient:
+        `dy` as the imaginary part.
+
     >>> tf.math.imag(tf.constant([1+2j]))
     <tf.Tensor: shape=(1,), dtype=float64, numpy=array([2.])>
     """
@@ -114,6 +155,16 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 @public("math.conj")
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers stay as they are.
+
+    Args:
+        x: The tensor.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Gradient:
+        `dx = conj(dy)`.
 
     >>> tf.math.conj(tf.constant([1+2j]))
     <tf.Tensor: shape=(1,), dtype=complex128, numpy=array([1.-2.j])>
@@ -126,6 +177,16 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 @public("math.add_n", "add_n")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of a list of equally shaped tensors.
+
+    Args:
+        inputs: A list of tensors or `tf.IndexedSlices` of equal shape and dtype.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of the inputs.
+
+    Gradient:
+        `dy` for each input.
 
     >>> tf.add_n([[1., 2.], [3., 4.]])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 6.], dtype=float32)>
@@ -268,6 +329,18 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 @public("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Values below the minimum or above the maximum replaced by it. An IndexedSlices stays sparse.
+
+    Args:
+        t: The tensor, or `tf.IndexedSlices`.
+        clip_value_min: The lowest value, or a tensor that broadcasts to `t`.
+        clip_value_max: The highest value, or a tensor that broadcasts to `t`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `t`.
+
+    Gradient:
+        `dy` where `t` lies within the bounds, 0 elsewhere.
 
     >>> tf.clip_by_value([-3., 0.5, 7.], -1., 1.)
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1. ,  0.5,  1. ], dtype=float32)>

@@ -15,6 +15,18 @@ from tapeflow._src.types.indexed_slices import IndexedSlices
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """Scaled down so that the 2-norm (over `axes`) is at most `clip_norm`.
 
+    Args:
+        t: The tensor, or `tf.IndexedSlices`.
+        clip_norm: The largest Euclidean norm.
+        axes: The dimensions over which the norm is taken; all if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `t`.
+
+    Gradient:
+        That of the scaling, the norm included.
+
     >>> tf.clip_by_norm([3., 4.], 1.)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
     """

@@ -15,6 +15,18 @@ from tapeflow._src.types.dtypes import bfloat16, float16, float32, float64, int6
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """`log(sum(exp(x)))` over the axes, without overflow.
 
+    Args:
+        input_tensor: The tensor to reduce, floating.
+        axis: The axes to reduce; all of them if None.
+        keepdims: Whether reduced axes stay in the shape, with size 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor without the axes `axis`, or with size 1 there if `keepdims`.
+
+    Gradient:
+        `dy * softmax(x)` over the axes.
+
     >>> tf.reduce_logsumexp([0., 0.])
     <tf.Tensor: shape=(), dtype=float32, numpy=0.6931471824645996>
     """
@@ -31,6 +43,18 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The variance over the axes; of complex numbers, the mean squared distance from the mean.
 
+    Args:
+        input_tensor: The tensor to reduce, floating or complex.
+        axis: The axes to reduce; all of them if None.
+        keepdims: Whether reduced axes stay in the shape, with size 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor without the axes `axis`, or with size 1 there if `keepdims`.
+
+    Gradient:
+        `dy * 2 * (x - mean) / n`.
+
     >>> tf.math.reduce_variance([1., 3.])
     <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
@@ -42,6 +66,18 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 @public("math.reduce_std")
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation over the axes.
+
+    Args:
+        input_tensor: The tensor to reduce, floating or complex.
+        axis: The axes to reduce; all of them if None.
+        keepdims: Whether reduced axes stay in the shape, with size 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor without the axes `axis`, or with size 1 there if `keepdims`.
+
+    Gradient:
+        `dy * (x - mean) / (n * y)`; NaN where the deviation is 0.
 
     >>> tf.math.reduce_std([1., 3.])
     <tf.Tensor: shape=(), dtype=float32, numpy=1.0>

@@ -117,6 +117,17 @@ def _along(axis: int, logits: Any, function: Any, along_inner_axis: Any) -> Any:
 def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Any:
     """`exp(logits)` scaled so that the sum along `axis` is 1.
 
+    Args:
+        logits: The tensor, floating.
+        axis: The dimension that adds up to 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `logits`.
+
+    Gradient:
+        `y * (dy - sum(dy * y))` along `axis`.
+
     >>> tf.nn.softmax([0., 0.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 0.5], dtype=float32)>
     """
@@ -126,6 +137,17 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> An
 @public("nn.log_softmax", "math.log_softmax")
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Any:
     """The logarithm of softmax, without loss of accuracy.
+
+    Args:
+        logits: The tensor, floating.
+        axis: The dimension.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `logits`.
+
+    Gradient:
+        `dy - softmax(logits) * sum(dy)` along `axis`.
 
     >>> tf.nn.log_softmax([0., 0.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.6931472, -0.6931472], dtype=float32)>

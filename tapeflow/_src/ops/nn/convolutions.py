@@ -114,6 +114,21 @@ conv2d = _convolution_of_rank(
     2,
     """A 2-D convolution of images (N, H, W, C) with filters (height, width, in, out).
 
+    Args:
+        input: Images, `[batch, height, width, in]`, or `[batch, in, height, width]` with 'NCHW'.
+        filters: The filters, `[height, width, in / groups, out]`.
+        strides: The step of the window: a number, one for height and width each, or four numbers.
+        padding: 'VALID', 'SAME', or a list of pairs for each dimension.
+        data_format: 'NHWC' or 'NCHW'.
+        dilations: The distance between the elements of a window; 1 if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `[batch, height, width, out]`, or `[batch, out, height, width]`.
+
+    Gradient:
+        A transposed convolution of `dy` for `input`, a convolution of `input` and `dy` for `filters`.
+
     >>> tf.nn.conv2d(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]), 1, "VALID").shape
     TensorShape([1, 2, 2, 1])
     """,
@@ -189,6 +204,21 @@ def depthwise_conv2d(
     name: str | None = None,
 ) -> Any:
     """Each channel convolved with filters of its own, (height, width, in, multiplier).
+
+    Args:
+        input: Images, `[batch, height, width, in]`.
+        filter: The filters, `[height, width, in, multiplier]`.
+        strides: Four numbers: the step of the window in each dimension.
+        padding: 'VALID', 'SAME', or a list of pairs for each dimension.
+        data_format: 'NHWC' or 'NCHW'.
+        dilations: The distance between the elements of a window; 1 if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor with `in * multiplier` channels.
+
+    Gradient:
+        By `input` and `filter`.
 
     >>> tf.nn.depthwise_conv2d(tf.ones([1, 3, 3, 2]), tf.ones([2, 2, 2, 1]), [1, 1, 1, 1], "VALID").shape
     TensorShape([1, 2, 2, 2])

@@ -92,6 +92,18 @@ def lookup(params: Any, ids: Any, strategy: str = "div", max_norm: Any = None) -
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
     """The rows of `params` with the numbers `ids`; a list of tables is one table cut into blocks of rows.
 
+    Args:
+        params: A matrix of embeddings, or a list of its parts.
+        ids: Integers: which rows to take.
+        max_norm: If given, rows with a larger Euclidean norm are scaled to it.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `ids.shape + params.shape[1:]`.
+
+    Gradient:
+        `tf.IndexedSlices` for `params`.
+
     >>> tf.nn.embedding_lookup([[1., 2.], [3., 4.]], [1])
     <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[3., 4.]], dtype=float32)>
     """

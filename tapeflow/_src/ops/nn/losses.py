@@ -18,6 +18,18 @@ from tapeflow._src.types.errors import InvalidArgumentError
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """The cross entropy between probabilities `labels` and softmax of `logits`, one number per row.
 
+    Args:
+        labels: Distributions along `axis`.
+        logits: Unnormalised log-probabilities.
+        axis: The dimension of the classes.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor: one number for each distribution.
+
+    Gradient:
+        `dy * (softmax(logits) - labels)` for `logits`, and `-dy * log_softmax(logits)` for `labels`.
+
     >>> tf.nn.softmax_cross_entropy_with_logits([[1., 0.]], [[0., 0.]])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
@@ -59,6 +71,17 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
 @public("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Any:
     """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
+
+    Args:
+        labels: Class numbers, int32 or int64, of shape `logits.shape[:-1]`.
+        logits: Unnormalised log-probabilities; classes along the last dimension.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `labels`.
+
+    Gradient:
+        `dy * (softmax(logits) - one_hot(labels))` for `logits`.
 
     >>> tf.nn.sparse_softmax_cross_entropy_with_logits([0], [[0., 0.]])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
@@ -107,6 +130,17 @@ def _log_one_plus_exp_of_minus_size(logits: Any) -> Tensor:
 @public("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
+
+    Args:
+        labels: Probabilities, of the shape and dtype of `logits`.
+        logits: Log-odds.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `logits`.
+
+    Gradient:
+        `dy * (sigmoid(logits) - labels)` for `logits`, and `-dy * logits` for `labels`.
 
     >>> tf.nn.sigmoid_cross_entropy_with_logits([1.], [0.])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
@@ -169,6 +203,18 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
     """The sum of the losses over the batch size of all replicas.
 
+    Args:
+        per_example_loss: One loss for each example.
+        sample_weight: Weights of the examples.
+        global_batch_size: The number of examples over all replicas; that of this one times the number of replicas if
+            None.
+
+    Returns:
+        A tensor: a scalar.
+
+    Gradient:
+        By `per_example_loss` and `sample_weight`.
+
     >>> tf.nn.compute_average_loss([1., 3.])
     <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
     """
@@ -209,6 +255,15 @@ def _weighted(loss: Any, weight: Any) -> Any:
 @public("nn.scale_regularization_loss", "compat.v1.nn.scale_regularization_loss")
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """The sum of the losses over the number of replicas, which is 1.
+
+    Args:
+        regularization_loss: The loss, summed over its elements.
+
+    Returns:
+        A tensor: a scalar.
+
+    Gradient:
+        `dy` divided by the number of replicas.
 
     >>> tf.nn.scale_regularization_loss([1., 2.])
     <tf.Tensor: shape=(), dtype=float32, numpy=3.0>

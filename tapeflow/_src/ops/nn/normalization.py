@@ -41,6 +41,19 @@ def _count(x: Any, axes: list[int]) -> int:
 def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None) -> tuple[Any, Any]:
     """The mean and the variance of `x` over `axes`.
 
+    Args:
+        x: The tensor.
+        axes: The dimensions to reduce.
+        shift: Not used; as in TensorFlow.
+        keepdims: Whether reduced dimensions stay, with size 1.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tuple `(mean, variance)` of tensors.
+
+    Gradient:
+        That of the mean and of the variance.
+
     >>> tf.nn.moments([1., 3.], [0])
     (<tf.Tensor: shape=(), dtype=float32, numpy=2.0>, <tf.Tensor: shape=(), dtype=float32, numpy=1.0>)
     """
@@ -136,6 +149,21 @@ def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Any:
     """`(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`; offset and scale may be None.
+
+    Args:
+        x: The tensor.
+        mean: The mean, which broadcasts to `x`.
+        variance: The variance, which broadcasts to `x`.
+        offset: What to add, or None.
+        scale: What to multiply by, or None.
+        variance_epsilon: A small number added to the variance.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Gradient:
+        By every tensor argument.
 
     >>> tf.nn.batch_normalization([3.], 1., 4., None, None, 0.)
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
@@ -278,6 +306,18 @@ def local_response_normalization(
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
     """`value + bias` along the channels.
 
+    Args:
+        value: The tensor.
+        bias: One number for each channel.
+        data_format: 'NHWC' or 'N...C' for channels last (as None), 'NCHW' or 'NC...' for channels second.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `value`.
+
+    Gradient:
+        `dy` for `value`, summed over all but the channels for `bias`.
+
     >>> tf.nn.bias_add([[1., 2.]], [10., 20.])
     <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[11., 22.]], dtype=float32)>
     """
@@ -308,6 +348,19 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 @public("nn.dropout")
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
     """`x` with a random part `rate` of its elements set to 0 and the others scaled by `1 / (1 - rate)`.
+
+    Args:
+        x: The tensor, floating.
+        rate: The share of elements that become 0; the others are scaled by `1 / (1 - rate)`.
+        noise_shape: The shape of the random choice, which broadcasts to `x`; that of `x` if None.
+        seed: A number that, with `tf.random.set_seed`, fixes the choice.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Gradient:
+        `dy`, scaled, where an element was kept.
 
     >>> tf.nn.dropout([1., 2.], rate=0.)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>

@@ -201,6 +201,22 @@ def pool(
 ) -> Any:
     """A pool of the type "MAX" or "AVG", with as many spatial dimensions as the window.
 
+    Args:
+        input: The tensor, `[batch, ..., channels]`.
+        window_shape: The size of the window in each spatial dimension.
+        pooling_type: 'MAX' or 'AVG'.
+        strides: The step of the window; 1 if None.
+        padding: 'VALID' or 'SAME'.
+        data_format: Channels last, or second with 'NC...'.
+        dilations: The distance between the elements of a window; 1 if None.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor.
+
+    Gradient:
+        `dy` for the largest element of a window, or its share for the mean.
+
     >>> tf.nn.pool([[[1.], [3.], [2.], [4.]]], [2], "MAX")[0, :, 0]
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3., 3., 4.], dtype=float32)>
     """

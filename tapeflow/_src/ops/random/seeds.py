@@ -97,6 +97,12 @@ def _restore(moment: Snapshot) -> None:
 def set_seed(seed: int | None) -> None:
     """Sets the global seed: the random operations after it give the same numbers in every run.
 
+    Args:
+        seed: An integer, or None to take a new seed.
+
+    Returns:
+        None.
+
     >>> tf.random.set_seed(1234)
     >>> tf.random.uniform([1])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5380393], dtype=float32)>

@@ -108,6 +108,21 @@ def stateless_uniform(
 ) -> Any:
     """Uniform numbers in [minval, maxval) that depend on `seed` alone; integers of all values with both bounds None.
 
+    Args:
+        shape: The shape.
+        seed: Two integers; equal seeds give equal numbers.
+        minval: The lower bound, included.
+        maxval: The upper bound, excluded; 1 if None.
+        dtype: A floating or integer dtype.
+        name: A name for the operation in graphs.
+        alg: The generator: 'philox', 'threefry' or 'auto_select'.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        By `minval` and `maxval` for floating dtypes.
+
     >>> tf.random.stateless_uniform([2], seed=[1, 2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.8440604 , 0.19204533], dtype=float32)>
     """
@@ -164,6 +179,21 @@ def _stateless_normals(primitive: Any, doc: str, *paths: str) -> Callable[..., A
 stateless_normal = _stateless_normals(
     primitives.StatelessRandomNormalV2,
     """Normal numbers that depend on `seed` alone.
+
+    Args:
+        shape: The shape.
+        seed: Two integers; equal seeds give equal numbers.
+        mean: The mean, which broadcasts to `shape`.
+        stddev: The standard deviation, which broadcasts to `shape`.
+        dtype: A floating dtype.
+        name: A name for the operation in graphs.
+        alg: The generator: 'philox', 'threefry' or 'auto_select'.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        By `mean` and `stddev`.
 
     >>> tf.random.stateless_normal([2], seed=[1, 2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5441101 , 0.20738031], dtype=float32)>

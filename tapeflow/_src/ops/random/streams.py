@@ -42,6 +42,20 @@ def uniform(
 ) -> Any:
     """Uniform numbers in [minval, maxval); integers need `maxval`.
 
+    Args:
+        shape: The shape.
+        minval: The lower bound, included.
+        maxval: The upper bound, excluded; 1 if None. Integers need one.
+        dtype: A floating dtype, int32 or int64.
+        seed: A number that, with `tf.random.set_seed`, fixes the sequence.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        By `minval` and `maxval` for floating dtypes.
+
     >>> tf.random.set_seed(1234)
     >>> tf.random.uniform([1])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5380393], dtype=float32)>
@@ -82,6 +96,20 @@ normal = _normals(
     "RandomStandardNormal",
     primitives.StatelessRandomNormalV2,
     """Normal numbers of a mean and a deviation, which broadcast with `shape`.
+
+    Args:
+        shape: The shape.
+        mean: The mean, which broadcasts to `shape`.
+        stddev: The standard deviation, which broadcasts to `shape`.
+        dtype: A floating dtype.
+        seed: A number that, with `tf.random.set_seed`, fixes the sequence.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of shape `shape`.
+
+    Gradient:
+        By `mean` and `stddev`: the numbers are `mean + stddev * noise`.
 
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
@@ -157,6 +185,17 @@ def categorical(
 @public("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in a random order.
+
+    Args:
+        value: The tensor, shuffled along its first dimension.
+        seed: A number that, with `tf.random.set_seed`, fixes the order.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of the shape and dtype of `value`.
+
+    Gradient:
+        `dy` at the places where the slices came from.
 
     >>> tf.sort(tf.random.shuffle([3, 1, 2]))
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
