@@ -1,9 +1,13 @@
-"""Trains a small network on two moons with a tape and hand-written Adam, then explains a gradient that is None.
+"""Trains a small network on two moons with a tape, explains a gradient that is None, finds the origin of a NaN, and has
+the doctor examine a broken program.
 
 python examples/demo.py
 """
 
 import itertools
+import os
+import sys
+import tempfile
 import textwrap
 import time
 
@@ -63,6 +67,16 @@ def loss_and_accuracy(network, points, labels):
     return loss, float(accuracy)
 
 
+def show_progress(step: int, loss: float, accuracy: float):
+    """A bar that moves in a terminal; a few lines elsewhere."""
+    done = round(30 * step / STEPS)
+    line = f"  [{'#' * done}{'.' * (30 - done)}] step {step:3d}/{STEPS}   loss {loss:.4f}   accuracy {accuracy:6.1%}"
+    if sys.stdout.isatty():
+        print(f"\r{line}", end="\n" if step == STEPS else "", flush=True)
+    elif step == 1 or step % (STEPS // 8) == 0:
+        print(line)
+
+
 def train():
     rng = np.random.default_rng(0)
     points, labels = two_moons(512, rng)
@@ -75,9 +89,7 @@ def train():
         with tf.GradientTape() as tape:
             loss, accuracy = loss_and_accuracy(network, points, labels)
         adam.apply(tape.gradient(loss, network.variables))
-        if step == 1 or step % (STEPS // 8) == 0:
-            bar = "#" * round(40 * min(1.0, float(loss)))
-            print(f"  step {step:4d}   loss {float(loss):.4f}   accuracy {accuracy:6.1%}   {bar}")
+        show_progress(step, float(loss), accuracy)
     seconds = time.perf_counter() - start
 
     loss, accuracy = loss_and_accuracy(network, *two_moons(2048, rng))
@@ -98,6 +110,41 @@ def show_none():
     print(textwrap.fill(str(tape.explain(target, x)), 100, initial_indent="  ", subsequent_indent="  "))
 
 
+def show_nan():
+    x = tf.Variable([3.0, 0.0])
+    with tf.experimental.FirstNan() as search:
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.where(x > 0.0, x * tf.math.log(x), 0.0))  # the usual trap
+        gradient = tape.gradient(y, x)
+    print("\nA gradient that is NaN\n")
+    print(f"  d y / dx = {gradient.numpy()}, and tf.experimental.FirstNan() says:\n")
+    print(textwrap.indent(str(search.found), "  "))
+
+
+def broken_training():
+    """Predictions of shape [n, 1] and labels of shape [n], and a path through NumPy."""
+    rng = np.random.default_rng(1)
+    points, labels = rng.normal(size=(64, 3)).astype("float32"), rng.normal(size=64).astype("float32")
+    w = tf.Variable(tf.ones([3, 1]), name="w")
+    for _ in range(10):
+        with tf.GradientTape() as tape:
+            penalty = np.sum(w.numpy() ** 2)
+            loss = tf.reduce_mean((points @ w - labels) ** 2) + penalty * tf.reduce_sum(w)
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+
+
+def show_doctor():
+    with tf.debugging.Doctor() as doctor:
+        broken_training()
+    print("\nThe doctor on a program that runs without an error\n")
+    print(textwrap.indent(str(doctor), "  "))
+    page = os.path.join(tempfile.mkdtemp(prefix="tapeflow-"), "report.html")
+    doctor.save_html(page)
+    print(f"\n  The same as a page: {page}")
+
+
 if __name__ == "__main__":
     train()
     show_none()
+    show_nan()
+    show_doctor()

@@ -16,7 +16,6 @@ import tapeflow
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 from tapeflow._src.diagnostics import compare_runs, report_text
 from tapeflow._src.diagnostics.doctor import Doctor
-from tapeflow._src.diagnostics.report import page
 from tapeflow._src.distribute.launcher import end_all, prepare_process, run_workers
 from tapeflow._src.namespace import find_public
 
@@ -86,8 +85,7 @@ def _write_report(doctor: Doctor, options: argparse.Namespace) -> None:
     if options.json is not None:
         doctor.save_json(options.json, options.program)
     if options.html is not None:
-        with open(options.html, "w", encoding="utf-8") as file:
-            file.write(page.html(report | {"sources": doctor.sources()}))
+        doctor.save_html(options.html, options.program)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from html import escape
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +29,7 @@ from tapeflow._src.diagnostics.none_findings import NoneFindings
 from tapeflow._src.diagnostics.numeric_probe import Probe, direction, lost_share
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.report import page
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.variable_names import learning_rate_of, name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import made_at
@@ -497,8 +499,16 @@ class Doctor:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def save_html(self, path: str, program: str = "") -> None:
+        """Writes the report as one page, with the lines of the program."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.html(self.report(program) | {"sources": self.sources()}))
+
     def __str__(self) -> str:
         return report_text.text(self.report())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"<tf.debugging.Doctor: {self.verdict}, {len(self.findings)} findings, {self._calls} gradient calls>"
