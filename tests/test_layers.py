@@ -23,7 +23,8 @@ CPP_LAYERS = [
 ]
 PYTHON_LAYERS = [
     {"_core"},
-    {"namespace", "advice", "primitive_docs"},
+    {"advice"},
+    {"namespace", "primitive_docs"},
     {"primitives"},
     {"types"},
     {"module", "config"},

@@ -65,11 +65,27 @@ int tensor_setattro(PyObject* self, PyObject* name, PyObject* value) {
 
 bool refuse_symbolic(PyObject* self, const char* what);
 
+// After an AttributeError: one with a hint, for names of other libraries that have an equivalent here.
+void add_hint(PyObject* self, PyObject* name) {
+  static PyObject* hints = registered("tensor_hints");
+  if (!hints || !PyErr_ExceptionMatches(PyExc_AttributeError)) return;
+  PyObject *kind, *error, *traceback;
+  PyErr_Fetch(&kind, &error, &traceback);
+  PyObject* hint = PyDict_GetItemWithError(hints, name);  // borrowed
+  if (!hint) return PyErr_Restore(kind, error, traceback);
+  Py_XDECREF(kind);
+  Py_XDECREF(error);
+  Py_XDECREF(traceback);
+  const char* type = tensor_of(self).symbolic() ? "SymbolicTensor" : Py_TYPE(self)->tp_name;
+  PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'. %U", type, name, hint);
+}
+
 PyObject* tensor_getattro(PyObject* self, PyObject* name) {
   if (tensor_of(self).symbolic() && PyUnicode_CompareWithASCIIString(name, "numpy") == 0 &&
       refuse_symbolic(self, "numpy"))
     return nullptr;
   PyObject* result = PyObject_GenericGetAttr(self, name);
+  if (!result) add_hint(self, name);
   if (object(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
   return result;
 }

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from tapeflow._src import _core
+from tapeflow._src.advice import about_missing
 
 Definition = TypeVar("Definition")
 
@@ -291,7 +292,10 @@ def missing_name(module: ModuleType, name: str) -> AttributeError:
     "module 'kitchen' has no attribute 'tabel'. Did you mean 'table'?"
     """
     message = f"module {module.__name__!r} has no attribute {name!r}"
-    if module is _module_by_path.get("") and not name.startswith("_") and _is_v1_name(name):
+    path = module.__name__.partition(".")[2]
+    if (hint := about_missing(path, name)) is not None:
+        message += f". {hint}"
+    elif module is _module_by_path.get("") and not name.startswith("_") and _is_v1_name(name):
         message += (
             f". It is a name of TensorFlow 1: tf.compat.v1.{name}. A program that was written for TensorFlow 1 runs "
             "with `tapeflow run --v1`"

@@ -278,8 +278,7 @@ class Doctor:
     ) -> None:  # fmt: skip
         tensors = [t for t in targets if t is not None and _core.is_tensor(t)]
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
-        if self._not_finite(tensors, values, sources, gradients):
-            return
+        finite = not self._not_finite(tensors, values, sources, gradients)
         given = [(s, g) for s, g in zip(sources, gradients) if g is not None]
         pairs = [(s, g) for s, g in given if isinstance(variable_behind(s), _core.Variable)]
         scalar = len(values) == 1 and values[0].ndim == 0
@@ -303,9 +302,13 @@ class Doctor:
             if hasattr(gradient, "indices"):
                 health.sparse = True
                 continue
+            if not finite:
+                continue
             array = np.asarray(gradient.numpy())
             health.see(array, np.asarray(variable.numpy()))
             total += float(np.sum(np.square(array, dtype=np.float64)))
+        if not finite:
+            return
         if self._full:
             self._look_at_activations(tape, course)
         self._applied.see_step(place, pairs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding, source_text
+from tapeflow._src.diagnostics.program import loss_line
 from tapeflow._src.diagnostics.source_line import source_line
 
 _LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binary_crossentropy")
@@ -66,13 +67,15 @@ class KerasWatch:
         return loss
 
     def _look_at_loss(self, name: str, output: Any, from_logits: bool) -> None:
+        place = source_line(*_core.current_line())
+        place = (place[0], loss_line(*place))
         if from_logits and hasattr(output, "_keras_logits"):
             self._report(
                 Finding(
                     "double-softmax",
                     "warning",
                     f"{name} is told from_logits=True, but the predictions are those of a softmax or sigmoid layer",
-                    *source_line(*_core.current_line()),
+                    *place,
                     evidence={"second": name},
                     remedy="Leave the activation of the last layer out, or pass from_logits=False.",
                     confidence=0.95,
@@ -88,7 +91,7 @@ class KerasWatch:
                     "severe",
                     f"{name} expects probabilities (from_logits=False), but the predictions reach from "
                     f"{values.min():.3g} to {values.max():.3g}",
-                    *source_line(*_core.current_line()),
+                    *place,
                     evidence={"minimum": float(values.min()), "maximum": float(values.max())},
                     remedy="Pass from_logits=True, or end the model with a softmax or sigmoid.",
                     confidence=0.95,

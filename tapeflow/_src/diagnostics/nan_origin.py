@@ -38,15 +38,22 @@ _REMEDY = {
 }
 # The same for their gradients.
 _GRADIENT_REMEDY = {
-    "Sqrt": "The slope of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or a safe norm with tf.where on the argument.",
-    "Norm": "The slope of a norm at zero is not defined: add an epsilon below the root.",
-    "Pow": "The slope of x**p at zero is infinite for p < 1: add an epsilon to the base.",
-    "Log": "The slope of log at zero is infinite. With tf.where, choose the argument first: "
+    "tf.sqrt": "The slope of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or tf.where on its argument.",
+    "tf.norm": "The slope of a norm at zero is not defined: tf.sqrt(tf.reduce_sum(x * x) + 1e-12).",
+    "tf.pow": "The slope of x**p at zero is infinite for p < 1: add an epsilon to the base.",
+    "tf.math.log": "The slope of log at zero is infinite. With tf.where, choose the argument first: "
     "tf.math.log(tf.where(ok, x, 1.)).",
-    "RealDiv": "With tf.where, choose the divisor first: a / tf.where(ok, b, 1.). The branch that is not taken has a "
+    "/": "With tf.where, choose the divisor first: a / tf.where(ok, b, 1.). The branch that is not taken has a "
     "gradient, too, and 0 * inf is NaN.",
-    "Select": "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first (double where).",
+    "tf.where": "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first.",
 }
+# The names that programs use for operations whose gradients are often infinite.
+_PUBLIC = {
+    "Sqrt": "tf.sqrt", "EuclideanNorm": "tf.norm", "Norm": "tf.norm", "Pow": "tf.pow", "Log": "tf.math.log",
+    "RealDiv": "/", "Div": "/", "Select": "tf.where", "SelectV2": "tf.where", "Exp": "tf.exp", "Acos": "tf.acos",
+    "Asin": "tf.asin", "Atanh": "tf.atanh", "Rsqrt": "tf.math.rsqrt", "Reciprocal": "tf.math.reciprocal",
+    "Mul": "*", "MatMul": "tf.matmul", "Square": "tf.square", "Log1p": "tf.math.log1p",
+}  # fmt: skip
 
 
 class Origin(NamedTuple):
@@ -114,6 +121,7 @@ class NanOrigins:
 
     def _see(self, *facts: Any) -> None:
         operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands = facts
+        gradient_of = gradient_of and _PUBLIC.get(gradient_of, gradient_of)
         before = [x for x in operands if not _finite(x)]
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
         on_purpose = origin is not None and origin.kind == "data" and not origin.counts[2]

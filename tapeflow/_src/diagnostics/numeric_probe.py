@@ -108,6 +108,8 @@ def lost_share(
     if moved is None or not all(np.isfinite(moved)):
         return None
     numeric = (moved[0] - moved[1]) / (2 * size)
+    if not np.isfinite(analytic) or not np.isfinite(value):
+        return None
     noise = 8 * np.finfo(np.float32).eps * max(abs(value), abs(moved[0]), abs(moved[1])) / size
     if abs(numeric - analytic) <= 0.01 * max(abs(numeric), abs(analytic)) + noise:
         return 0.0

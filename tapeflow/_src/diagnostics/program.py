@@ -121,6 +121,7 @@ class _Program(NamedTuple):
     uses_by_function: dict[str, frozenset[str]]
     with_end_by_line: dict[int, int]
     literals_by_line: dict[int, list[float]]
+    losses_by_line: dict[int, int]  # for each call of compile, the line of its loss
     computed_lines: set[int]  # where Python computes with values that it got from tensors
 
 
@@ -129,12 +130,13 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {}, {}, set())
+        return _Program([], {}, {}, {}, {}, set())
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
     literals: dict[int, list[float]] = {}
     computed: set[int] = set()
+    losses: dict[int, int] = {}
 
     def visit(node: ast.AST, scope: tuple[int, int]) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -144,6 +146,9 @@ def _read(file: str) -> _Program:
             literals.setdefault(node.lineno, []).append(float(node.value))
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called == "compile":
+                given = {k.arg: k.value for k in node.keywords}.get("loss") or (node.args[1:2] or [node])[0]
+                losses[node.lineno] = given.lineno
             if called in _READS or (_key(node.func) or "").startswith("np."):
                 computed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.With):
@@ -162,7 +167,7 @@ def _read(file: str) -> _Program:
             visit(child, scope)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals, computed)
+    return _Program(bindings, functions, ends, literals, losses, computed)
 
 
 def end_of_with(file: str, line: int) -> int:
@@ -205,6 +210,15 @@ def uses_itself(binding: Binding, name: str) -> bool:
     if "." not in name:
         return name in binding.uses
     return any(use in binding.names and use.rpartition(".")[2] == name.rpartition(".")[2] for use in binding.uses)
+
+
+def loss_line(file: str, line: int) -> int:
+    """For a call of `fit`, the line of the loss in the last `compile` before it; for others the line itself."""
+    text = linecache.getline(file, line)
+    if ".fit(" not in text and ".train_on_batch(" not in text:
+        return line
+    before = [about for at, about in _read(file).losses_by_line.items() if at <= line]
+    return before[-1] if before else line
 
 
 def is_literal(file: str, line: int, number: float | None) -> bool:

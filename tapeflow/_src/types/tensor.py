@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.advice import TENSOR_HINTS
 from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.types.dtypes import DType
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
@@ -200,6 +201,7 @@ _TENSOR_MEMBERS: dict[str, Any] = {
     "is_tensor_like": True,
 }
 add_array_behaviour(Tensor)
+_core.register_objects({"tensor_hints": TENSOR_HINTS})
 add_members(Tensor, _TENSOR_MEMBERS)
 Tensor.__doc__ = """An array that operations take and give: it has a shape and a dtype, and never changes.
 

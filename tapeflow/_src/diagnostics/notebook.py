@@ -1,0 +1,28 @@
+"""`%load_ext tapeflow`: the magic `%%doctor`, which runs a cell under a doctor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src.diagnostics.doctor import Doctor
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext tapeflow` in IPython and Jupyter."""
+
+    def doctor(options: str, cell: str) -> Doctor:
+        """%%doctor [monitor]: runs the cell and reports what is wrong with its gradients."""
+        if options.strip() not in ("", "full", "monitor"):
+            raise ValueError(f"%%doctor: the option must be 'full' or 'monitor'; got {options.strip()!r}")
+        watching = Doctor(mode=options.strip() or "full")
+        with watching:
+            shell.run_cell(cell)
+        print(watching)
+        return watching
+
+    shell.register_magic_function(doctor, magic_kind="cell", magic_name="doctor")
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by `%unload_ext tapeflow`."""
+    shell.magics_manager.magics["cell"].pop("doctor", None)
