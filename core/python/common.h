@@ -8,6 +8,7 @@
 
 #include "autodiff/cotangent.h"
 #include "op/op.h"
+#include "python/thread_place.h"
 
 namespace tapeflow::python {
 
@@ -39,12 +40,15 @@ struct TensorObject {
   PyObject* dict;
   PyObject* weak_references;
   uint32_t trace;  // in which the object was made; see current_trace()
+  uint8_t device;  // where it was made; see python/thread_place.h
 };
 struct VariableObject {
   PyObject_HEAD VariableBody* body;
   PyObject* dict;
   PyObject* weak_references;
-  int64_t number;  // in the order in which variables are made
+  int64_t number;    // in the order in which variables are made
+  PyObject* copies;  // the variables of the other replicas of this process, in a tuple; null if there are none
+  uint8_t device;    // where it was made; see python/thread_place.h
 };
 
 extern PyTypeObject* tensor_type;
@@ -56,7 +60,13 @@ inline bool is_variable(PyObject* o) {
   return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type);
 }
 inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObject*>(o)->body); }
-inline VariableBody& variable_of(PyObject* o) { return *reinterpret_cast<VariableObject*>(o)->body; }
+// The variable; of a mirrored one, the copy of the replica that asks.
+inline VariableBody& variable_of(PyObject* o) {
+  auto* v = reinterpret_cast<VariableObject*>(o);
+  if (v->copies && thread_place.replica && thread_place.replica <= PyTuple_GET_SIZE(v->copies)) [[unlikely]]
+    v = reinterpret_cast<VariableObject*>(PyTuple_GET_ITEM(v->copies, thread_place.replica - 1));
+  return *v->body;
+}
 
 PyObject* wrap(Tensor);
 PyObject* wrap_list(std::span<const Tensor>);

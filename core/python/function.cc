@@ -266,7 +266,8 @@ PyObject* call_python(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   FunctionObject* o = object(self);
-  if (!o->ways || run_eagerly || thread_state().stage) return call_python(self, args, kwargs);
+  if (!o->ways || run_eagerly || thread_state().stage || thread_place.among_several)
+    return call_python(self, args, kwargs);
   return guarded([&]() -> PyObject* {
     Inputs in;
     const Way* way = find_way(ways_in(o->ways), args, kwargs, in);

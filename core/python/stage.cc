@@ -1,4 +1,6 @@
 // Where operations go while a function is traced, and the nodes of control flow and of lists of tensors.
+#include <algorithm>
+
 #include "control_flow/control_ops.h"
 #include "control_flow/list_ops.h"
 #include "control_flow/loop.h"
@@ -9,6 +11,9 @@
 #include "python/graph.h"
 
 namespace tapeflow::python {
+
+constinit thread_local ThreadPlace thread_place __attribute__((tls_model("initial-exec"))){};
+
 namespace {
 
 // ---- control flow
@@ -78,6 +83,27 @@ PyObject* swap_stage(PyObject*, PyObject* to) {
     return before.release();
   });
 }
+// place(device, replica, among_several) -> what held before; see python/thread_place.h
+PyObject* place(PyObject*, PyObject* args) {
+  int device, replica, among_several;
+  if (!PyArg_ParseTuple(args, "iip:place", &device, &replica, &among_several)) return nullptr;
+  if (device < 0 || device > 255 || replica < 0 || replica > 255)
+    return PyErr_Format(PyExc_ValueError, "tf.device: there are at most 255 logical processors; got %d", device);
+  const ThreadPlace before = thread_place;
+  thread_place = {uint8_t(device), uint8_t(replica), among_several != 0};
+  return Py_BuildValue("(iiO)", before.device, before.replica, before.among_several ? Py_True : Py_False);
+}
+PyObject* current_place(PyObject*, PyObject*) {
+  return Py_BuildValue("(iiO)", thread_place.device, thread_place.replica,
+                       thread_place.among_several ? Py_True : Py_False);
+}
+// device_of(tensor or variable): one more than the number of the processor; 0 if the program named none.
+PyObject* device_of(PyObject*, PyObject* o) {
+  return guarded([&] {
+    if (is_variable(o)) return PyLong_FromLong(reinterpret_cast<VariableObject*>(o)->device);
+    return PyLong_FromLong(is_tensor(o) ? reinterpret_cast<TensorObject*>(o)->device : 0);
+  });
+}
 // place_of(tensor) -> (graph or None, value number, node number)
 PyObject* place_of(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
@@ -86,6 +112,24 @@ PyObject* place_of(PyObject*, PyObject* o) {
     auto* graph = static_cast<Graph*>(s.graph);
     PyObject* face = graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None;
     return Py_BuildValue("(OIi)", face, s.value, graph ? graph->values[s.value].node : -1);
+  });
+}
+// hoist_last(graph) -> its number: moves the last node to right after the newest node that it uses or that has an
+// effect.
+PyObject* hoist_last(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *checked_graph(o);
+    const int last = int(graph.nodes.size()) - 1;
+    if (last < 0 || !graph.controls.empty() || !graph.overrides.empty()) return PyLong_FromLong(last);
+    int newest = -1;
+    for_each_operand(graph.nodes[size_t(last)], [&](ValueId v) { newest = std::max(newest, graph.values[v].node); });
+    for (int i = last - 1; i > newest; --i)
+      if (graph.nodes[size_t(i)].op->effect) newest = i;
+    const int place = newest + 1;
+    std::rotate(graph.nodes.begin() + place, graph.nodes.begin() + last, graph.nodes.end());
+    for (Value& v : graph.values)
+      if (v.node >= place) v.node = v.node == last ? place : v.node + 1;
+    return PyLong_FromLong(place);
   });
 }
 // narrow_shape(tensor, shape): says what a symbolic tensor's shape will be.
@@ -130,8 +174,12 @@ PyMethodDef functions[] = {
     {"current_graph", current_graph, METH_NOARGS, "The graph that operations go to, or None."},
     {"is_tracing", is_tracing, METH_NOARGS, nullptr},
     {"swap_stage", swap_stage, METH_O, nullptr},
+    {"place", place, METH_VARARGS, nullptr},
+    {"current_place", current_place, METH_NOARGS, nullptr},
+    {"device_of", device_of, METH_O, nullptr},
     {"place_of", place_of, METH_O, nullptr},
     {"narrow_shape", narrow_shape, METH_VARARGS, nullptr},
+    {"hoist_last", hoist_last, METH_O, "Moves the last node of a graph to as early a place as its inputs allow."},
     {nullptr, nullptr, 0, nullptr},
 };
 

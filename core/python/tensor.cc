@@ -269,6 +269,7 @@ PyObject* wrap(Tensor t) {
   o->body = t.release();
   o->body->wrapper = o;
   o->trace = current_trace();
+  o->device = thread_place.device;
   return reinterpret_cast<PyObject*>(o);
 }
 

@@ -33,6 +33,7 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
     static int64_t variables_made = 0;
     reinterpret_cast<VariableObject*>(self)->number = ++variables_made;
     reinterpret_cast<VariableObject*>(self)->body = body;
+    reinterpret_cast<VariableObject*>(self)->device = thread_place.device;
     return self;
   });
 }
@@ -42,6 +43,7 @@ void variable_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (o->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
+  Py_CLEAR(o->copies);
   if (o->body->wrapper == self) o->body->wrapper = nullptr;
   o->body->drop();
   PyTypeObject* type = Py_TYPE(self);
@@ -51,10 +53,12 @@ void variable_dealloc(PyObject* self) {
 int variable_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<VariableObject*>(self)->dict);
+  Py_VISIT(reinterpret_cast<VariableObject*>(self)->copies);
   return 0;
 }
 int variable_clear(PyObject* self) {
   Py_CLEAR(reinterpret_cast<VariableObject*>(self)->dict);
+  Py_CLEAR(reinterpret_cast<VariableObject*>(self)->copies);
   return 0;
 }
 
@@ -117,7 +121,36 @@ PyObject* another_face(PyObject* self) {
   o->body = &variable_of(self);
   o->body->retain();
   o->dict = Py_XNewRef(reinterpret_cast<VariableObject*>(self)->dict);
+  o->device = reinterpret_cast<VariableObject*>(self)->device;
   return other;
+}
+
+// _set_copies(variables): this variable stands for itself in the first replica, and for a copy in each other one.
+PyObject* set_copies(PyObject* self, PyObject* copies) {
+  return guarded([&]() -> PyObject* {
+    if (!PyTuple_CheckExact(copies)) fail(ErrorKind::type, "Variable: the copies are given as a tuple");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(copies); ++i)
+      if (!is_variable(PyTuple_GET_ITEM(copies, i))) fail(ErrorKind::type, "Variable: the copies must be variables");
+    Py_XSETREF(reinterpret_cast<VariableObject*>(self)->copies, Py_NewRef(copies));
+    Py_RETURN_NONE;
+  });
+}
+// _first_copy(type): the copy of the first replica, as an object of its own.
+PyObject* first_copy(PyObject* self, PyObject* type) {
+  return guarded([&]() -> PyObject* {
+    auto* kind = reinterpret_cast<PyTypeObject*>(type);
+    if (!PyType_Check(type) || !PyType_IsSubtype(kind, variable_type))
+      fail(ErrorKind::type, "Variable: a class of variables is expected");
+    Ref other = checked(kind->tp_alloc(kind, 0));
+    auto* from = reinterpret_cast<VariableObject*>(self);
+    auto* to = reinterpret_cast<VariableObject*>(other.get());
+    to->body = from->body;
+    to->body->retain();
+    to->dict = Py_XNewRef(from->dict);
+    to->number = from->number;
+    to->device = from->device;
+    return other.release();
+  });
 }
 
 const char* names[] = {"assign", "assign_add", "assign_sub"};
@@ -281,6 +314,8 @@ PyMethodDef methods[] = {
     {"_set_up", set_up, METH_VARARGS, nullptr},
     {"_declare", declare, METH_VARARGS, nullptr},
     {"_exchange", exchange, METH_O, nullptr},
+    {"_set_copies", set_copies, METH_O, nullptr},
+    {"_first_copy", first_copy, METH_O, nullptr},
     {"_is_initialized", is_initialized_method, METH_NOARGS, nullptr},
     {"assign", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(assign_method<Update::assign>)),
      METH_FASTCALL | METH_KEYWORDS, assign_doc.c_str()},

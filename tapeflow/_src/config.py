@@ -73,6 +73,11 @@ class _Settings:
 _settings = _Settings()
 
 
+def reset_settings() -> None:
+    """Forgets what the program has set, as a fresh process does."""
+    _settings.__init__()  # type: ignore[misc]
+
+
 def _check_device(device: Any) -> None:
     if device != _physical_device:
         raise ValueError(f"Unrecognized device: {device!r}")
@@ -560,10 +565,11 @@ class device:  # noqa: N801  TensorFlow's name for it
     """A context that names the device of its operations; all of them run on the processor.
 
     >>> with tf.device("/CPU:0"):
-    ...     pass
+    ...     tf.constant(1.).device
+    '/job:localhost/replica:0/task:0/device:CPU:0'
     """
 
-    __slots__ = ("_spec",)
+    __slots__ = ("_before", "_spec")
 
     def __init__(self, device_name: Any) -> None:
         if callable(device_name):
@@ -577,15 +583,22 @@ class device:  # noqa: N801  TensorFlow's name for it
         self._spec = DeviceSpec.from_string(device_name or "")
 
     def __enter__(self) -> None:
-        spec = DeviceSpec.from_string(_DEVICE_PATH).make_merged_spec(self._spec)
+        device, replica, among_several = _core.current_place()
+        around = DeviceSpec.from_string(f"{_DEVICE_PATH[:-1]}{max(device - 1, 0)}")
+        spec = around.make_merged_spec(self._spec)
         if (spec.job, spec.replica, spec.task) != ("localhost", 0, 0):
             raise InvalidArgumentError.of(f"{spec.to_string()} unknown device.")
         present = {f"{_DEVICE_PATH[:-1]}{n}" for n in range(len(_settings.logical_devices or [None]))}
         if spec.to_string() not in present and not _settings.soft_device_placement:
             raise InvalidArgumentError.of(
                 f"Could not satisfy device specification '{spec.to_string()}'. enable_soft_placement=0. "
-                f"Supported device types [CPU]. All available devices [{_DEVICE_PATH}].",
+                f"Supported device types [CPU]. All available devices [{', '.join(sorted(present))}].",
             )
+        if self._spec.to_string() == "":  # tf.device(None): no device is named
+            device = 0
+        elif self._spec.device_type is not None:
+            device = (spec.device_index or 0) + 1 if spec.to_string() in present else 1
+        self._before = _core.place(device, replica, among_several)
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        _core.place(*self._before)

@@ -181,6 +181,10 @@ class Generator:
         blocks = cast(convert_to_tensor(outputs), int64) * BLOCKS_PER_OUTPUT
         key, counter, state = primitives.PhiloxAdvance(self._state.read_value(), blocks)
         self._state.assign(state)
+        replica = getattr(self._state, "_replica_number", None)
+        if replica is not None:  # each replica of a strategy has a stream of its own
+            place = convert_to_tensor([replica, 0], uint64)
+            key = primitives.StatelessRandomUniformFullIntV2([1], key, place, self._alg, uint64)
         return key, counter
 
     def _draw(self, shape: Any) -> tuple[list[int], Any, Any]:

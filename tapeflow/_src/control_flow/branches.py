@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.control_flow.joint import Branches, MergeInBranch, joint
 from tapeflow._src.control_flow.tracing import FuncGraph, await_outer, awaiting, building_inside, share_captures
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros_like
@@ -34,8 +35,19 @@ def _is_staged(value: Any) -> bool:
 # ---- in a graph
 
 
-def _staged_branches(index: Any, functions: Sequence[Callable[[], Any]], check: Callable[[Any, Any], None]) -> Any:
+def _staged_branches(index: Any, functions: Branches, check: Callable[[Any, Any], None]) -> Any:
     """The result of the function with this number, all of them traced; the last one if there is none."""
+    if joint.trace is None:
+        return trace_branches(index, functions, check)
+    try:
+        return trace_branches(index, functions, check)
+    except MergeInBranch:
+        return joint.trace(index, functions)
+
+
+def trace_branches(index: Any, functions: Branches, check: Callable[[Any, Any], None] | None = None) -> Any:
+    """The node that runs one of the functions, in the graph of this thread."""
+    check = check or _check_pair
     outer = _core.current_graph()
     traced = _with_equal_index_dtypes([_trace_branch(function, outer) for function in functions])
     graphs = [graph for graph, _, _ in traced]

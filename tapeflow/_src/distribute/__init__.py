@@ -28,6 +28,13 @@ public_later(
     "distribute.in_cross_replica_context",
 )
 public_later(
+    "tapeflow._src.distribute.losses",
+    "nn.compute_average_loss",
+    "nn.scale_regularization_loss",
+    "compat.v1.nn.compute_average_loss",
+    "compat.v1.nn.scale_regularization_loss",
+)
+public_later(
     "tapeflow._src.distribute.values",
     "distribute.DistributedValues",
     "types.experimental.distributed.Mirrored",

@@ -8,6 +8,9 @@ from threading import local
 from typing import Any
 
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types.dtypes import int32
+from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
 
 
 @public("distribute.ReduceOp")
@@ -20,6 +23,17 @@ class ReduceOp(enum.Enum):
 
     SUM = "SUM"
     MEAN = "MEAN"
+
+    @staticmethod
+    def from_variable_aggregation(aggregation: Any) -> ReduceOp:
+        """The reduction that merges assignments to a variable with this aggregation."""
+        if aggregation == VariableAggregation.SUM:
+            return ReduceOp.SUM
+        if aggregation == VariableAggregation.MEAN:
+            return ReduceOp.MEAN
+        raise ValueError(
+            f"Could not convert from `tf.VariableAggregation` {aggregation} to`tf.distribute.ReduceOp` type"
+        )
 
 
 def as_reduce_op(reduce_op: Any) -> ReduceOp:
@@ -39,7 +53,12 @@ class ReplicaContext:
         self._strategy, self._id, self.local_id = strategy, replica_id_in_sync_group, local_id
 
     strategy = property(lambda self: self._strategy, doc="The strategy that runs the replica.")
-    replica_id_in_sync_group = property(lambda self: self._id, doc="The number of the replica, from 0.")
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The number of the replica, from 0; a tensor, except in the default strategy."""
+        return self._id if self._strategy is _default[0] else convert_to_tensor(self._id, int32)
+
     _replica_id = property(lambda self: self._id)
     num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync, doc="How many there are.")
 
@@ -48,6 +67,11 @@ class ReplicaContext:
         """Where the replica runs."""
         devices = self._strategy._local_devices
         return (devices[self.local_id],) if devices else ("",)
+
+    @property
+    def device_number(self) -> int:
+        """The number of the logical processor on which the replica runs."""
+        return int(self._strategy._processors[self.local_id])
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """The values of all replicas as one, in any structure; sparse gradients stay sparse."""
@@ -66,6 +90,17 @@ class ReplicaContext:
 
     def __exit__(self, *exception: object) -> None:
         _places.stack.pop()
+
+
+def require_cross_replica_context(strategy: Any) -> None:
+    """Raises TensorFlow's error in a replica, and in the scope of another strategy."""
+    current = get_strategy()
+    if current is _default[0] or strategy is _default[0]:
+        return
+    if current is not strategy:
+        raise RuntimeError(f"Mixing different tf.distribute.Strategy objects: {current} is not {strategy}")
+    if get_replica_context() is not None:
+        raise RuntimeError("Method requires being in cross-replica context, use get_replica_context().merge_call()")
 
 
 class _Places(local):

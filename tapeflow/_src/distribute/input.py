@@ -1,26 +1,27 @@
-"""Datasets of a strategy: which part of each batch a replica gets, and how processes end together."""
+"""Datasets of a strategy: which part of its input a process reads. shards.py cuts batches and files."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core, primitives
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Iterator
 from tapeflow._src.data.options import AutoShardPolicy
-from tapeflow._src.data.pipes.pipe import Iteration, Pipe
-from tapeflow._src.distribute.values import PerReplica, PerReplicaSpec
+from tapeflow._src.data.pipes.pipe import Pipe
+from tapeflow._src.distribute.shards import (
+    EndTogether,
+    InTurn,
+    Parts,
+    Rebatched,
+    SideBySide,
+    agree_on_seeds,
+    has_batches,
+    shard_files,
+)
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import zeros
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
-from tapeflow._src.types import nest
-from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
-from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 @public("distribute.InputReplicationMode")
@@ -95,187 +96,79 @@ class DistributedDataset(Dataset):
     [[0, 1], [2, 3]]
     """
 
+    @property
+    def cardinality(self) -> Any:
+        """The number of elements; TensorFlow has it as an attribute of these datasets."""
+        return np.int64(self._pipe.count())
+
+    def __iter__(self) -> Iterator:
+        iterator = super().__iter__()
+        iterator.__class__ = DistributedIterator
+        return iterator
+
 
 @public("distribute.DistributedIterator")
 class DistributedIterator(Iterator):
-    """A class to ask about: iterators over distributed datasets are plain iterators.
+    """An iterator over a distributed dataset.
 
-    >>> isinstance(iter(tf.data.Dataset.range(2)), tf.distribute.DistributedIterator)
-    False
+    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    >>> dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4))
+    >>> isinstance(iter(dataset), tf.distribute.DistributedIterator)
+    True
     """
 
 
 def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDataset:
     """The dataset of global batches, with each one cut into equal parts for the replicas, the last ones shorter.
 
-    All processes read the same global batches, so that they end together; a replica takes its rows of each. With
-    `AutoShardPolicy.OFF` each process keeps its batches whole and cuts them among its own replicas.
+    By `AutoShardPolicy.DATA`, all processes read the same global batches, so that they end together, and a replica
+    takes its rows of each. By `FILE` a process reads its own files, and its batches become smaller; `AUTO` means that
+    if there are files for all processes. By `OFF` each process reads everything, in batches that are as small.
     """
-    policy = dataset.options().experimental_distribute.auto_shard_policy
-    here, group = strategy._replicas_here, strategy._group
-    if policy == AutoShardPolicy.FILE and group.size > 1:
-        return from_function(strategy, _split_here(dataset.shard(group.size, group.rank), here), split=False)
-    if policy in (AutoShardPolicy.OFF, AutoShardPolicy.HINT) and group.size > 1:
-        return from_function(strategy, _split_here(dataset, here), split=False)
-    total, first = strategy.num_replicas_in_sync, group.rank * here
-    if total == 1:
-        return _as_distributed(dataset)
-    if group.size > 1:
-        dataset = Dataset(_SameOrder(dataset._pipe, group), dataset._options)
-    return _as_distributed(dataset.map(lambda *batch: _parts(_element(batch), total, range(first, first + here))))
-
-
-def from_function(strategy: Any, dataset: Dataset, split: bool = True) -> DistributedDataset:
-    """The batches of one process: one for each of its replicas in turn. Where the processes have different numbers of
-    batches, those that have ended go on with empty ones until all have."""
-    here, group = strategy._replicas_here, strategy._group
-    if split and here > 1:
-        dataset = dataset.batch(here, drop_remainder=True).map(lambda *batch: _unstacked(_element(batch), here))
-    if group.size > 1:
-        dataset = Dataset(_EndTogether(dataset._pipe, group), dataset._options)
-    return _as_distributed(dataset)
-
-
-def _as_distributed(dataset: Dataset) -> DistributedDataset:
-    return DistributedDataset(dataset._pipe, dataset._options)
-
-
-def _element(batch: tuple[Any, ...]) -> Any:
-    """What a dataset gave to a function of any number of arguments."""
-    return batch[0] if len(batch) == 1 else batch
-
-
-def _split_here(dataset: Dataset, here: int) -> Dataset:
-    return dataset if here == 1 else dataset.map(lambda *batch: _parts(_element(batch), here, range(here)))
-
-
-def _parts(batch: Any, total: int, wanted: range) -> Any:
-    """The parts of a batch for some of the replicas: plain for one, `PerReplica` for several."""
-    leaves = nest.flatten(batch)
-    return _grouped([nest.pack_sequence_as(batch, [_part(x, total, number) for x in leaves]) for number in wanted])
-
-
-def _grouped(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    return nest.map_structure(lambda *leaves: PerReplica(leaves), *parts)
-
-
-def _part(leaf: Any, total: int, number: int) -> Any:
-    """The rows of one replica: as many as the first ones have, as long as there are rows."""
-    if isinstance(leaf, SparseTensor):
-        rows = leaf.dense_shape[0]
-    elif leaf.shape.rank == 0:
-        return leaf
-    else:
-        rows = primitives.Cast(primitives.GatherV2(primitives.Shape(leaf), 0, 0), "int64")
-    each = (rows + (total - 1)) // total
-    begin = primitives.Minimum(each * number, rows)
-    end = primitives.Minimum(each * (number + 1), rows)
-    if isinstance(leaf, SparseTensor):
-        return _sparse_rows(leaf, begin, end)
-    part = leaf[begin:end]
-    size = leaf.shape[0] if leaf.shape.rank else None
-    if size is not None and size % total == 0 and _core.is_tensor(part):
-        part = primitives.EnsureShape(part, [size // total, *leaf.shape[1:]])
-    return part
-
-
-def _sparse_rows(sparse: SparseTensor, begin: Any, end: Any) -> SparseTensor:
-    first = sparse.indices[:, 0]
-    chosen = primitives.Where(primitives.LogicalAnd(first >= begin, first < end))[:, 0]
-    indices = primitives.GatherV2(sparse.indices, chosen, 0)
-    moved = primitives.ConcatV2([indices[:, :1] - begin, indices[:, 1:]], 1)
-    shape = primitives.ConcatV2([primitives.Reshape(end - begin, [1]), sparse.dense_shape[1:]], 0)
-    return SparseTensor(moved, primitives.GatherV2(sparse.values, chosen, 0), shape)
-
-
-def _unstacked(batch: Any, count: int) -> Any:
-    leaves = nest.flatten(batch)
-    return _grouped([nest.pack_sequence_as(batch, [leaf[number] for leaf in leaves]) for number in range(count)])
-
-
-class _SameSeeds(Iteration):
-    """A run whose shuffles have the same order in all processes: that of the first one."""
-
-    __slots__ = ("_group",)
-
-    def __init__(self, iteration: Iteration, group: Any) -> None:
-        super().__init__(iteration.values)
-        self.drawn, self.held, self.states, self._repeats = (
-            iteration.drawn,
-            iteration.held,
-            iteration.states,
-            iteration._repeats,
+    if not has_batches(dataset._pipe):
+        raise ValueError(
+            "experimental_distribute_dataset: the dataset must be batched, as each replica gets a part of a batch; "
+            f"got elements of {dataset.element_spec}"
         )
-        self._group = group
-
-    def seeds(self, pipe: Any) -> tuple[int, int]:
-        """The seeds that the first process drew."""
-        own = np.asarray(super().seeds(pipe), np.int64)
-        first, second = self._group.broadcast(own, "seeds of a distributed dataset").tolist()
-        return first, second
-
-    def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Iteration:
-        """This run, with the values of further symbolic tensors."""
-        return _SameSeeds(super().within(tensors, values), self._group)
-
-
-class _SameOrder(Pipe):
-    """The elements of a pipe, in the same order in all processes."""
-
-    name = "SameOrderDataset"
-
-    def __init__(self, source: Pipe, group: Any) -> None:
-        super().__init__(source.spec, source)
-        self._source, self._group = source, group
-
-    def begin(self, iteration: Iteration) -> Any:
-        """The elements of a run."""
-        return self._source.begin(_SameSeeds(iteration, self._group))
-
-    def count(self) -> int:
-        """The number of elements."""
-        return self._source.count()
+    policy = dataset.options().experimental_distribute.auto_shard_policy
+    here, group, total = strategy._replicas_here, strategy._group, strategy.num_replicas_in_sync
+    pipe = dataset._pipe
+    if total == 1:
+        return _as_distributed(pipe, dataset)
+    if group.size > 1:
+        agree_on_seeds(pipe, group)
+        if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
+            sharded = shard_files(pipe, group.size, group.rank, required=policy == AutoShardPolicy.FILE)
+            if sharded is not None:
+                return _own_batches(Rebatched(sharded, group.size), strategy, dataset)
+        if policy in (AutoShardPolicy.OFF, AutoShardPolicy.HINT):
+            return _own_batches(Rebatched(pipe, group.size), strategy, dataset)
+    return _as_distributed(Parts(pipe, total, range(group.rank * here, (group.rank + 1) * here)), dataset)
 
 
-class _EndTogether(Pipe):
-    """The elements of a pipe, and then empty ones as long as another process has elements."""
-
-    name = "EndTogetherDataset"
-
-    def __init__(self, source: Pipe, group: Any) -> None:
-        super().__init__(nest.map_structure(_of_any_size, source.spec), source)
-        self._source, self._group = source, group
-
-    def begin(self, iteration: Iteration) -> Any:
-        """The elements of a run."""
-        elements = iter(self._source.begin(iteration))
-        empty = tuple(_empty(spec) for spec in self._source.specs)
-        while True:
-            element = next(elements, None)
-            if not self._group.any(element is not None, "next element of a distributed dataset"):
-                return
-            yield empty if element is None else element
+def _own_batches(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
+    """The batches of this process alone, cut among its replicas."""
+    here = strategy._replicas_here
+    return _together(pipe if here == 1 else Parts(pipe, here, range(here)), strategy, dataset)
 
 
-def _of_any_size(spec: Any) -> Any:
-    """The spec of batches of any size."""
-    if isinstance(spec, PerReplicaSpec):
-        return PerReplicaSpec(*(_of_any_size(part) for part in spec._value_specs))
-    if isinstance(spec, TensorSpec) and spec.shape.rank:
-        return TensorSpec([None, *spec.shape[1:]], spec.dtype)
-    return spec
+def from_function(strategy: Any, dataset: Dataset) -> DistributedDataset:
+    """The batches of one process: one for each of its replicas in turn."""
+    here = strategy._replicas_here
+    return _together(dataset._pipe if here == 1 else InTurn(dataset._pipe, here), strategy, dataset)
 
 
-def _empty(spec: Any) -> Any:
-    """A batch without rows."""
-    if isinstance(spec, PerReplicaSpec):
-        return PerReplica([_empty(part) for part in spec._value_specs])
-    if isinstance(spec, SparseTensorSpec):
-        shape = [0, *(size or 0 for size in spec.shape[1:])]
-        return SparseTensor(np.zeros([0, len(shape)], np.int64), convert_to_tensor([], spec.dtype), shape)
-    if isinstance(spec, RaggedTensorSpec):
-        return RaggedTensor.from_row_splits(convert_to_tensor([], spec.dtype), np.zeros(1, np.int64))
-    shape = [0, *(size or 0 for size in spec.shape[1:])] if spec.shape.rank else []
-    return zeros(shape, spec.dtype)
+def from_functions(strategy: Any, datasets: list[Dataset]) -> DistributedDataset:
+    """The batches of one process, of which each replica has a dataset of its own."""
+    if len(datasets) == 1:
+        return from_function(strategy, datasets[0])
+    return _together(SideBySide([dataset._pipe for dataset in datasets]), strategy, datasets[0])
+
+
+def _together(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
+    group = strategy._group
+    return _as_distributed(pipe if group.size == 1 else EndTogether(pipe, group), dataset)
+
+
+def _as_distributed(pipe: Pipe, dataset: Dataset) -> DistributedDataset:
+    return DistributedDataset(pipe, dataset._options)

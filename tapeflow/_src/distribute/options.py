@@ -38,7 +38,7 @@ class CommunicationOptions:
         implementation: Any = CommunicationImplementation.AUTO,
     ) -> None:
         if bytes_per_pack < 0:
-            raise ValueError(f"CommunicationOptions: bytes_per_pack must be >= 0; got {bytes_per_pack}")
+            raise ValueError(f"CommunicationOptions: Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
         if timeout_seconds is not None and timeout_seconds <= 0:
             raise ValueError(f"CommunicationOptions: timeout_seconds must be positive; got {timeout_seconds}")
         if isinstance(implementation, str):

@@ -26,8 +26,7 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str) -> None:
-        processor_numbers("OneDeviceStrategy", [device])
-        super().__init__()
+        self._begin(processor_numbers("OneDeviceStrategy", [device]), OneProcess(), None)
 
 
 @public("distribute.MirroredStrategy")
@@ -47,10 +46,8 @@ class MirroredStrategy(Strategy):
                 f"MirroredStrategy: cross_device_ops must be a tf.distribute.CrossDeviceOps; got {cross_device_ops!r}"
             )
         names = [device.name for device in list_logical_devices("CPU")] if devices is None else list(devices)
-        if not names:
-            raise ValueError("MirroredStrategy: Must specify at least one device.")
-        numbers = processor_numbers("MirroredStrategy", names)
-        self._begin(len(numbers), OneProcess(), None)
+        names = names or ["CPU:0"]
+        self._begin(processor_numbers("MirroredStrategy", names), OneProcess(), None)
 
 
 @public("distribute.experimental.CentralStorageStrategy", "compat.v1.distribute.experimental.CentralStorageStrategy")
@@ -88,7 +85,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         if group.size == 1:
             _refuse_other_starts(cluster_resolver)
             get_logger().info("MultiWorkerMirroredStrategy: this program was started alone, so it has one replica.")
-        self._begin(1, group, options)
+        self._begin([0], group, options)
         if options is not None and options.timeout_seconds is not None and group.size > 1:
             group.deadline = options.timeout_seconds  # type: ignore[attr-defined]
         self._cluster_resolver = cluster_resolver or MpiClusterResolver(group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -15,23 +15,27 @@ from tapeflow._src.distribute.context import (
     ReplicaContext,
     as_reduce_op,
     get_replica_context,
+    get_strategy,
     inside,
+    require_cross_replica_context,
     set_default,
     updating,
 )
 from tapeflow._src.distribute.input import (
     DistributedDataset,
     InputContext,
+    InputReplicationMode,
     distributed,
     from_function,
+    from_functions,
 )
 from tapeflow._src.distribute.options import pack_size
-from tapeflow._src.distribute.values import DistributedValues, PerReplica, regroup, select
+from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.distribute.variables import creator
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types import nest
-from tapeflow._src.types.dtypes import float32
+from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.variables import variable_creator_scope
 
@@ -53,18 +57,32 @@ class StrategyExtended:
         self._strategy = container_strategy
 
     def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
-        """Calls `fn(var, *args)` for each copy of a variable: a process has one. Without `group`, gives a tuple."""
-        with updating():
-            result = fn(var, *select(args, 0), **select(kwargs or {}, 0))
-        return result if group else (result,)
+        """Calls `fn(var, *args)` for each copy of a variable in this process. Without `group`, gives a tuple."""
+        strategy, kwargs = self._strategy, kwargs or {}
+        if not isinstance(var, DistributedVariable) or strategy._replicas_here == 1:
+            with updating():
+                result = fn(var, *select(args, 0), **select(kwargs, 0))
+            return result if group else (result,)
+        replica = get_replica_context()
+        if replica is not None and replica.strategy is strategy:  # it updates its own copy
+            with updating():
+                result = fn(var.values[replica.local_id], *args, **kwargs)
+            return result if group else (result,)
+        results = []
+        for number, copy in enumerate(var.values):
+            with updating(), strategy._at_replica(number):
+                results.append(fn(copy, *select(args, number), **select(kwargs, number)))
+        return regroup(results) if group else tuple(results)
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
         """Calls `fn(*args)` where other variables are kept."""
-        with updating():
-            result = fn(*select(args, 0), **select(kwargs or {}, 0))
-        return result if group else (result,)
+        results = []
+        for number in range(self._strategy._replicas_here):
+            with updating(), self._strategy._at_replica(number):
+                results.append(fn(*select(args, number), **select(kwargs or {}, number)))
+        return regroup(results) if group else tuple(results)
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
         """A block in which new variables are kept with another one: all are kept by the process."""
@@ -72,11 +90,13 @@ class StrategyExtended:
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable belongs to this strategy."""
-        return getattr(v, "_distribute_strategy", self._strategy) is self._strategy
+        unmarked = None if self._strategy.num_replicas_in_sync > 1 else self._strategy
+        return getattr(v, "_distribute_strategy", unmarked) is self._strategy
 
     def value_container(self, value: Any) -> Any:
-        """The variable of which `value` is the copy of one replica: itself."""
-        return value
+        """The variable of which `value` is the copy of one replica, or else the value itself."""
+        container = getattr(value, "_distributed_container", None)
+        return value if container is None else container()
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
         """The values of all replicas as one."""
@@ -89,7 +109,8 @@ class StrategyExtended:
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """The tensor for each replica."""
-        return tensor
+        copies = [tensor, *(primitives.Identity(tensor) for _ in range(1, self._strategy._replicas_here))]
+        return Mirrored(copies) if len(copies) > 1 else tensor
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Calls `fn` in each replica, as `Strategy.run` does."""
@@ -140,11 +161,14 @@ class Strategy:
     """
 
     def __init__(self, extended: Any = None) -> None:
-        self._begin(1, OneProcess(), None)
+        self._begin([0], OneProcess(), None)
 
-    def _begin(self, replicas_here: int, group: Communicator, options: Any) -> None:
+    def _begin(self, processors: Sequence[int], group: Communicator, options: Any) -> None:
+        """`processors` are the numbers of the logical processors of this process's replicas."""
+        replicas_here = len(processors)
         self._replicas_here, self._group, self._options = replicas_here, group, options
-        self._local_devices = tuple(_DEVICE.format(number) for number in range(replicas_here))
+        self._processors = tuple(processors)
+        self._local_devices = tuple(_DEVICE.format(number) for number in processors)
         self._extended = StrategyExtended(self)
         first = group.rank * replicas_here
         self._contexts = [ReplicaContext(self, first + number, number) for number in range(replicas_here)]
@@ -166,30 +190,48 @@ class Strategy:
     @contextmanager
     def scope(self) -> Iterator[Any]:
         """A block in which this strategy is in force: variables made in it belong to the strategy."""
-        with inside(self, None):
-            if self.num_replicas_in_sync == 1:
+        require_cross_replica_context(self)
+        entered = get_strategy() is self
+        with inside(self, None), self._at_first_device():
+            if self.num_replicas_in_sync == 1 or entered:
                 yield self
             else:
                 with variable_creator_scope(creator(self)):
                     yield self
 
+    @contextmanager
+    def _at_replica(self, number: int) -> Iterator[None]:
+        """A block that computes in the place of one of this process's replicas."""
+        before = _core.place(self._processors[number] + 1, number, _core.current_place()[2])
+        try:
+            yield
+        finally:
+            _core.place(*before)
+
+    def _at_first_device(self) -> AbstractContextManager[None]:
+        """Variables and values of a strategy with one replica are on its device; processor 0 needs no name."""
+        return self._at_replica(0) if self._processors[0] else nullcontext()
+
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls `fn` in each replica, with its parts of the arguments; gives the results of this process's replicas."""
-        replica = get_replica_context()
-        if replica is not None and replica.strategy is self:
-            raise RuntimeError("Strategy.run: it is called in a replica already; call it in the scope of the strategy.")
-        return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
+        if not isinstance(args, (list, tuple)):
+            raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
+        with self.scope():
+            return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
 
     def _merge_call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return replicas.merge(self, function, args, kwargs)
 
     # ---- values of several replicas
 
-    def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
+    def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
         """The values of all replicas as one; with an axis, also the values along it."""
+        require_cross_replica_context(self)
         operation = as_reduce_op(reduce_op)
         if axis is None:
-            return self._reduce(operation, value, self._options)
+            return nest.map_structure(lambda leaf: self._reduce_one(operation, leaf), value)
+        if any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)) and nest.is_nested(value):
+            return nest.map_structure(lambda leaf: self.reduce(operation, leaf, axis), value)
         parts = [_along_axis(part, axis, operation) for part in self.experimental_local_results(value)]
         totals = self._reduce(ReduceOp.SUM, regroup([total for total, _ in parts]), self._options)
         if operation is ReduceOp.SUM:
@@ -197,10 +239,24 @@ class Strategy:
         counts = self._reduce(ReduceOp.SUM, regroup([count for _, count in parts]), self._options)
         return primitives.RealDiv(totals, cast(counts, totals.dtype))
 
+    def _reduce_one(self, operation: ReduceOp, leaf: Any) -> Any:
+        """One leaf of a value; one that is not distributed is equal in all replicas of this process."""
+        if isinstance(leaf, DistributedValues) or self._replicas_here == 1:
+            return self._reduce(operation, leaf, self._options)
+        if operation is ReduceOp.MEAN or (isinstance(leaf, (int, float)) and leaf == 0):
+            return leaf
+        raise ValueError(
+            f"A non-DistributedValues value {leaf!s} cannot be reduced with the given reduce op {operation}."
+        )
+
     def _reduce(self, operation: ReduceOp, value: Any, options: Any) -> Any:
         """Called outside of replicas: sums over the replicas of this process, then over the processes."""
         leaves = nest.flatten(value)
-        sums = [_add([_as_value(part) for part in self._parts(leaf)]) for leaf in leaves]
+        if operation is ReduceOp.SUM:  # as in TensorFlow, one tensor that all replicas of a process share counts once
+            parts = [tuple(x.values) if isinstance(x, DistributedValues) else (x,) for x in leaves]
+        else:
+            parts = [self._parts(leaf) for leaf in leaves]
+        sums = [_add([_as_value(part) for part in own]) for own in parts]
         return nest.pack_sequence_as(value, self._across_processes(operation, sums, options))
 
     def _parts(self, leaf: Any) -> tuple[Any, ...]:
@@ -238,38 +294,84 @@ class Strategy:
     def _all_reduce_here(self, operation: ReduceOp, leaves: list[Any], options: Any) -> list[Any]:
         def across(values: Any) -> list[Any]:
             def reduce(strategy: Any, *parts: Any) -> list[Any]:
-                return list(strategy._reduce(operation, list(parts), options))
+                reduced = list(strategy._reduce(operation, list(parts), options))
+                return [self._for_each_replica(value) for value in reduced]
 
             return list(self._merge_call(reduce, tuple(values), {}))
 
         if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
             return across(leaves)
-        return collectives.linear(lambda *values: across(values), leaves, across, across)
+
+        def again(values: Any) -> list[Any]:
+            return self._all_reduce_here(operation, list(values), options)
+
+        return collectives.linear(lambda *values: across(values), leaves, again, again)
+
+    def _for_each_replica(self, value: Any) -> Any:
+        """A value as one tensor for each replica of this process."""
+        if isinstance(value, IndexedSlices):
+            parts = zip(self._for_each_replica(value.values).values, self._for_each_replica(value.indices).values)
+            return Mirrored([IndexedSlices(rows, indices, value.dense_shape) for rows, indices in parts])
+        return Mirrored([value, *(primitives.Identity(value) for _ in range(1, self._replicas_here))])
 
     def _from_first_replica(self, value: Any) -> Any:
         """Called in a replica: the value of the first one of all."""
 
         def choose(strategy: Any, parts: Any) -> Any:
-            return collectives.broadcast(self._group, strategy._parts(parts)[0])
+            first = convert_to_tensor(strategy._parts(parts)[0])
+            return self._for_each_replica(collectives.broadcast(self._group, first))
 
+        if self._replicas_here == 1:
+            return collectives.broadcast(self._group, value)
         return self._merge_call(choose, (value,), {})
 
     def gather(self, value: Any, axis: int) -> Any:
-        """The values of all replicas, joined along an axis."""
-        parts = [convert_to_tensor(part) for part in self._parts(value)]
+        """The values of all replicas, joined along an axis. One that is not distributed is the value of a process."""
+        require_cross_replica_context(self)
+        return nest.map_structure(lambda leaf: self._gather(leaf, axis), value)
+
+    def _gather(self, leaf: Any, axis: int) -> Any:
+        parts = [convert_to_tensor(part) for part in self.experimental_local_results(leaf)]
+        if isinstance(leaf, DistributedValues) and any(part.shape.rank == 0 for part in parts):
+            raise ValueError("Strategy.gather: values must have at least one dimension; got scalars")
         here = parts[0] if len(parts) == 1 else primitives.ConcatV2(parts, axis)
-        return _gather_along(self._group, here, axis)
+        return here if self._group.size == 1 else _gather_along(self._group, here, axis)
 
     def _all_gather(self, value: Any, axis: int) -> Any:
         if self.num_replicas_in_sync == 1:
             return value
+        leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(value)]
+        if any(leaf.shape.rank == 0 for leaf in leaves):
+            raise ValueError("ReplicaContext.all_gather: values must have at least one dimension; got a scalar")
         if self._replicas_here == 1:
-            return nest.map_structure(lambda leaf: _gather_along(self._group, convert_to_tensor(leaf), axis), value)
+            gathered = [_gather_along(self._group, leaf, axis) for leaf in leaves]
+        else:
+            gathered = [self._all_gather_here(leaf, axis) for leaf in leaves]
+        return nest.pack_sequence_as(value, gathered)
 
-        def merge(strategy: Any, parts: Any) -> Any:
-            return nest.map_structure(lambda leaf: strategy.gather(leaf, axis), parts)
+    def _all_gather_here(self, leaf: Any, axis: int) -> Any:
+        """Called in one of several replicas of this process. The cotangent of a part is its rows of the sum of all."""
+        rows: list[Any] = []
 
-        return self._merge_call(merge, (value,), {})
+        def gather(value: Any) -> list[Any]:
+            def join(strategy: Any, parts: Any) -> Any:
+                sizes = [primitives.Reshape(primitives.Shape(part)[axis], [1]) for part in strategy._parts(parts)]
+                counts = _gather_along(self._group, primitives.ConcatV2(sizes, 0), 0)
+                return self._for_each_replica(strategy._gather(parts, axis)), self._for_each_replica(counts)
+
+            joined, counts = self._merge_call(join, (value,), {})
+            number = int(get_replica_context()._replica_id)  # type: ignore[union-attr]
+            begin = primitives.Sum(counts[:number], 0)
+            rows[:] = [primitives.Range(begin, begin + counts[number], primitives.Cast(1, begin.dtype))]
+            return [joined]
+
+        def backward(dys: Any) -> list[Any]:
+            return [primitives.GatherV2(self._all_reduce(ReduceOp.SUM, dys[0], None), rows[0], axis)]
+
+        def forward(tangents: Any) -> list[Any]:
+            return [self._all_gather_here(tangents[0], axis)]
+
+        return collectives.linear(gather, [leaf], backward, forward)[0]
 
     def _share_initial_value(self, variable: Any) -> None:
         """All processes begin with the value of the first one."""
@@ -277,8 +379,13 @@ class Strategy:
             variable.assign(collectives.broadcast(self._group, variable.read_value()))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """The values of this process's replicas."""
-        return value.values if isinstance(value, DistributedValues) else (value,)
+        """The values of this process's replicas; of a structure, one structure for each replica."""
+        if isinstance(value, DistributedValues):
+            return tuple(value.values)
+        if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
+            return (value,)
+        leaves = [self._parts(leaf) for leaf in nest.flatten(value)]
+        return tuple(nest.pack_sequence_as(value, list(own)) for own in zip(*leaves))
 
     # ---- input
 
@@ -291,14 +398,21 @@ class Strategy:
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
         """The dataset that the function makes for this process; its elements are batches of one replica."""
+        mode = getattr(options, "experimental_replication_mode", InputReplicationMode.PER_WORKER)
+        if mode == InputReplicationMode.PER_REPLICA:
+            contexts = [
+                InputContext(self.num_replicas_in_sync, int(c._replica_id), self.num_replicas_in_sync)
+                for c in self._contexts
+            ]
+            return from_functions(self, [dataset_fn(context) for context in contexts])
         return from_function(self, dataset_fn(self._input_context()))
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """What the function gives for each replica."""
-        values = [value_fn(ValueContext(c.replica_id_in_sync_group, self.num_replicas_in_sync)) for c in self._contexts]
-        return PerReplica(values) if len(values) > 1 else values[0]
+        values = [value_fn(ValueContext(int(c._replica_id), self.num_replicas_in_sync)) for c in self._contexts]
+        return regroup(values)
 
 
 @public("distribute.experimental.ValueContext")
@@ -322,6 +436,10 @@ class DefaultStrategy(Strategy):
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls `fn`."""
         return fn(*args, **kwargs) if kwargs else fn(*args)
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
+        """The value, summed or averaged along the axis."""
+        return value if axis is None else super().reduce(reduce_op, value, axis)
 
     def _reduce(self, operation: ReduceOp, value: Any, options: Any) -> Any:
         return value
@@ -353,7 +471,7 @@ def _divided(value: Any, count: int) -> Any:
     if isinstance(value, IndexedSlices):
         return IndexedSlices(_divided(value.values, count), value.indices, value.dense_shape)
     if value.dtype.is_integer:
-        return primitives.FloorDiv(value, primitives.Cast(count, value.dtype))
+        value = cast(value, float64)
     return primitives.RealDiv(value, primitives.Cast(float(count), value.dtype))
 
 
@@ -361,13 +479,13 @@ def _along_axis(value: Any, axis: Any, operation: ReduceOp) -> tuple[Any, Any]:
     """The sum along an axis, and over how many elements it goes. A scalar is a sum of one element."""
     value = convert_to_tensor(value)
     if operation is ReduceOp.MEAN and value.dtype.is_integer:
-        value = cast(value, float32)
+        value = cast(value, float32 if value.dtype.size < 4 else float64)
     rank = value.shape.rank
     if rank == 0 and axis in (0, -1):
         return value, convert_to_tensor(1.0)
     if rank is not None and isinstance(axis, int) and not -rank <= axis < rank:
         raise ValueError(f"Strategy.reduce: `axis` = {axis} out of range for `value` with rank {rank}")
-    count = primitives.GatherV2(primitives.Shape(value), axis, 0)
+    count = primitives.Shape(value)[axis]
     return primitives.Sum(value, axis), cast(count, float32)
 
 
@@ -388,12 +506,13 @@ def processor_numbers(who: str, devices: Any) -> list[int]:
     present = len(list_logical_devices("CPU"))
     numbers = []
     for device in devices:
+        device = getattr(device, "name", device)
         kind, _, number = str(device).rpartition("/")[2].removeprefix("device:").upper().partition(":")
         if kind != "CPU" or not (number or "0").isdecimal():
             raise ValueError(f"{who}: this program has processors alone ('/cpu:0'); got {device!r}")
         numbers.append(int(number or 0))
     if len(set(numbers)) != len(numbers):
-        raise ValueError(f"{who}: `devices` has duplicated entries: {list(devices)}")
+        raise AssertionError(f"{who}: No duplicates allowed in `devices` argument: {list(devices)}")
     if numbers and max(numbers) >= max(present, len(numbers)):
         raise ValueError(
             f"{who}: device CPU:{max(numbers)} does not exist; there are {present} logical processors. "

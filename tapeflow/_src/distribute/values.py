@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeflow._src.distribute import context
@@ -34,8 +34,12 @@ class DistributedValues:
         return self._values[0 if replica is None else replica.local_id]
 
     def __repr__(self) -> str:
-        parts = ",\n".join(f"  {number}: {value!r}" for number, value in enumerate(self._values))
+        parts = ",\n".join(f"  {number}: {_shown(value)}" for number, value in enumerate(self.values))
         return f"{type(self).__name__}:{{\n{parts}\n}}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
 
 
 @public("types.experimental.distributed.PerReplica")
@@ -83,35 +87,45 @@ class Mirrored(DistributedValues):
     """
 
 
+class DistributedVariable(DistributedValues):
+    """A variable with a copy in each replica. Functions of replicas take it whole: reading it gives the own copy."""
+
+
 def select(structure: Any, replica: int) -> Any:
-    """The structure with each `PerReplica` replaced by its part for one replica of this process."""
-    return _map(lambda leaf: leaf.values[replica] if isinstance(leaf, DistributedValues) else leaf, structure)
-
-
-def regroup(results: Sequence[Any]) -> Any:
-    """One structure of the results of all replicas of this process, with a `PerReplica` for each leaf."""
-    if len(results) == 1:
-        return results[0]
-    first = results[0]
-    leaves = [nest.flatten(result) for result in results]
-    if any(len(other) != len(leaves[0]) for other in leaves):
-        raise ValueError(
-            f"Strategy.run: all replicas must return the same structure; got {[type(r).__name__ for r in results]}"
-        )
-    grouped = [same if (same := _one_object(parts)) is not None else PerReplica(parts) for parts in zip(*leaves)]
-    if all(part is None for part in leaves[0]) and all(all(p is None for p in other) for other in leaves):
-        return first
-    return nest.pack_sequence_as(first, grouped)
-
-
-def _one_object(parts: Sequence[Any]) -> Any:
-    """The variable that all replicas returned, if they did: it is one object for all of them."""
-    first = parts[0]
-    return first if hasattr(first, "assign") and all(part is first for part in parts) else None
-
-
-def _map(function: Callable[[Any], Any], structure: Any) -> Any:
+    """The structure with each value of several replicas replaced by its part for one replica of this process."""
     leaves = nest.flatten(structure)
     if not any(isinstance(leaf, DistributedValues) for leaf in leaves):
         return structure
-    return nest.pack_sequence_as(structure, [function(leaf) for leaf in leaves])
+    return nest.pack_sequence_as(structure, [_part(leaf, replica) for leaf in leaves])
+
+
+def _part(leaf: Any, replica: int) -> Any:
+    whole = isinstance(leaf, DistributedVariable) or not isinstance(leaf, DistributedValues)
+    return leaf if whole else leaf.values[replica]
+
+
+def regroup(results: Sequence[Any]) -> Any:
+    """One structure of the results of this process's replicas, with a `PerReplica` where they are not one object."""
+    first = results[0]
+    if len(results) == 1:
+        return first
+    if isinstance(first, (list, tuple)):
+        _require_alike(results, type(first), len)
+        parts = [regroup(items) for items in zip(*results)]
+        if hasattr(first, "_make"):
+            return first._make(parts)
+        return type(first)(parts) if type(first) in (list, tuple) else parts
+    if isinstance(first, Mapping):
+        _require_alike(results, Mapping, set)
+        return type(first)({key: regroup([result[key] for result in results]) for key in first})  # type: ignore[call-arg]
+    container = getattr(first, "_distributed_container", None)
+    if container is not None and all(getattr(r, "_distributed_container", None) is container for r in results):
+        return container()
+    return first if all(result is first for result in results) else PerReplica(results)
+
+
+def _require_alike(results: Sequence[Any], kind: Any, content: Callable[[Any], Any]) -> None:
+    if not all(isinstance(result, kind) and content(result) == content(results[0]) for result in results):
+        raise ValueError(
+            f"Strategy.run: all replicas must return the same structure; got {[type(r).__name__ for r in results]}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -11,8 +12,7 @@ from tapeflow._src import primitives, variables
 from tapeflow._src.distribute import context
 from tapeflow._src.distribute.collectives import broadcast
 from tapeflow._src.distribute.context import ReduceOp
-from tapeflow._src.distribute.values import DistributedValues, PerReplica
-from tapeflow._src.ops.arrays.constants import zeros_like
+from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, PerReplica, select
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow._src.types.enums import VariableSynchronization
@@ -20,67 +20,113 @@ from tapeflow._src.types.tensor import Reference, Tensor
 
 
 def merged(strategy: Any, value: Any, aggregation: VariableAggregation) -> Any:
-    """The values that all replicas assign, as one.
-
-    Without an aggregation each process assigns its own value, that of its first replica. TensorFlow keeps a copy for
-    each replica; copies that are updated alike are equal to this one.
-    """
+    """The values that all replicas assign, as one; without an aggregation each replica assigns its own."""
     if aggregation == VariableAggregation.NONE:
-        return strategy._merge_call(lambda strategy, parts: strategy._parts(parts)[0], (value,), {})
+        return value
     if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy._from_first_replica(value)
     operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
     return strategy._all_reduce(operation, convert_to_tensor(value), None)
 
 
-class MirroredVariable(variables.Variable):
-    """A variable that has the same value in all replicas. Replicas of one process share one copy of it.
+class MirroredVariable(variables.Variable, DistributedVariable):
+    """A variable with a copy in each replica. In a replica it stands for the replica's copy, elsewhere for the first.
 
     An assignment in a replica is merged with those of the others by the variable's `aggregation`; one in the scope of
-    the strategy, or in `Strategy.extended.update`, is made as it is.
+    the strategy is made in all replicas of this process.
     """
 
     _distribute_strategy: Any = None
+    _copies: tuple[Any, ...] = ()
+    _container: Any = None  # a weak reference to the variable, for its copies
 
-    def _assign(self, method: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
-        replica = context.get_replica_context()
-        if replica is None or context.is_updating() or replica.strategy is not self._distribute_strategy:
-            return method(self, value, *args, **kwargs)
-        value = merged(self._distribute_strategy, value, self.aggregation)
-        if replica.local_id:  # another replica of this process has made the assignment
-            return self
-        return method(self, value, *args, **kwargs)
+    def _assign(self, method: str, value: Any) -> Any:
+        replica, strategy = context.get_replica_context(), self._distribute_strategy
+        own = getattr(super(), method)
+        if context.is_updating():
+            return own(value)
+        if replica is None or replica.strategy is not strategy:
+            return self._assign_all(method, value)
+        return own(merged(strategy, value, self.aggregation))
+
+    def _assign_all(self, method: str, value: Any) -> Any:
+        if not isinstance(value, DistributedValues):
+            value = convert_to_tensor(value, self.dtype)
+        getattr(super(), method)(select(value, 0))
+        for number, copy in enumerate(self._copies, 1):
+            getattr(copy, method)(select(value, number))
+        return self
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value in all replicas."""
-        return self._assign(variables.Variable.assign, value)
+        return self._assign("assign", value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to the value in all replicas."""
-        return self._assign(variables.Variable.assign_add, delta)
+        return self._assign("assign_add", delta)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from the value in all replicas."""
-        return self._assign(variables.Variable.assign_sub, delta)
+        return self._assign("assign_sub", delta)
 
-    values = property(lambda self: (self,) * self._distribute_strategy._replicas_here)
+    def _update_rows(self, indices: Any, values: Any, who: str) -> Any:
+        own = super()._update_rows
+        if context.get_replica_context() is not None or context.is_updating():
+            return own(indices, values, who)
+        own(indices, values, who)
+        for copy in self._copies:
+            copy._update_rows(indices, values, who)
+        return self
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The copies of this process's replicas."""
+        first = self._first_copy(variables.Variable)
+        first._distributed_container = self._container
+        return (first, *self._copies)
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """When the copies are made equal: when they are written."""
+        return VariableSynchronization.ON_WRITE
+
+    @property
+    def _replica_number(self) -> int | None:
+        """The number of the replica that asks; None outside of replicas."""
+        replica = context.get_replica_context()
+        return None if replica is None else int(replica._replica_id)
+
     distribute_strategy = property(lambda self: self._distribute_strategy, doc="The strategy that made the variable.")
-    _primary = property(lambda self: self)
+    _primary = property(lambda self: self.values[0])
+
+    def _get(self) -> Any:
+        replica = context.get_replica_context()
+        return self.values[0 if replica is None else replica.local_id]
+
+    def __repr__(self) -> str:
+        if len(self._copies) == 0:
+            return super().__repr__()
+        return DistributedValues.__repr__(self)
 
 
-def mirrored(variable: Any, strategy: Any) -> MirroredVariable:
+def mirrored(variable: Any, strategy: Any, copies: list[Any]) -> MirroredVariable:
     """A new variable as one of a strategy: it begins with the value that it has in the first process."""
     variable.__class__ = MirroredVariable
     variable._distribute_strategy = strategy
-    strategy._share_initial_value(variable)
+    variable._container = ref(variable)
+    for copy in copies:
+        copy._distributed_container = variable._container
+    variable._copies = tuple(copies)
+    if copies:
+        variable._set_copies(variable._copies)
     return variable  # type: ignore[no-any-return]
 
 
-class SyncOnReadVariable(DistributedValues):
+class SyncOnReadVariable(DistributedVariable):
     """A variable that each replica changes by itself; outside of replicas its value is the sum or mean of theirs."""
 
     is_tensor_like = True
@@ -127,10 +173,7 @@ class SyncOnReadVariable(DistributedValues):
         if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
             return broadcast(strategy._group, values[0])
         if self._aggregation == VariableAggregation.NONE:
-            raise ValueError(
-                "Could not convert from `tf.VariableAggregation` VariableAggregation.NONE to `tf.distribute.ReduceOp` "
-                "type: a variable that is read outside of replicas needs an aggregation."
-            )
+            raise _no_aggregation()
         operation = ReduceOp.MEAN if self._aggregation == VariableAggregation.MEAN else ReduceOp.SUM
         return strategy.reduce(operation, PerReplica(values) if len(values) > 1 else values[0], axis=None)
 
@@ -158,6 +201,8 @@ class SyncOnReadVariable(DistributedValues):
         if self._replica() is not None:
             return getattr(self._get(), method)(value, *args)
         value = convert_to_tensor(value, self.dtype)
+        if self._aggregation == VariableAggregation.NONE:
+            raise _no_aggregation()
         if method == "assign" and self._aggregation == VariableAggregation.SUM:
             replicas = self._distribute_strategy.num_replicas_in_sync
             if replicas > 1:
@@ -166,8 +211,8 @@ class SyncOnReadVariable(DistributedValues):
                 )
         elif method != "assign" and self._aggregation == VariableAggregation.SUM:
             raise ValueError(
-                "SyncOnReadVariable does not support `assign_add` or `assign_sub` in cross-replica context when "
-                "aggregation is set to `tf.VariableAggregation.SUM`."
+                f"SyncOnReadVariable does not support `{method}` in cross-replica context when aggregation is set to "
+                "`tf.VariableAggregation.SUM`."
             )
         for component in self._values:
             getattr(component, method)(value, *args)
@@ -207,6 +252,12 @@ class SyncOnReadVariable(DistributedValues):
         return self._update("assign", tensors["VARIABLE_VALUE"], ())
 
 
+def _no_aggregation() -> ValueError:
+    return ValueError(
+        "Could not convert from `tf.VariableAggregation` VariableAggregationV2.NONE to`tf.distribute.ReduceOp` type"
+    )
+
+
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: SyncOnReadVariable, *operands: Any) -> Any:
         return getattr(self.read_value(), name)(*operands)
@@ -227,19 +278,27 @@ def creator(strategy: Any) -> Callable[..., Any]:
     def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
         synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
         aggregation = arguments.get("aggregation") or VariableAggregation.NONE
-        if synchronization == VariableSynchronization.ON_READ:
+        on_read = synchronization == VariableSynchronization.ON_READ
+        if on_read:
             arguments["trainable"] = False
+        with strategy._at_replica(0):
             first = next_creator(**arguments)
-            zero = zeros_like(first.read_value())
-            summed = aggregation == VariableAggregation.SUM
-            others = [
-                next_creator(**{**arguments, "initial_value": zero if summed else first.read_value()})
-                for _ in range(strategy._replicas_here - 1)
-            ]
-            if summed and strategy._group.rank:
-                first.assign(zero)
-            return SyncOnReadVariable(strategy, [first, *others], aggregation)
-        variable = next_creator(**arguments)
-        return mirrored(variable, strategy) if type(variable) is variables.Variable else variable
+        if type(first) is not variables.Variable:
+            return first
+        strategy._share_initial_value(first)
+        copies = []
+        if strategy._replicas_here > 1:
+            value = first.initialized_value() if first.graph is not None else convert_to_tensor(first.numpy())
+            numbers = range(1, strategy._replicas_here)
+            copies = [_copy(strategy, next_creator, arguments, value, number) for number in numbers]
+        if on_read:
+            return SyncOnReadVariable(strategy, [first, *copies], aggregation)
+        return mirrored(first, strategy, copies)
 
     return create
+
+
+def _copy(strategy: Any, next_creator: Callable[..., Any], arguments: dict[str, Any], value: Any, number: int) -> Any:
+    changed = {"initial_value": value, "name": f"{arguments.get('name') or 'Variable'}/replica_{number}"}
+    with strategy._at_replica(number):
+        return next_creator(**{**arguments, **changed})

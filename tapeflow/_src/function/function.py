@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, overload
 
+import numpy as np
+
 from tapeflow._src import _core
 from tapeflow._src.autodiff.graph_gradients import TraceAgain
 from tapeflow._src.control_flow.tensor_array import TensorArray
@@ -95,6 +97,8 @@ class Function(_core.FunctionBase):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if _core.get_run_eagerly() and not (observers.graph_gradients is not None and self._asks_graph):
             return self.python_function(*args, **kwargs)
+        if _core.current_place()[2]:  # each replica of a strategy has a trace of its own, and may merge values in it
+            return self._call_inline(args, kwargs)
         call = self._signature.bind(args, kwargs)
         concrete = self._concrete(call)
         self._traces.ways.add(
@@ -102,6 +106,16 @@ class Function(_core.FunctionBase):
             self.input_signature is not None,
         )  # fmt: skip
         return concrete.call_flat(call.tensors)
+
+    def _call_inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the Python function as a part of its caller, with arrays as tensors."""
+        function = self.python_function
+        if self._autograph and _core.current_graph() is not None:
+            function = convert(function, self._features)
+        args, kwargs = nest.map_structure(
+            lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf, (args, kwargs)
+        )
+        return function(*args, **kwargs)
 
     def _decorate(self, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         """Puts a decorator around the Python function, inside this one; only before the first call."""

@@ -15,7 +15,7 @@ from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
 Tensor = _core.Tensor
 
-DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
 
 
 class Reference:
@@ -68,6 +68,14 @@ def _name(self: Any) -> str:
     operation, name, _, outputs, _, _ = graph.node(node)
     index = next(i for i, output in enumerate(outputs) if output is self)
     return f"{name or f'{operation}_{node}'}:{index}"
+
+
+def _device(self: Any) -> str:
+    """The logical processor on which the value was made; of a symbolic tensor, the one that the program named."""
+    number = _core.device_of(self)
+    if _core.is_symbolic(self):
+        return f"/device:CPU:{number - 1}" if number else ""
+    return _DEVICE.format(max(number - 1, 0))
 
 
 def _repr(tensor: Any) -> str:
@@ -171,7 +179,7 @@ def add_array_behaviour(cls: type) -> None:
 _ARRAY_MEMBERS: dict[str, Any] = {
     "ref": _ref,
     "get_shape": _get_shape,
-    "device": property(lambda self: DEVICE),
+    "device": property(_device),
     "__array_priority__": 100,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,

@@ -51,6 +51,17 @@ class SeedSource:
         self._seeds = (first, second)
         self._words = random_words(self._seeds, 64) if changes else None
 
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """What the stream begins with."""
+        return self._seeds
+
+    def begin_at(self, seeds: tuple[int, int]) -> None:
+        """Begins the stream of other seeds."""
+        self._seeds = seeds
+        if self._words is not None:
+            self._words = random_words(seeds, 64)
+
     def draw(self) -> tuple[int, int]:
         """The seeds of the next iteration."""
         if self._words is None:

@@ -1,4 +1,4 @@
-"""Losses: cross entropies, Poisson loss, and the scaling of losses over replicas."""
+"""Losses: cross entropies and the Poisson loss."""
 
 from __future__ import annotations
 
@@ -197,81 +197,3 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """
     t = convert_to_tensor(t)
     return primitives.SumOfSquares(t) * 0.5
-
-
-@public("nn.compute_average_loss", "compat.v1.nn.compute_average_loss")
-def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """The sum of the losses over the batch size of all replicas.
-
-    Args:
-        per_example_loss: One loss for each example.
-        sample_weight: Weights of the examples.
-        global_batch_size: The number of examples over all replicas; that of this one times the number of replicas if
-            None.
-
-    Returns:
-        A tensor: a scalar.
-
-    Gradient:
-        By `per_example_loss` and `sample_weight`.
-
-    >>> tf.nn.compute_average_loss([1., 3.])
-    <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
-    """
-    loss = convert_to_tensor(per_example_loss)
-    if loss.shape.rank == 0:
-        raise ValueError(
-            "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1. Received "
-            f"per_example_loss={per_example_loss} with rank 0"
-        )
-    if loss.dtype.is_integer:
-        loss = cast(loss, _quotient_dtype(loss.dtype))
-    batch = loss.shape[0]
-    if sample_weight is not None:
-        weight = convert_to_tensor(sample_weight, dtype_hint=loss.dtype)
-        loss = _weighted(loss, cast(weight, loss.dtype))
-    if global_batch_size is None:
-        global_batch_size = batch
-    else:
-        global_batch_size = convert_to_tensor(global_batch_size)
-        if global_batch_size.shape.rank != 0:
-            raise ValueError(f"`global_batch_size` must be scalar, got {global_batch_size.shape}")
-        if not global_batch_size.dtype.is_integer:
-            raise TypeError(f"`global_batch_size` must be an int, got {global_batch_size.dtype!r}")
-    size = cast(global_batch_size, loss.dtype)
-    return primitives.DivNoNan(primitives.Sum(loss, None, False), size)
-
-
-def _weighted(loss: Any, weight: Any) -> Any:
-    """The losses times weights, whose rank may be one less or one more."""
-    missing = loss.shape.rank - weight.shape.rank
-    if weight.shape.rank and missing == 1:
-        weight = primitives.ExpandDims(weight, -1)
-    elif missing == -1 and weight.shape[-1] == 1:
-        weight = primitives.Squeeze(weight, [-1])
-    return loss * weight
-
-
-@public("nn.scale_regularization_loss", "compat.v1.nn.scale_regularization_loss")
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the losses over the number of replicas, which is 1.
-
-    Args:
-        regularization_loss: The loss, summed over its elements.
-
-    Returns:
-        A tensor: a scalar.
-
-    Gradient:
-        `dy` divided by the number of replicas.
-
-    >>> tf.nn.scale_regularization_loss([1., 2.])
-    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
-    """
-    loss = primitives.Sum(convert_to_tensor(regularization_loss), None, False)
-    return cast(loss, _quotient_dtype(loss.dtype)) if loss.dtype.is_integer else loss
-
-
-def _quotient_dtype(dtype: Any) -> Any:
-    """The dtype of quotients of integers."""
-    return float32 if dtype.size < 4 else float64

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.config import list_logical_devices, reset_settings
 from tapeflow._src.function.trace import running_at_once
 
 _names_used: list[int] = [0]
@@ -35,10 +36,15 @@ class Context:
 
     def devices(self) -> list[str]:
         """The names of the devices."""
-        return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+        return [f"/job:localhost/replica:0/task:0{device.name}" for device in list_logical_devices()]
 
 
 _context = Context()
+
+
+def reset_context() -> None:
+    """Lets the program set its devices anew."""
+    reset_settings()
 
 
 def context() -> Context:

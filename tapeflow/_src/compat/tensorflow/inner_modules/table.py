@@ -132,6 +132,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "EAGER_MODE": 1,
         "GRAPH_MODE": 0,
         "SYNC": 0,
+        "_reset_context": execution_context.reset_context,
         "async_wait": execution_context.async_wait,
         "context": execution_context.context,
         "device": execution_context.placed_anywhere,

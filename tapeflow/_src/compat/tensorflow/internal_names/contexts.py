@@ -9,7 +9,6 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow.inner_modules import execution_context
 from tapeflow._src.namespace import public
-from tapeflow._src.types.tensor import DEVICE
 
 public("__internal__.eager_context.eager_mode")(execution_context.eager_mode)
 public("__internal__.tf2.enabled")(execution_context.enabled)
@@ -82,7 +81,7 @@ def execute_fn_for_device(
     2
     """
     by_kind = {kind.upper(): function for kind, function in device_branch_fns.items()}
-    return by_kind.get(DEVICE.rpartition("device:")[2].partition(":")[0], default_fn)()
+    return by_kind.get("CPU", default_fn)()
 
 
 @public("__internal__.get_enclosing_xla_context")

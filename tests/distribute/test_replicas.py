@@ -1,0 +1,260 @@
+"""Several replicas in one process: devices, copies of variables, traced functions, branches, derivatives, input."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+@pytest.fixture
+def pair():
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def replica():
+    return tf.distribute.get_replica_context()
+
+
+def number():
+    return tf.cast(replica().replica_id_in_sync_group, tf.float32)
+
+
+def parts(value):
+    return [np.asarray(part).tolist() for part in value.values]
+
+
+@pytest.fixture
+def processors():
+    """Two logical processors."""
+    from tapeflow._src import config
+
+    (processor,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * 2)
+    yield
+    config.reset_settings()
+
+
+FIRST, SECOND = (f"/job:localhost/replica:0/task:0/device:CPU:{n}" for n in range(2))
+
+
+def test_tensors_name_their_device(processors, pair):
+    with tf.device("CPU:1"):
+        x, v = tf.constant([1.0]), tf.Variable(2.0)
+        assert (x.device, (x + 1).device, v.device) == (SECOND,) * 3
+        with tf.device("/cpu:0"):
+            assert (x + 1).device == FIRST
+        with tf.device(None):
+            assert (x + 1).device == FIRST
+    assert (x + 1).device == FIRST
+
+    @tf.function
+    def f(x):
+        named = [x.device]
+        with tf.device("CPU:1"):
+            named.append((x + 1).device)
+        assert named == ["", "/device:CPU:1"]
+        return x + 1
+
+    assert f(x).device == FIRST
+    assert pair.run(lambda: (tf.constant(1.0) + 1).device).values == (FIRST, SECOND)
+    one = tf.distribute.OneDeviceStrategy("CPU:1")
+    with one.scope():
+        assert tf.Variable(1.0).device == SECOND == one.run(lambda: tf.constant(1.0)).device
+
+
+def test_a_traced_function_runs_in_each_replica(pair):
+    @tf.function
+    def step():
+        if replica().replica_id_in_sync_group == 0:
+            return replica().all_reduce("SUM", number() + 1.0), tf.constant(5.0)
+        return replica().all_reduce("SUM", number() + 1.0), tf.constant(7.0)
+
+    for _ in range(2):
+        total, own = pair.run(step)
+        assert parts(total) == [3.0, 3.0] and parts(own) == [5.0, 7.0]
+    assert parts(tf.function(lambda: pair.run(step))()[1]) == [5.0, 7.0]
+    assert parts(pair.run(lambda: step()[0])) == [3.0, 3.0]  # a function that a replica calls
+
+
+def test_copies_of_a_variable(pair):
+    with pair.scope():
+        v = tf.Variable(1.0, name="w")
+    assert isinstance(v, tf.distribute.DistributedValues) and isinstance(v, tf.Variable)
+    assert [copy.name for copy in v.values] == ["w:0", "w/replica_1:0"]
+    assert repr(v).startswith("MirroredVariable:{\n  0: <tf.Variable 'w:0'")
+    assert v.synchronization == tf.VariableSynchronization.ON_WRITE
+
+    def step():  # without an aggregation each replica has its own value
+        v.assign(number() + 5.0)
+        with tf.GradientTape() as tape:
+            y = v * v
+        return v.read_value(), tape.gradient(y, v)
+
+    for run in (step, tf.function(step)):
+        own, gradient = pair.run(run)
+        assert parts(own) == [5.0, 6.0] == parts(v) and parts(gradient) == [10.0, 12.0]
+        assert float(v) == 5.0
+        v.assign(1.0)
+        assert parts(v) == [1.0, 1.0]
+    results = pair.extended.update(v, lambda v, x: v.assign_add(x), args=(pair.run(number),), group=False)
+    assert len(results) == 2 and parts(v) == [1.0, 2.0]
+    assert pair.extended.value_container(v.values[1]) is v
+    assert pair.extended.variable_created_in_scope(v)
+    assert not pair.extended.variable_created_in_scope(tf.Variable(1.0))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_values_merged_in_a_branch(pair, traced):
+    with pair.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    def step(x):
+        return tf.cond(
+            tf.reduce_sum(x) > 0.0,
+            lambda: total.assign_add(number() + 1.0) + replica().all_reduce("MEAN", number()),
+            lambda: tf.constant(-1.0),
+        )
+
+    def run(x):
+        return pair.run(step, args=(x,))
+
+    run = tf.function(run) if traced else run
+    assert parts(run(tf.constant([1.0]))) == [3.5, 3.5] and float(total) == 3.0
+    assert parts(run(tf.constant([-1.0]))) == [-1.0, -1.0] and float(total) == 3.0
+
+
+def test_values_merged_in_a_loop_are_refused(pair):
+    @tf.function
+    def run(n):
+        def step():
+            return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, replica().all_reduce("SUM", x)), [0, 1.0])
+
+        return pair.run(step)
+
+    with pytest.raises(RuntimeError, match="merge_call"):
+        run(tf.constant(2))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_derivatives(pair, traced):
+    def second_order():
+        x = tf.constant(2.0) * (1.0 + number())
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = replica().all_reduce("SUM", x**3) ** 2
+            first = tape.gradient(y, x)
+        return first, outer.gradient(first, x)
+
+    def through_gather():
+        x = tf.fill([1 + replica().replica_id_in_sync_group, 2], 1.0 + number())
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = replica().all_gather(x, axis=0)
+            y = tf.reduce_sum(rows * rows * tf.reshape(tf.range(6.0), [3, 2]))
+        return tape.gradient(y, x)
+
+    def run(step):
+        return tf.function(lambda: pair.run(step))() if traced else pair.run(step)
+
+    # y = T^2 with T = a^3 + b^3 in both replicas: its sum has the gradient 12 T x^2, and so on.
+    first, second = run(second_order)
+    assert parts(first) == [3456.0, 13824.0] and parts(second) == [6336.0, 18432.0]
+    assert parts(run(through_gather)) == [[[0.0, 4.0]], [[16.0, 24.0], [32.0, 40.0]]]
+
+
+def test_losses_are_scaled(pair):
+    def step():
+        return (
+            tf.nn.compute_average_loss([1.0, 2.0, 3.0]),
+            tf.nn.compute_average_loss([1.0, 2.0], global_batch_size=4),
+            tf.nn.scale_regularization_loss([2.0, 4.0]),
+        )
+
+    assert [parts(x)[0] for x in pair.run(step)] == [1.0, 0.75, 3.0]
+    assert [float(x) for x in step()] == [2.0, 0.75, 6.0]
+    with pair.scope():
+        for call in (tf.nn.compute_average_loss, tf.nn.scale_regularization_loss):
+            with pytest.raises(RuntimeError, match="expected to be called in replica context"):
+                call([1.0])
+
+
+def test_values_out_of_replicas(pair):
+    x = pair.run(lambda: tf.reshape(tf.range(4.0), [2, 2]) * (number() + 1.0))
+    assert pair.reduce("SUM", x, axis=1).numpy().tolist() == [3.0, 15.0]
+    assert pair.reduce("MEAN", x, axis=-1).numpy().tolist() == [0.75, 3.75]
+    assert pair.reduce("SUM", {"a": [x]}, axis=None)["a"][0].numpy().tolist() == [[0.0, 3.0], [6.0, 9.0]]
+    assert float(pair.reduce("MEAN", pair.run(lambda: tf.constant([1, 2])), axis=0)) == 1.5
+    for part, structure in zip(x.values, pair.experimental_local_results((x, {"a": x}))):
+        assert structure[0] is part and structure[1]["a"] is part
+    with pytest.raises(ValueError, match="non-DistributedValues value"):
+        pair.reduce("SUM", tf.constant(1.0), axis=None)
+    assert pair.gather(x, axis=1).shape == [2, 4]
+    nothing, same = pair.run(lambda: (None, "a"))
+    assert nothing is None and same == "a"
+
+
+def test_scopes_do_not_mix(pair):
+    other = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with pair.scope(), pytest.raises(RuntimeError, match="Mixing different"), other.scope():
+        pass
+    with pytest.raises(RuntimeError, match="requires being in cross-replica context"):
+        pair.run(lambda: pair.run(lambda: 1))
+
+
+def test_random_streams_differ_between_replicas(pair):
+    with pair.scope():
+        generator = tf.random.Generator.from_seed(1)
+    first, second = parts(pair.run(lambda: generator.normal([2])))
+    np.testing.assert_allclose(first, [-0.8793044686317444, 1.468078851699829], rtol=1e-6)  # TensorFlow's numbers
+    np.testing.assert_allclose(second, [0.020661573857069016, 1.9473345279693604], rtol=1e-6)
+
+
+def test_batches_of_functions(pair):
+    made = pair.distribute_datasets_from_function(lambda context: tf.data.Dataset.range(10).batch(4))
+    assert [parts(batch) for batch in made] == [[[0, 1, 2, 3], [4, 5, 6, 7]], [[8, 9], []]]
+    mode = tf.distribute.InputReplicationMode.PER_REPLICA
+    options = tf.distribute.InputOptions(experimental_replication_mode=mode, experimental_fetch_to_device=False)
+    made = pair.distribute_datasets_from_function(
+        lambda context: tf.data.Dataset.range(10 * context.input_pipeline_id, 10 * context.input_pipeline_id + 2).batch(
+            2
+        ),
+        options,
+    )
+    assert [parts(batch) for batch in made] == [[[0, 1], [10, 11]]]
+
+
+def test_batches_of_ragged_and_sparse_rows(pair):
+    ragged = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1], [2, 3], [4, 5, 6], [7]])).batch(4)
+    (batch,) = pair.experimental_distribute_dataset(ragged)
+    assert [part.to_list() for part in batch.values] == [[[1], [2, 3]], [[4, 5, 6], [7]]]
+    sparse = tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense([[1, 0], [0, 2], [3, 0]])).batch(3)
+    (batch,) = pair.experimental_distribute_dataset(sparse)
+    assert [tf.sparse.to_dense(part).numpy().tolist() for part in batch.values] == [[[1, 0], [0, 2]], [[3, 0]]]
+    with pytest.raises(ValueError, match="must be batched"):
+        pair.experimental_distribute_dataset(tf.data.Dataset.range(4))
+    distributed = pair.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+    assert isinstance(iter(distributed), tf.distribute.DistributedIterator) and distributed.cardinality == 2
+
+
+def test_files_are_sharded(tmp_path):
+    from tapeflow._src.distribute.shards import shard_files
+
+    names = []
+    for name in "abc":
+        path = str(tmp_path / name)
+        with open(path, "w") as file:
+            file.write(f"{name}1\n{name}2\n")
+        names.append(path)
+    files = tf.data.Dataset.from_tensor_slices(names)
+    for dataset in (
+        tf.data.TextLineDataset(names),
+        tf.data.TextLineDataset(files),
+        files.interleave(tf.data.TextLineDataset, cycle_length=1),
+    ):
+        pipe = shard_files(dataset.batch(2)._pipe, 2, 1, required=True)
+        assert [batch.numpy().tolist() for batch in tf.data.Dataset(pipe)] == [[b"b1", b"b2"]]
+        assert shard_files(dataset._pipe, 4, 0, required=False) is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"AutoShardPolicy\.FILE"):
+        shard_files(tf.data.Dataset.range(3)._pipe, 2, 0, required=True)

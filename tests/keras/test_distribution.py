@@ -1,0 +1,43 @@
+"""Keras under a strategy with two replicas in one process: equal to one replica with the same global batch."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+X = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+Y = X.sum(1, keepdims=True)
+
+
+def train(keras, strategy, make_optimizer):
+    layers, constant = keras.layers, keras.initializers.Constant
+    with strategy.scope():
+        model = keras.Sequential(
+            [
+                keras.Input([4]),
+                layers.Dense(3, kernel_initializer=constant(0.1)),
+                layers.Dense(1, kernel_initializer=constant(0.2)),
+            ]
+        )
+        model.compile(make_optimizer(keras.optimizers), "mse", metrics=["mae"])
+    history = model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0).history
+    return history["loss"], model.get_weights()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizers: optimizers.LossScaleOptimizer(optimizers.SGD(0.01)),
+        lambda optimizers: optimizers.SGD(0.01, gradient_accumulation_steps=2),
+        lambda optimizers: optimizers.SGD(0.01, use_ema=True, ema_overwrite_frequency=2),
+        lambda optimizers: optimizers.Adam(0.01, global_clipnorm=10.0),
+        lambda optimizers: optimizers.Adafactor(0.01),
+    ],
+    ids=["loss scale", "accumulation", "average", "adam", "adafactor"],
+)
+def test_optimizers(keras, make):
+    losses, weights = train(keras, tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), make)
+    expected_losses, expected_weights = train(keras, tf.distribute.get_strategy(), make)
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
+    for one, two in zip(weights, expected_weights):
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)
