@@ -1,4 +1,4 @@
-"""The way of values over a tape: its records and its notes as one graph, and the likeliest way from one to another."""
+"""The way of values over a tape: its records and its events as one graph, and the likeliest way from one to another."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def known(index: Any) -> Any:
 
 
 def is_followed(index: int | None) -> bool:
-    """Whether an index, as the tape gives it, is that of a followed value."""
+    """Whether an index, as the tape gives it, is that of a watched value."""
     return index is not None and index < _UNFOLLOWED
 
 

@@ -86,7 +86,7 @@ class Origin(NamedTuple):
 
 
 class NanOrigins:
-    """Hears of every result that is not finite, and remembers for each which operation began it."""
+    """Receives every result that is not finite, and keeps for each the operation that began it."""
 
     def __init__(self) -> None:
         self._check = _core.NumericsCheck(self._see, True)

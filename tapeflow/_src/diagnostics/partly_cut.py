@@ -116,7 +116,7 @@ def describe(cut: Cut) -> tuple[str, str]:
     if cut.cause == "assign":
         return "is assigned to a variable, whose state has no gradient", "Use the assigned tensor itself."
     if cut.cause == "integer":
-        text = "becomes whole numbers, which have no slope"
+        text = "becomes integers, which have no gradient"
         return text, "Stay with floating point, or use a straight-through gradient (tf.grad_pass_through)."
     if cut.cause == "stop_recording":
         return "is computed inside tape.stop_recording()", "Move it out of that block if it shall be differentiated."

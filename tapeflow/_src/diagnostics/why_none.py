@@ -30,9 +30,9 @@ _REMEDY = {
     "floordiv": "Divide with / instead of //, or use tf.grad_pass_through.",
     "round": "Use tf.grad_pass_through(tf.round) for a straight-through gradient.",
     "floor": "Use tf.grad_pass_through(tf.floor) for a straight-through gradient.",
-    "argmax": "A position has no slope: use tf.nn.softmax for a smooth choice.",
-    "argmin": "A position has no slope: use tf.nn.softmax for a smooth choice.",
-    "cast": "Whole numbers and truth values have no slope: stay with floating point.",
+    "argmax": "A position has no gradient: use tf.nn.softmax for a smooth choice.",
+    "argmin": "A position has no gradient: use tf.nn.softmax for a smooth choice.",
+    "cast": "Integers and bools have no gradient: stay with floating point.",
 }
 _COMPARISONS = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
 _INDEXING = {
@@ -219,12 +219,12 @@ class _Question:
     def _broken(self, way: list[Edge], first: Edge) -> Explanation:
         as_index = next((e for e in way if self._is_index(e)), None)
         if as_index is not None and first.breaks in ("operation", "dtype", "argument"):
-            became = "" if first is as_index else f"; it became whole numbers in {first.step.short_name}"
+            became = "" if first is as_index else f"; it became integers in {first.step.short_name}"
             return Explanation(
                 "index or shape",
                 f"{self._name()} reaches the target only as an index or a shape of "
                 f"{as_index.step.short_name or 'a value'}{became}",
-                "A position has no slope: weigh the values instead (tf.nn.softmax and a sum).",
+                "A position has no gradient: weigh the values instead (tf.nn.softmax and a sum).",
                 as_index.step.short_name or None,
                 *as_index.step.place,
             )
@@ -485,7 +485,7 @@ class _Question:
                     return Explanation(
                         "index or shape",
                         f"The target uses the shape of {self._name(False)}, not its values",
-                        "A shape has no slope: use the values themselves.",
+                        "A shape has no gradient: use the values themselves.",
                         "shape",
                         *before[-1].place,
                     )

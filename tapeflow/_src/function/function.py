@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -151,7 +151,7 @@ class Function(_core.FunctionBase):
         return traces
 
     def _bind(self, method: Callable[..., Any], traces: Traces) -> Function:
-        """The function for one object. Faces come and go with every call, so they share what is slow to make."""
+        """The function for one object. Bound copies come and go with every call, so they share what is slow to make."""
         if traces.signature is None:
             traces.signature = Signature(method, self.input_signature)
         bound = Function.__new__(Function)
@@ -453,19 +453,25 @@ def inside_function() -> bool:
     return graph is not None and not graph.takes_everything
 
 
+class _Options(TypedDict, total=False):
+    """The options of `tf.function` by keyword."""
+
+    autograph: bool
+    jit_compile: bool | None
+    reduce_retracing: bool
+    experimental_implements: str | None
+    experimental_autograph_options: Any
+    experimental_attributes: Any
+    experimental_relax_shapes: bool | None
+    experimental_compile: bool | None
+    experimental_follow_type_hints: bool | None
+
+
 @overload
 def function(
     func: Callable[Parameters, Result],
     input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    experimental_implements: str | None = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None,
-    experimental_follow_type_hints: bool | None = None,
+    **options: Unpack[_Options],
 ) -> DecoratedFunction[Parameters, Result]: ...
 
 
@@ -473,15 +479,7 @@ def function(
 def function(
     func: None = None,
     input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    experimental_implements: str | None = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None,
-    experimental_follow_type_hints: bool | None = None,
+    **options: Unpack[_Options],
 ) -> Callable[[Callable[Parameters, Result]], DecoratedFunction[Parameters, Result]]: ...
 
 

@@ -79,7 +79,7 @@ def rand(*size: int) -> Any:
 
 @public("experimental.numpy.random.randint")
 def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Any:
-    """Whole numbers from `low` up to, not including, `high`; from 0 up to `low` if `high` is None.
+    """Integers from `low` up to, not including, `high`; from 0 up to `low` if `high` is None.
 
     >>> tf.experimental.numpy.random.randint(1, 2, [3])
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 1, 1])>

@@ -130,7 +130,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
 
 
 def _as_bytes(images: np.ndarray) -> np.ndarray:
-    """Floats scaled to whole numbers from 0 to 255: as they are from 0 on, else around 127."""
+    """Floats scaled to integers from 0 to 255: as they are from 0 on, else around 127."""
     if images.dtype == np.uint8:
         return images
     result = np.zeros(images.shape, np.uint8)

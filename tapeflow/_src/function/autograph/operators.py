@@ -266,7 +266,7 @@ def for_(
     """`for item in iterable: body(item)`, as long as `go_on()` holds after each iteration."""
     rows = rows_of(iterable)
     if rows is not None:
-        _staged_for(rows, body, go_on, get_state, set_state, names, options)
+        _staged_for(rows, body, go_on, (get_state, set_state, names), options)
         return
     hook = getattr(type(iterable), "__autograph_for__", None)
     if hook is not None and _hooked_for(iterable, hook, body, go_on, get_state, set_state, names):
@@ -362,11 +362,10 @@ def _staged_for(
     rows: Rows,
     body: Callable[[Any], None],
     go_on: Run | None,
-    get_state: State,
-    set_state: State,
-    names: Sequence[str],
+    state: tuple[State, State, Sequence[str]],
     options: Run | None,
 ) -> None:
+    get_state, set_state, names = state
     if isinstance(rows.count, int) and rows.count == 0:
         return
     position: list[Any] = [convert_to_tensor(0) if rows.start is None else rows.start]

@@ -1,4 +1,4 @@
-"""`tf.audio`: sound in WAV files of 16 bits as numbers from -1 to 1, and back."""
+"""`tf.audio`: audio in WAV files of 16 bits as numbers from -1 to 1, and back."""
 
 from __future__ import annotations
 

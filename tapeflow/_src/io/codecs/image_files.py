@@ -1,4 +1,4 @@
-"""`tf.io.decode_image` and its kin: pictures in files as images (H, W, channels), and back."""
+"""`tf.io.decode_image`, `decode_png` and the like: image files as tensors (H, W, channels), and back."""
 
 from __future__ import annotations
 

@@ -49,11 +49,11 @@ def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = Fals
         raise InvalidArgumentError.of(f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
     Image = _pillow()
     try:
-        picture = Image.open(io.BytesIO(data), formats=["JPEG"])
-        mode = picture.mode if picture.mode == "CMYK" else {0: picture.mode, 1: "L", 3: "RGB"}[channels]
-        picture.draft(mode, (max(1, picture.width // ratio), max(1, picture.height // ratio)))
+        decoded = Image.open(io.BytesIO(data), formats=["JPEG"])
+        mode = decoded.mode if decoded.mode == "CMYK" else {0: decoded.mode, 1: "L", 3: "RGB"}[channels]
+        decoded.draft(mode, (max(1, decoded.width // ratio), max(1, decoded.height // ratio)))
         try:
-            picture.load()
+            decoded.load()
         except OSError:
             if not truncated:
                 raise
@@ -61,13 +61,13 @@ def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = Fals
         raise InvalidArgumentError.of(f"decode_jpeg: the image is too large: {error}") from None
     except (OSError, SyntaxError, ValueError):
         raise _bad("decode_jpeg") from None
-    if picture.mode == "CMYK":
-        ink = np.asarray(picture).astype(np.int32)
+    if decoded.mode == "CMYK":
+        ink = np.asarray(decoded).astype(np.int32)
         pixels = ((255 - ink[..., :3]) * (255 - ink[..., 3:]) // 255).astype(np.uint8)
-        picture = Image.fromarray(pixels)
-    if channels and picture.mode != {1: "L", 3: "RGB"}[channels]:
-        picture = picture.convert("L" if channels == 1 else "RGB")
-    found = np.asarray(picture)
+        decoded = Image.fromarray(pixels)
+    if channels and decoded.mode != {1: "L", 3: "RGB"}[channels]:
+        decoded = decoded.convert("L" if channels == 1 else "RGB")
+    found = np.asarray(decoded)
     return found[..., None] if found.ndim == 2 else found
 
 
@@ -82,12 +82,12 @@ def write_jpeg(
 ) -> bytes:
     """An image (H, W, 1 or 3) of uint8 as the bytes of a file."""
     Image = _pillow()
-    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    encoded = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
     unit, across, down = density
     scale = 2.54 if unit == "cm" else 1.0
     file = io.BytesIO()
     options: dict[str, Any] = {"xmp": xmp.encode()} if xmp else {}
-    picture.save(
+    encoded.save(
         file,
         "JPEG",
         quality=max(1, quality),

@@ -12,14 +12,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
-from tapeflow._src.ops.sparse.coordinates import (
-    as_sparse,
-    chosen_elements,
-    coordinates_of,
-    dims_of_sparse,
-    flat_positions,
-    is_sparse,
-)
+from tapeflow._src.ops.sparse import coordinates
 from tapeflow._src.types.dtypes import float32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, define_products
@@ -29,10 +22,14 @@ from tapeflow._src.types.sparse_tensor import SparseTensor, define_products
 
 def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, Any, Any]:
     """The shape, the positions in `a` or `b`, and the place among these of each element of `a` and of `b`."""
-    dims = dims_of_sparse(a)
-    if dims != dims_of_sparse(b):
-        raise InvalidArgumentError.of(f"{who}: Operands' shapes do not match: got {dims} and {dims_of_sparse(b)}")
-    flat = primitives.ConcatV2([flat_positions(a.indices, dims), flat_positions(b.indices, dims)], 0)
+    dims = coordinates.dims_of_sparse(a)
+    if dims != coordinates.dims_of_sparse(b):
+        raise InvalidArgumentError.of(
+            f"{who}: Operands' shapes do not match: got {dims} and {coordinates.dims_of_sparse(b)}"
+        )
+    flat = primitives.ConcatV2(
+        [coordinates.flat_positions(a.indices, dims), coordinates.flat_positions(b.indices, dims)], 0
+    )
     n = flat.shape[0]
     ordered = primitives.TopKV2(flat, n, True, True)[0] if n else flat
     first, _, _ = primitives.DistinctElements(ordered, int64)
@@ -52,38 +49,38 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     >>> tf.sparse.add(tf.SparseTensor([[1]], [5.], [2]), [1., 1.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 6.], dtype=float32)>
     """
-    if not is_sparse(a) and not is_sparse(b):
+    if not coordinates.is_sparse(a) and not coordinates.is_sparse(b):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
-    if not is_sparse(a):
+    if not coordinates.is_sparse(a):
         a, b = b, a
-    a = as_sparse(a, "add")
-    if not is_sparse(b):
+    a = coordinates.as_sparse(a, "add")
+    if not coordinates.is_sparse(b):
         dense = convert_to_tensor(b, dtype_hint=a.dtype)
-        if dense.shape.as_list() != dims_of_sparse(a):
+        if dense.shape.as_list() != coordinates.dims_of_sparse(a):
             raise InvalidArgumentError.of(
-                f"sparse.add: Dimensions {dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
+                f"sparse.add: Dimensions {coordinates.dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
             )
         return primitives.TensorScatterAdd(dense, a.indices, a.values)
-    b = as_sparse(b, "add")
+    b = coordinates.as_sparse(b, "add")
     dims, flat, in_a, in_b = _union(a, b, "sparse.add")
     count = flat.shape[0]
     values = primitives.UnsortedSegmentSum(
         primitives.ConcatV2([a.values, b.values], 0), primitives.ConcatV2([in_a, in_b], 0), count
     )
-    total = SparseTensor(coordinates_of(flat, dims), values, a.dense_shape)
+    total = SparseTensor(coordinates.coordinates_of(flat, dims), values, a.dense_shape)
     if not _core.is_tensor(threshold) and threshold == 0:
         return total
     size = primitives.ComplexAbs(values) if values.dtype.is_complex else primitives.Abs(values)
-    indices, values = chosen_elements(total, primitives.GreaterEqual(size, cast(threshold, size.dtype)))
+    indices, values = coordinates.chosen_elements(total, primitives.GreaterEqual(size, cast(threshold, size.dtype)))
     return SparseTensor(indices, values, a.dense_shape)
 
 
 def _extremum(choose: Any, sp_a: Any, sp_b: Any, who: str) -> SparseTensor:
-    a, b = as_sparse(sp_a, who), as_sparse(sp_b, who)
+    a, b = coordinates.as_sparse(sp_a, who), coordinates.as_sparse(sp_b, who)
     dims, flat, in_a, in_b = _union(a, b, who)
     count = flat.shape[0]
     wide = (primitives.UnsortedSegmentSum(x.values, places, count) for x, places in ((a, in_a), (b, in_b)))
-    return SparseTensor(coordinates_of(flat, dims), choose(*wide), a.dense_shape)
+    return SparseTensor(coordinates.coordinates_of(flat, dims), choose(*wide), a.dense_shape)
 
 
 @public("sparse.maximum")
@@ -114,7 +111,7 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
     if _core.is_symbolic(x.dense_shape):
         places = x.indices[:, x.shape.rank - y.shape.rank :] % primitives.Shape(y, int64)
         return primitives.GatherNd(y, places, 0)
-    dims = dims_of_sparse(x)
+    dims = coordinates.dims_of_sparse(x)
     if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
         raise InvalidArgumentError.of(
             f"{who}: SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes "
@@ -127,7 +124,7 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
         else primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, who), [x.indices.shape[0]])
         for i, size in enumerate(y.shape.as_list())
     ]
-    flat = flat_positions(primitives.Pack(columns, 1), y.shape.as_list())
+    flat = coordinates.flat_positions(primitives.Pack(columns, 1), y.shape.as_list())
     return take(primitives.Reshape(y, [-1]), flat, 0)
 
 
@@ -156,17 +153,17 @@ def sparse_dense_matmul(
     array([[6.],
            [0.]], dtype=float32)>
     """
-    if is_sparse(b) and is_sparse(sp_a):
+    if coordinates.is_sparse(b) and coordinates.is_sparse(sp_a):
         raise TypeError("sparse_dense_matmul: one matrix must be dense; got two SparseTensors")
-    if is_sparse(b):
+    if coordinates.is_sparse(b):
         # a b = (b^H a^H)^H
         product = sparse_dense_matmul(b, sp_a, adjoint_a=not adjoint_b, adjoint_b=not adjoint_a)
         return _adjoint(product)
-    a = as_sparse(sp_a, "sparse_dense_matmul")
+    a = coordinates.as_sparse(sp_a, "sparse_dense_matmul")
     dense = convert_to_tensor(b, dtype_hint=a.dtype)
     if adjoint_b:
         dense = _adjoint(dense)
-    shape = shape_argument(a.dense_shape) if _core.is_symbolic(a.dense_shape) else dims_of_sparse(a)
+    shape = shape_argument(a.dense_shape) if _core.is_symbolic(a.dense_shape) else coordinates.dims_of_sparse(a)
     return primitives.SparseTensorDenseMatMul(a.indices, a.values, dense, shape, adjoint_a)
 
 
@@ -213,13 +210,13 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     >>> tf.edit_distance(tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[1, 3]]))
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.5], dtype=float32)>
     """
-    a, b = as_sparse(hypothesis, "edit_distance"), as_sparse(truth, "edit_distance")
-    if len(dims_of_sparse(a)) != len(dims_of_sparse(b)):
+    a, b = coordinates.as_sparse(hypothesis, "edit_distance"), coordinates.as_sparse(truth, "edit_distance")
+    if len(coordinates.dims_of_sparse(a)) != len(coordinates.dims_of_sparse(b)):
         raise InvalidArgumentError.of(
             "edit_distance: Expected truth and hypothesis to have matching ranks, but their shapes are "
-            f"{dims_of_sparse(b)} and {dims_of_sparse(a)}",
+            f"{coordinates.dims_of_sparse(b)} and {coordinates.dims_of_sparse(a)}",
         )
-    shape = np.maximum(dims_of_sparse(a)[:-1], dims_of_sparse(b)[:-1])
+    shape = np.maximum(coordinates.dims_of_sparse(a)[:-1], coordinates.dims_of_sparse(b)[:-1])
     groups: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
     for which, x in enumerate((a, b)):
         for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):

@@ -18,7 +18,7 @@ from tapeflow._src.types.dtypes import as_dtype
 
 @public("compat.v1.div")
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Division as in Python 2: whole numbers give whole numbers.
+    """Division as in Python 2: integers give integers.
 
     >>> tf.compat.v1.div(7, 2)
     <tf.Tensor: shape=(), dtype=int32, numpy=3>
