@@ -150,3 +150,26 @@ def test_typed_functions():
         scaled(1.0)
     with pytest.raises(NotImplementedError, match=r"tf\.custom_gradient"):
         define(tf.float32, python_grad_func=print)
+
+
+def test_functions_without_public_names():
+    assert inner("ops.bitwise_ops").bitwise_and is tf.bitwise.bitwise_and
+    shapes = inner("framework.tensor_shape")
+    assert shapes.unknown_shape() == tf.TensorShape(None) or shapes.unknown_shape().rank is None
+    assert shapes.unknown_shape(2).as_list() == [None, None]
+    assert (shapes.vector(3).as_list(), shapes.matrix(2, 3).as_list(), shapes.scalar().as_list()) == ([3], [2, 3], [])
+    assert inner("ops.math_ops").reduced_shape([2, 3, 4], [0, -1]).numpy().tolist() == [1, 3, 1]
+    assert inner("ops.cond_v2").cond_v2(tf.constant(True), lambda: 1.0, lambda: 2.0) == 1.0
+    assert inner("ops.cond_v2").indexed_case(tf.constant(1), [lambda: 1.0, lambda: 2.0]) == 2.0
+    loop = inner("ops.while_v2").while_loop
+    assert loop(lambda i: i < 3, lambda i: i + 1, [0], return_same_structure=False).numpy() == 3
+    assert [x.numpy() for x in loop(lambda i: i < 3, lambda i: i + 1, [0])] == [3]
+    smart_case = inner("framework.smart_cond").smart_case
+    assert smart_case([(False, lambda: 1), (True, lambda: 2)]) == 2
+    assert smart_case([(tf.constant(False), lambda: 1)], default=lambda: 3) == 3
+    with pytest.raises(ValueError, match="no default"):
+        smart_case([(False, lambda: 1)])
+    to_numpy = inner("ops.gradient_checker_v2")._to_numpy
+    assert to_numpy(tf.IndexedSlices(tf.constant([2.0]), tf.constant([1]), [3])).tolist() == [0.0, 2.0, 0.0]
+    with tf.Graph().as_default(), tf.compat.v1.Session():
+        assert to_numpy(tf.constant(1.0) + 2.0) == 3.0

@@ -18,6 +18,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     decorators,
     deprecation,
     execution_context,
+    framework_functions,
     gradient_functions,
     graph_elements,
     identity,
@@ -309,11 +310,18 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
 }
 
-for _path, _names in names_by_path.items():
+for _path, _names in (*names_by_path.items(), *framework_functions.names_by_path.items()):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
 # Imported beside modules that programs use; their names raise AttributeError.
 _WITHOUT_NAMES = [
+    "core.config.flags",
+    "core.framework.dataset_options_pb2",
+    "core.framework.full_type_pb2",
+    "core.lib.core.error_codes_pb2",
+    "python.grappler.tf_optimizer",
+    "python.framework.cpp_shape_inference_pb2",
+    "python.framework.type_utils",
     "core.example.example_pb2",
     "core.example.feature_pb2",
     "core.framework.function_pb2",
