@@ -255,6 +255,30 @@ Tensors Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
   return state;
 }
 
+// The rest of a run whose state can stay in the memory of the plan of a round. `out` gets the last values.
+bool Loop::run_in_place(std::span<const Tensor> arguments, Lists& lists, Tensors& out) const {
+  if (!asks_in_round_) return false;
+  SmallVector<int, 16> feedback;
+  feedback.resize(round_.graph->outputs.size() - 1);
+  std::ranges::fill(feedback, -1);
+  for (size_t j = 0; j < round_.inputs.size(); ++j) {
+    const size_t k = size_t(round_.inputs[j]);
+    if (k >= variables_) continue;
+    if (!writes_[k].empty()) return false;  // the round reads the list
+    feedback[first_output_[k]] = int(j);
+  }
+  auto after = [&](std::span<const Tensor> results) {
+    if (between_rounds) between_rounds();
+    for (size_t k = 0; k < variables_; ++k)
+      for (size_t w = 0; w < writes_[k].size(); ++w) {
+        const Tensor& position = results[first_output_[k] + 2 * w];
+        lists.at[k]->write(position.dtype() == DType::int32 ? *position.data<int32_t>() : read_ints(position)[0],
+                           results[first_output_[k] + 2 * w + 1], writes_[k][w]);
+      }
+  };
+  return iterate_graph(*round_.graph, arguments, feedback, limit_, after, out);
+}
+
 Tensors Loop::run(std::span<const Tensor> in, History* history) const {
   Tensors state(in.subspan(0, body_->inputs.size()));
   Lists lists;
@@ -279,6 +303,11 @@ Tensors Loop::run(std::span<const Tensor> in, History* history) const {
     }
     if (!goes_on) break;
     find_arguments(round_, state, lists, given);
+    if (!history && i == 0 && changes == 0 && run_in_place(given, lists, out)) {
+      for (size_t k = 0; k < variables_; ++k)
+        if (writes_[k].empty()) state[k] = std::move(out[first_output_[k]]);
+      break;
+    }
     if (history && !history->halves) {
       history->halves = halves_for(history->sources, given);
       unreached = unreached_variables(*history->halves);

@@ -50,6 +50,7 @@ class Loop {
   class Walk;
   void find_writes();
   SmallVector<uint8_t, 16> spread(const Sources&) const;
+  bool run_in_place(std::span<const Tensor> arguments, Lists&, Tensors& out) const;
   void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, Tensors& arguments) const;
   std::shared_ptr<Halves> halves_for(const Sources&, std::span<const Tensor> arguments) const;
   SmallVector<size_t, 4> unreached_variables(const Halves&) const;

@@ -8,6 +8,12 @@ Tensors run_graph(const Graph&, std::span<const Tensor> inputs);
 void run_graph(const Graph&, std::span<const Tensor> inputs,
                Tensors& outputs);  // into a list whose memory is used again
 
+// Runs a graph on its own results, until its last output, a bool, is false, or `limit` times (negative: no limit).
+// Output k becomes input feedback[k], or none if that is negative; `after` sees the outputs of each iteration. Gives
+// the last outputs but for the condition. False, and nothing done, if no plan of the graph can do so.
+bool iterate_graph(const Graph&, std::span<const Tensor> inputs, std::span<const int> feedback, int64_t limit,
+                   FunctionRef<void(std::span<const Tensor>)> after, Tensors& outputs);
+
 // A parallel region of a plan: the nodes of its lanes, in the order of the program. The lanes run at the same time; in
 // a pipelined region the second one waits for steps of the first.
 struct RegionNodes {

@@ -115,7 +115,7 @@ class Printer {
 
   void print_aliases() {
     for (ValueId v = 0; v < ir_.values.size(); ++v) {
-      if (ir_.root(v) == v) continue;
+      if (ir_.root(v) == v || ir_.values[v].kind == ValueInfo::Kind::constant) continue;
       text_ << "alias ";
       define(v);
       text_ << " = %" << ir_.root(v);

@@ -109,11 +109,20 @@ class Plan {
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, Tensors& outputs);
 
+  // Whether the plan can run on its own results, which are all but the last: result k becomes input feedback[k], or
+  // none if that is negative. The last result is the condition.
+  bool can_iterate(std::span<const int> feedback) const;
+  // Runs until the condition is false, or `limit` times (negative: no limit), and calls `after` with the results of
+  // each iteration. Gives the last results but for the condition.
+  void iterate(std::span<const Tensor> inputs, std::span<const int> feedback, int64_t limit,
+               FunctionRef<void(std::span<const Tensor>)> after, Tensors& outputs);
+
   std::vector<RegionNodes> parallel_regions() const;
 
  private:
   using Step = PlanCode::Step;
   using Region = PlanCode::Region;
+  class Iteration;
 
   void run_kernel(Step&);
   void run_step(Step&);

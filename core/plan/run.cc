@@ -2,6 +2,7 @@
 #include "graph/run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autodiff/numerics.h"
 #include "plan/plan.h"
@@ -35,6 +36,17 @@ bool worth_preparing(Plans& plans, std::span<const Tensor> inputs) {
   plans.seen.push_back(hash);
   return false;
 }
+
+// While it lives, the results of operations that kernels call are not lazy.
+class InKernel {
+ public:
+  InKernel() : flag_(thread_state().in_kernel), before_(std::exchange(flag_, true)) {}
+  ~InKernel() { flag_ = before_; }
+  InKernel(const InKernel&) = delete;
+
+ private:
+  bool &flag_, before_;
+};
 
 const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs) {
   if (!graph.plans) graph.plans = std::make_shared<Plans>();
@@ -86,15 +98,22 @@ void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outp
   if (const Prepared* prepared = prepared_for(graph, inputs)) {
     if (Split* split = prepared->split.get()) return split->run(inputs, outputs);
     Plan* plan = prepared->plan.get();
-    bool& in_kernel = thread_state().in_kernel;
-    struct Inside {
-      bool &flag, before;
-      ~Inside() { flag = before; }
-    } inside{in_kernel, in_kernel};
-    in_kernel = true;
+    InKernel inside;
     if (plan->run(inputs, outputs)) return;
   }
   outputs = interpret(graph, inputs);
+}
+
+bool iterate_graph(const Graph& graph, std::span<const Tensor> inputs, std::span<const int> feedback, int64_t limit,
+                   FunctionRef<void(std::span<const Tensor>)> after, Tensors& outputs) {
+  if (NumericsCheck::current()) return false;
+  EnterStage nowhere(nullptr);
+  PauseRecording paused;
+  const Prepared* prepared = prepared_for(graph, inputs);
+  if (!prepared || !prepared->plan || !prepared->plan->can_iterate(feedback)) return false;
+  InKernel inside;
+  prepared->plan->iterate(inputs, feedback, limit, after, outputs);
+  return true;
 }
 
 Tensors run_graph(const Graph& graph, std::span<const Tensor> inputs) {

@@ -2,9 +2,9 @@
 //
 // Input:     a specialised graph.
 // Output:    `values` and `nodes`: reshapes, slices and the like, products with ones, and nodes equal to an earlier
-//            one become aliases of their root; a variable that was assigned is read as the value it was assigned;
-//            nodes that nobody reads are gone. `variables`, `between` and `stores` say which values variables have
-//            at the beginning, in between and at the end.
+//            one become aliases of their root, and so do equal small constants; a variable that was assigned is
+//            read as the value it was assigned; nodes that nobody reads are gone. `variables`, `between` and
+//            `stores` say which values variables have at the beginning, in between and at the end.
 // Invariant: a root is its own root. Nodes read roots, where the view has the root's shape; nodes without results
 //            stay only if they have an effect.
 #include <algorithm>
@@ -36,6 +36,23 @@ bool same_node(const Node& a, const Node& b) {
   for (int p = 0; p < int(a.params.size()); ++p)
     if (!same_param(a.params[p], b.params[p])) return false;
   return true;
+}
+
+// A small constant equal to an earlier one is an alias of it, so that nodes that read them can be equal.
+void merge_constants(PlanIR& ir) {
+  constexpr size_t kSmall = 64;  // bytes
+  std::map<std::string, ValueId> value_by_content;
+  for (ValueId v = 0; v < ir.values.size(); ++v) {
+    const Tensor& t = ir.graph->values[v].tensor;
+    if (ir.values[v].kind != ValueInfo::Kind::constant || t.dtype() == DType::string || t.dtype() == DType::variant ||
+        t.bytes() > kSmall)
+      continue;
+    std::string key{char(t.dtype()), char(t.rank())};
+    for (int64_t d : t.shape()) key.append(reinterpret_cast<const char*>(&d), sizeof d);
+    key.append(static_cast<const char*>(t.raw()), t.bytes());
+    const auto [it, fresh] = value_by_content.try_emplace(std::move(key), v);
+    if (!fresh) ir.alias(v, it->second, 0);
+  }
 }
 
 void find_values(PlanIR& ir) {
@@ -122,6 +139,7 @@ class CommonSubexpressions {
 
 void cse_and_views(PlanIR& ir) {
   find_values(ir);
+  merge_constants(ir);
   std::map<VariableBody*, ValueId> current, first;
   std::set<VariableBody*> assigned;
   CommonSubexpressions seen;
