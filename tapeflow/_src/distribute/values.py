@@ -48,7 +48,7 @@ class PerReplica(DistributedValues, CompositeTensor):
 
     >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     >>> strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group).values
-    (0, 1)
+    (<tf.Tensor: shape=(), dtype=int32, numpy=0>, <tf.Tensor: shape=(), dtype=int32, numpy=1>)
     """
 
     @property
