@@ -13,6 +13,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 import tapeflow
+from tapeflow._src.compat.tensorflow import stand_in
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 from tapeflow._src.diagnostics import compare_runs, report_text
 from tapeflow._src.diagnostics.doctor import Doctor
@@ -26,12 +27,15 @@ _EXAMPLES = """examples:
   tapeflow run --v1 train.py           run a program that was written for TensorFlow 1
   tapeflow run --workers 4 train.py    run it in four processes, for tf.distribute
   tapeflow doctor train.py             run it and report what is wrong with its gradients
+  tapeflow stand-in install            let this virtual environment have a `tensorflow` that is Tapeflow
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit code of the process."""
     options = _parser().parse_args(arguments)
+    if options.command == "stand-in":
+        return _change_stand_in(options.action)
     if options.command not in ("run", "doctor"):
         _parser().print_help()
         return 2
@@ -132,7 +136,23 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("args", nargs=argparse.REMAINDER, help="the arguments of the program")
     run.add_argument("program", help="a Python file, a folder or zip file with __main__.py, or, after -m, a module")
     run.add_argument("args", nargs=argparse.REMAINDER, help="the arguments of the program")
+    change = commands.add_parser(
+        "stand-in",
+        help="let this virtual environment have a `tensorflow` that is Tapeflow",
+        description="Writes a distribution `tensorflow` without code into this virtual environment, or takes it away. "
+        "Packages that declare tensorflow install without it, and `import tensorflow` gives Tapeflow.",
+    )
+    change.add_argument("action", choices=["install", "remove"])
     return parser
+
+
+def _change_stand_in(action: str) -> int:
+    try:
+        print(f"tapeflow stand-in: {stand_in.install() if action == 'install' else stand_in.remove()}")
+    except stand_in.StandInError as error:
+        print(f"tapeflow stand-in {action}: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _version() -> str:
