@@ -67,6 +67,8 @@ class _Text(str):
 def describe(path: str, value: Any) -> Iterator[str]:
     """The lines of one path: itself and, for a class of ours, its public methods."""
     if isinstance(value, ModuleType):
+        if not value.__name__.startswith("tapeflow"):  # a module of others, as unittest.mock
+            yield f"{path} = module {value.__name__}"
         return
     if isinstance(value, type):
         yield f"{path}{signature(value)}"

@@ -469,9 +469,10 @@ class DeviceSpec:
         self._device_index = None if device_index is None else int(device_index)
 
     @classmethod
-    def from_string(cls, spec: str) -> DeviceSpec:
+    def from_string(cls, spec: str | None) -> DeviceSpec:
         """The parts of a name such as "/job:worker/task:1/device:GPU:0", "/GPU:0" or "cpu:0"."""
         parts: dict[str, Any] = {}
+        spec = spec or ""
         for piece in filter(None, spec.split("/")):
             key, *values = piece.split(":")
             if key == "device" and len(values) == 2:

@@ -13,7 +13,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.config import is_op_determinism_enabled
 from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import dims_of, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.random.seeds import BLOCKS_PER_OUTPUT
 from tapeflow._src.ops.random.stateless import (
@@ -163,6 +163,8 @@ class Generator:
         """The number of the algorithm, 1 for Philox."""
         return self._alg
 
+    _state_var = property(lambda self: self._state)  # where TensorFlow keeps it
+
     @property
     def key(self) -> Any:
         """The key of the stream."""
@@ -187,9 +189,10 @@ class Generator:
             key = primitives.StatelessRandomUniformFullIntV2([1], key, place, self._alg, uint64)
         return key, counter
 
-    def _draw(self, shape: Any) -> tuple[list[int], Any, Any]:
-        dims = dims_of(shape)
-        key, counter = self._advance(prod(dims))
+    def _draw(self, shape: Any) -> tuple[Any, Any, Any]:
+        dims = shape_argument(shape)
+        count = primitives.Prod(cast(dims, int64), [0]) if _core.is_tensor(dims) else prod(dims)
+        key, counter = self._advance(count)
         return dims, key, counter
 
     def normal(

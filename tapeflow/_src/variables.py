@@ -36,8 +36,42 @@ class _Creators(local):
 _creators = _Creators()
 
 
+class _AsFunction:
+    """A method of the core as a Python function, where it is asked of the class: tests replace it by a mock.
+
+    Variables themselves call the core's method.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        method = getattr(_core.Variable, name)
+
+        def assign(
+            self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        ) -> Any:
+            return method(self, value, use_locking, name, read_value)
+
+        assign.__name__, assign.__qualname__, assign.__doc__ = name, f"Variable.{name}", method.__doc__
+        self._function = assign
+
+    def __get__(self, cls: Any, owner: Any = None) -> Any:
+        for one in cls.__mro__:
+            if self._name in vars(one):
+                found = vars(one)[self._name]
+                return self._function if one is _core.Variable else found
+        return self
+
+    def __set__(self, cls: Any, value: Any) -> None:
+        _core.set_class_attributes(cls, {self._name: value})
+
+    def __delete__(self, cls: Any) -> None:
+        _core.set_class_attributes(cls, {self._name: getattr(_core.Variable, self._name)})
+
+
 class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
+
+    assign = _AsFunction("assign")
 
     @property
     def __signature__(cls) -> Any:

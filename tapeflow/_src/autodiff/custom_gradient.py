@@ -25,6 +25,7 @@ class _CustomGradient:
         self.function = function
         self.forward_rule = forward_rule
         functools.update_wrapper(self, function)
+        self.__original_wrapped__ = function
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The function as a method: the instance is no input."""

@@ -22,7 +22,14 @@ from tapeflow._src.types.errors import InvalidArgumentError
     "tapeflow._src.compat.v1.graph.function_graph.FunctionGraphContexts",
     *("as_default", "name_scope", "colocate_with", "container", "control_dependencies", "device"),
     *("add_to_collection", "add_to_collections", "clear_collection", "get_all_collection_keys", "get_collection"),
-    *("get_collection_ref", "gradient_override_map", "outer_graph"),
+    *(
+        "get_collection_ref",
+        "gradient_override_map",
+        "outer_graph",
+        "_apply_device_functions",
+        "_get_control_flow_context",
+        "unique_name",
+    ),
 )
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""

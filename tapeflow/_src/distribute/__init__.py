@@ -10,6 +10,7 @@ public_later(
 )
 public_later(
     "tapeflow._src.distribute.absent_types",
+    "__internal__.distribute.ShardedVariable",
     "distribute.experimental.coordinator.RemoteValue",
     "experimental.dtensor.DTensorDataset",
     "experimental.dtensor.DVariable",

@@ -32,6 +32,18 @@ class DTensorDataset(_OnMesh):
     """
 
 
+@public("__internal__.distribute.ShardedVariable")
+class ShardedVariable:
+    """A variable that is split over several servers: there is none, and it cannot be made.
+
+    >>> isinstance(tf.Variable(1.), tf.__internal__.distribute.ShardedVariable)
+    False
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("tf.__internal__.distribute.ShardedVariable: variables are not split over servers.")
+
+
 @public("distribute.experimental.coordinator.RemoteValue")
 class RemoteValue:
     """A value that a worker of a coordinator computes: there is none, and it cannot be made.

@@ -7,3 +7,4 @@ import tapeflow._src.function.escape
 import tapeflow._src.function.func_graph
 import tapeflow._src.function.function
 import tapeflow._src.function.trace
+import tapeflow._src.function.xla

@@ -11,8 +11,15 @@ from tapeflow._src.control_flow import tracing
 from tapeflow._src.namespace import public
 
 
+class _AnyFunctionGraph(type):
+    """Graphs of functions that are traced are instances, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, tracing.FuncGraph)
+
+
 @public("__internal__.FuncGraph")
-class FuncGraph(tracing.FuncGraph):
+class FuncGraph(tracing.FuncGraph, metaclass=_AnyFunctionGraph):
     """A graph of its own, as that of a function that is traced; placeholders are its inputs.
 
     >>> with tf.__internal__.FuncGraph("sketch").as_default():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import re
 import weakref
@@ -58,7 +59,11 @@ class Traces:
 
 
 class Function(_core.FunctionBase):
-    """A Python function that is traced once per kind of arguments, and then runs as a graph."""
+    """A Python function that is traced once per kind of arguments, and then runs as a graph.
+
+    >>> isinstance(tf.function(abs), tf.__internal__.function.Function)
+    True
+    """
 
     def __init__(
         self,
@@ -85,6 +90,14 @@ class Function(_core.FunctionBase):
         functools.update_wrapper(self, python_function, updated=())
         for attribute, value in getattr(python_function, "__dict__", {}).items():
             self.__dict__.setdefault(attribute, value)  # of a module, say, that is called through this function
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The signature of the Python function, which `inspect.getfullargspec` looks for here."""
+        try:
+            return inspect.signature(self.python_function)
+        except ValueError as error:  # of a builtin
+            raise AttributeError("__signature__") from error
 
     input_signature = property(lambda self: self._signature.input_signature)
     function_spec = property(lambda self: self._signature)

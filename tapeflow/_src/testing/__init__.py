@@ -8,5 +8,5 @@ public_later("tapeflow._src.testing.graph_checks", "test.assert_equal_graph_def"
 public_later(
     "tapeflow._src.testing.graph_checks",
     *(f"compat.v1.test.{name}" for name in ("compute_gradient", "compute_gradient_error")),
-    *(f"compat.v1.test.{name}" for name in ("assert_equal_graph_def", "get_temp_dir")),
+    *(f"compat.v1.test.{name}" for name in ("assert_equal_graph_def", "get_temp_dir", "mock")),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+import unittest.mock
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ def _numeric(x: Any, y: Any, y_shape: Any, value: np.ndarray, feeds: Any, delta:
             ends.append(np.ravel(session.run(y, {x: moved, **feeds})))
         jacobian[row] = (ends[0] - ends[1]) / (2 * delta)
     return jacobian
+
+
+public("compat.v1.test.mock")(unittest.mock)
 
 
 @public("compat.v1.test.compute_gradient")

@@ -25,7 +25,7 @@ from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.random.seeds import set_seed
 from tapeflow._src.testing.assertions import Assertions
 from tapeflow._src.types import nest
-from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.dtypes import DType, as_dtype
 from tapeflow._src.types.errors import InvalidArgumentError, OpError
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorValue
@@ -106,12 +106,17 @@ class TestCase(Assertions):
     >>> Tests("test_square").debug()
     """
 
+    def __init__(self, methodName: str = "runTest") -> None:
+        super().__init__(methodName)
+        self._threads: list[CheckedThread] = []
+        self._cached_session: Any = None
+
     def setUp(self) -> None:
         super().setUp()
         if self._testMethodName == "test_session":
             self.skipTest("Not a test.")
-        self._threads: list[CheckedThread] = []
-        self._cached_session: Any = None
+        self._threads = []
+        self._cached_session = None
         random.seed(_SEED)
         np.random.seed(_SEED)
         defaults.graphs.clear()
@@ -201,6 +206,13 @@ class TestCase(Assertions):
         elif found.dtype.kind == "S":
             found = found.astype(object)
         return found
+
+    # TensorFlow's names of these, which test cases of libraries call and override
+    def _GetNdArray(self, a: Any) -> np.ndarray:  # noqa: N802
+        return self._array(a)
+
+    def _evaluateTensors(self, a: Any, b: Any) -> tuple[Any, Any]:  # noqa: N802
+        return self.evaluate_if_both_tensors(a, b)
 
     # ---- nearly equal
 
@@ -330,6 +342,8 @@ class TestCase(Assertions):
         shown = f" with contents {b}." if b.ndim <= 3 or b.size < 500 else "."
         self.assertEqual(a.shape, b.shape, f"{msg or ''}Shape mismatch: expected {a.shape}, got {b.shape}{shown}")
         same = np.asarray(a == b)
+        if a.ndim == 0 and DType in (type(a[()]), type(b[()])):  # a dtype is equal to its name
+            same = np.asarray(_dtype_name(a[()]) == _dtype_name(b[()]))
         if a.dtype.kind in "fc" and b.dtype.kind in "fc":
             same = same | (np.isnan(a) & np.isnan(b))
         if not same.all():
@@ -459,6 +473,10 @@ class TestCase(Assertions):
         """Fails unless an error about shapes that do not go together is raised."""
         pattern = r"Incompatible shapes|Dimensions must be equal|required broadcastable shapes"
         return self.assertRaisesWithPredicateMatch(exception_type, pattern)
+
+
+def _dtype_name(value: Any) -> Any:
+    return value.name if isinstance(value, DType) else value.decode() if isinstance(value, bytes) else value
 
 
 def _plain(value: Any) -> Any:

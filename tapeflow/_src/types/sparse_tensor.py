@@ -91,6 +91,7 @@ class SparseTensor(ValuesTensor):
         if _core.is_symbolic(self._dense_shape):
             rank = self._dense_shape.shape[0]
             known = None if rank is None else _core.known_elements(self._dense_shape) or [None] * rank
+            known = known and [None if size == -1 else size for size in known]  # -1 stands for an unknown size
             return TensorShape(known).merge_with(self._static_shape)
         return TensorShape(self._dense_shape.numpy().tolist())
 

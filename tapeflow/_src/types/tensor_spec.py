@@ -394,8 +394,20 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     return TensorSpec(tensor.shape, tensor.dtype)
 
 
+_spec_makers: list[tuple[type, Any, bool]] = []  # for types of libraries: the type, what gives the spec, exactly it
+
+
+def register_type_spec_from_value_converter(type_object: type, converter_fn: Any, allow_subclass: bool = False) -> None:
+    """Says how the spec of a value of a type is found; the last registration that fits is used."""
+    _spec_makers.append((type_object, converter_fn, allow_subclass))
+
+
 def _find_spec(value: Any) -> TypeSpec | None:
     """The spec of a value that needs no conversion, else None."""
+    for kind, make, allow_subclass in reversed(_spec_makers):
+        if type(value) is kind or (allow_subclass and isinstance(value, kind)):
+            found: TypeSpec = make(value)
+            return found
     if isinstance(value, _core.Tensor):
         return TensorSpec(value.shape, value.dtype)
     if isinstance(value, _core.Variable):

@@ -61,6 +61,8 @@ class Trackable:
             restoration.attribute_set(self, name, trackable)
         return trackable
 
+    _unconditional_dependency_names = property(lambda self: self.__dict__.setdefault(HELD, {}))
+
     @property
     def _setattr_tracking(self) -> bool:
         """Whether attributes that are set are noted."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import namespace, primitives
-from tapeflow._src.compat.raw_ops import array_ops, elementwise_ops, image_ops, nn_ops, random_ops, sparse_ops
+from tapeflow._src.compat.raw_ops import (
+    array_ops,
+    elementwise_ops,
+    image_ops,
+    nn_ops,
+    random_ops,
+    sparse_ops,
+    variable_updates,
+)
 from tapeflow._src.compat.raw_ops.adapters import (
     Optional,
     bias_gradient,
@@ -471,7 +479,15 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Zeta", "x, q", "math.zeta"),
 ]
 
-_FAMILIES = (array_ops.ROWS, elementwise_ops.ROWS, nn_ops.ROWS, image_ops.ROWS, random_ops.ROWS, sparse_ops.ROWS)
+_FAMILIES = (
+    array_ops.ROWS,
+    elementwise_ops.ROWS,
+    nn_ops.ROWS,
+    image_ops.ROWS,
+    random_ops.ROWS,
+    sparse_ops.ROWS,
+    variable_updates.ROWS,
+)
 
 
 def add_rows(rows: list[tuple[str, str, Any]]) -> None:

@@ -51,6 +51,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     dtype = as_dtype(out_type or int32)
     if is_open(x):
         return primitives.Shape(x, dtype)
+    if not x.shape.is_fully_defined():  # a variable whose declared shape is open: it has a value
+        x = convert_to_tensor(x)
     return _core.convert_to_tensor(x.shape.as_list(), dtype, None, "shape")
 
 

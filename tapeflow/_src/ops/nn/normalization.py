@@ -214,13 +214,15 @@ def fused_batch_norm(
     data_format: str = "NHWC",
     is_training: bool = True,
     name: str | None = None,
-    exponential_avg_factor: float = 1.0,
+    exponential_avg_factor: float | None = 1.0,
 ) -> tuple[Any, Any, Any]:
     """Batch normalization over all but the channels: the result, and the mean and (unbiased) variance to keep.
 
     >>> tf.compat.v1.nn.fused_batch_norm([[[[1.]], [[3.]]]], [1.], [0.])[1]
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([2.], dtype=float32)>
     """
+    if exponential_avg_factor is None:
+        exponential_avg_factor = 1.0
     if (not is_training or exponential_avg_factor != 1.0) and (mean is None or variance is None):
         raise ValueError(
             "Both `mean` and `variance` must be a 1D tensor when `is_training` is False or "

@@ -369,6 +369,11 @@ class RaggedTensorSpec(ShapedSpec):
                 raise ValueError("Must specify ragged_rank or a shape with a known rank.")
             ragged_rank = self._shape.rank - 1
         self._ragged_rank = int(ragged_rank)
+        self._flat_values_spec = flat_values_spec
+
+    flat_values_spec = property(
+        lambda self: self._flat_values_spec, doc="The spec of the flat values, if one was given."
+    )
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype

@@ -208,6 +208,7 @@ def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]
         first = DEFAULT_GLOBAL_SEED
     elif first is not None and second is None:
         second = _next_number(graph)
+    first, second = (seed if seed is None else int(seed) % _LIMIT for seed in (first, second))
     _core.swap_stage(None)
     try:
         stream = _new_stream(first, second)

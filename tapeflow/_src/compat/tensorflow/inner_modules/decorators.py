@@ -39,7 +39,11 @@ def make_decorator(
     decorator_doc: str = "",
     decorator_argspec: Any = None,
 ) -> Callable[..., Any]:
-    """Says that `decorator_func` stands for `target`: it takes over its name and signature."""
+    """Says that `decorator_func` stands for `target`: it takes over its name and signature.
+
+    >>> tf.__internal__.decorator.make_decorator(abs, lambda x: abs(x)).__name__
+    'abs'
+    """
     if decorator_name is None:
         decorator_name = inspect.currentframe().f_back.f_code.co_name  # type: ignore[union-attr]
     decorator = TFDecorator(decorator_name, target, decorator_doc, decorator_argspec)
@@ -55,7 +59,11 @@ def make_decorator(
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
-    """The decorators around a callable, outermost first, and what is inside of them."""
+    """The decorators around a callable, outermost first, and what is inside of them.
+
+    >>> tf.__internal__.decorator.unwrap(abs)
+    ([], <built-in function abs>)
+    """
     decorators: list[Any] = []
     inner = maybe_tf_decorator
     while True:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.config import list_logical_devices, reset_settings
+from tapeflow._src.config import DeviceSpec, list_logical_devices, reset_settings
 from tapeflow._src.function.trace import running_at_once
 
 _names_used: list[int] = [0]
@@ -19,6 +19,11 @@ class Context:
 
     device_name = ""
     execution_mode = 0
+
+    @property
+    def device_spec(self) -> DeviceSpec:
+        """The device on which operations run now."""
+        return DeviceSpec.from_string(self.device_name)
 
     def executing_eagerly(self) -> bool:
         """Whether operations run as they are called."""
@@ -79,7 +84,12 @@ def graph_mode() -> Iterator[None]:
 
 @contextmanager
 def eager_mode() -> Iterator[None]:
-    """Operations inside run as they are called."""
+    """Operations inside run as they are called.
+
+    >>> with tf.Graph().as_default(), tf.__internal__.eager_context.eager_mode():
+    ...     tf.executing_eagerly()
+    True
+    """
     with running_at_once():
         yield
 
@@ -102,10 +112,18 @@ def graph_or_parents_in_xla_context(graph: Any) -> bool:
 
 
 def is_resource_variable(var: Any) -> bool:
-    """Whether an object is a variable: all are kept by a handle."""
+    """Whether an object is a variable: all are kept by a handle.
+
+    >>> tf.__internal__.ops.is_resource_variable(tf.Variable(1.))
+    True
+    """
     return isinstance(var, _core.Variable)
 
 
 def enabled() -> bool:
-    """Whether the names without a version are those of TensorFlow 2."""
+    """Whether the names without a version are those of TensorFlow 2.
+
+    >>> tf.__internal__.tf2.enabled()
+    True
+    """
     return True

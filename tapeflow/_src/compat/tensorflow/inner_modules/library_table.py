@@ -18,12 +18,14 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     tracking,
     training,
 )
+from tapeflow._src.compat.v1.sessions.session import RewriterConfig
 from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.lookup.tables import LookupInterface
 
 names_by_path: dict[str, dict[str, Any]] = {
     "core.protobuf.config_pb2": {"CallableOptions": placement.CallableOptions},
+    "core.protobuf.rewriter_config_pb2": {"RewriterConfig": RewriterConfig},
     **{f"python.data.ops.{module}": names for module, names in dataset_kinds.names_by_module.items()},
     "python.distribute.distribute_utils": {"cache_variable_reads": contextlib.nullcontext},
     "python.distribute.input_lib": {"DistributedDataset": DistributedDataset},

@@ -193,6 +193,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.framework.type_spec": {
         "BatchableTypeSpec": tensor_spec.BatchableTypeSpec,
         "TypeSpec": tensor_spec.TypeSpec,
+        "register_type_spec_from_value_converter": tensor_spec.register_type_spec_from_value_converter,
         "type_spec_from_value": tensor_spec.type_spec_from_value,
     },
     "python.framework.type_spec_registry": {
@@ -338,6 +339,7 @@ _WITHOUT_NAMES = [
     "core.protobuf.saver_pb2",
     "core.protobuf.struct_pb2",
     "core.protobuf.tensorflow_server_pb2",
+    "python.autograph.pyct.common_transformers.anf",
     "python.framework.test_ops",
     "python.pywrap_tfe",
 ]

@@ -202,13 +202,22 @@ def _generate(combinations: list[Combination], test_combinations: Sequence[TestC
     return decorate
 
 
+class _Generate(functools.partial[Any]):
+    """A decorator of a test method or class: it runs for all combinations of arguments.
+
+    >>> combine = tf.__internal__.test.combinations.combine
+    >>> callable(tf.__internal__.test.combinations.generate(combine(mode=["graph", "eager"])))
+    True
+    """
+
+
 generate = public("__internal__.test.combinations.generate")(
-    functools.partial(_generate, test_combinations=(EagerGraphCombination(), TFVersionCombination()))
+    _Generate(_generate, test_combinations=(EagerGraphCombination(), TFVersionCombination()))
 )
 
 
 def _in_contexts(method: Callable[..., Any], test_combinations: Sequence[TestCombination]) -> Callable[..., Any]:
-    requested = [name for name in inspect.signature(method).parameters if name != "self"]
+    requested = [name for name in inspect.getfullargspec(method).args if name != "self"]
 
     @functools.wraps(method)
     def test(self: Any, **kwargs: Any) -> None:

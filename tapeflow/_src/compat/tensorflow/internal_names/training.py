@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
+from tapeflow._src.compat.v1.train.checkpoint_files import update_checkpoint_state
 from tapeflow._src.compat.v1.train.weights import check_weights
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import ones_like
@@ -48,6 +50,35 @@ def assign_moving_average(
     dtype = variable.dtype
     rate = cast(1.0 - decay, dtype)
     return variable.assign_sub((variable - cast(value, dtype)) * rate)
+
+
+@public("__internal__.train.update_checkpoint_state")
+def update_checkpoint_state_internal(
+    save_dir: Any,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Any = None,
+    latest_filename: str | None = None,
+    save_relative_paths: bool = False,
+    all_model_checkpoint_timestamps: Any = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes which checkpoints a folder holds, and which is the last; with paths from the folder, if asked for.
+
+    >>> tf.__internal__.train.update_checkpoint_state("logs", "logs/model-7", save_relative_paths=True)
+    >>> tf.train.latest_checkpoint("logs") is None  # there is no such file
+    True
+    """
+    folder = os.fspath(save_dir)
+    os.makedirs(folder, exist_ok=True)
+
+    def shown(path: str) -> str:
+        return os.path.relpath(path, folder) if save_relative_paths and os.path.isabs(path) else path
+
+    paths = [shown(path) for path in all_model_checkpoint_paths or [model_checkpoint_path]]
+    update_checkpoint_state(
+        folder, shown(model_checkpoint_path), paths, latest_filename, all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )  # fmt: skip
 
 
 _wrappers: list[tuple[type, Callable[..., Any]]] = []

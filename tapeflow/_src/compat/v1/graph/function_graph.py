@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph
+from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph, unique_name
 from tapeflow._src.control_flow.tracing import FuncGraph, await_outer, building
 from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import public
@@ -61,6 +61,16 @@ class FunctionGraphContexts:
         """A block whose operations run after the given ones: those of a function run in program order anyway."""
         await_outer(self, control_inputs if control_inputs is not None else [])
         yield
+
+    def unique_name(self: Any, name: str, mark_as_used: bool = True) -> str:
+        """The name, with a number if it is taken."""
+        return unique_name(self, name, mark_as_used)
+
+    def _apply_device_functions(self: Any, op: Any) -> None:
+        """Lets the open `device` blocks place an operation: there is one device."""
+
+    def _get_control_flow_context(self: Any) -> None:
+        """The loop or branch of TensorFlow 1's kind that is being built: branches and loops are graphs."""
 
     colocate_with = container = device = _unchanged
     add_to_collection = _of_the_program("add_to_collection")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import local
 from typing import Any
@@ -19,6 +19,15 @@ from tapeflow._src.types.tensor import Tensor
 
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 _NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+
+
+def unique_name(graph: Any, name: str, mark_as_used: bool = True) -> str:
+    """The name, with a number if it is taken; one that is not marked as used is given again."""
+    unmarked = graph.__dict__.setdefault("_unmarked_names", {})
+    found: str = unmarked.pop(name, None) or _core.Graph.unique_name(graph, name)
+    if not mark_as_used:
+        unmarked[name] = found
+    return found
 
 
 class _Defaults(local):
@@ -58,6 +67,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._named_nodes = 0
         self._overrides = NodeOverrides(self)
         self._not_fed: set[str] = set()
+        self._placeholders: list[Any] = []
         self._not_fetched: set[str] = set()
         self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
@@ -105,6 +115,18 @@ class Graph(VariablesOfGraph, _core.Graph):
     def building_function(self) -> bool:
         """Whether this is the graph of a function: no."""
         return False
+
+    # Placeholders live as long as their graph, though a library may hold them by weak references alone.
+
+    def add_placeholder(self, dtype: Any, shape: Any, name: str) -> Any:
+        """A tensor that has to be fed."""
+        self._placeholders.append(super().add_placeholder(dtype, shape, name))
+        return self._placeholders[-1]
+
+    def add_placeholder_with_default(self, value: Any, shape: Any, name: str) -> Any:
+        """A tensor that can be fed."""
+        self._placeholders.append(super().add_placeholder_with_default(value, shape, name))
+        return self._placeholders[-1]
 
     # ---- elements by name
 
@@ -257,7 +279,13 @@ class Graph(VariablesOfGraph, _core.Graph):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name in the present scope, with a number if it is taken."""
-        return _core.Graph.unique_name(self, self.scope + name)
+        return unique_name(self, self.scope + name, mark_as_used)
+
+    def _apply_device_functions(self, op: Any) -> None:
+        """Lets the open `device` blocks place an operation: there is one device."""
+
+    def _get_control_flow_context(self) -> None:
+        """The loop or branch of TensorFlow 1's kind that is being built: branches and loops are graphs."""
 
     def name_nodes(self, first: int, name: str | None, default: str, result: Any) -> None:
         """Names the nodes from `first` on, which one function made; the one that gives its result gets the name."""
@@ -292,7 +320,8 @@ class Graph(VariablesOfGraph, _core.Graph):
         if control_inputs is None:
             self.control_scope = []
         else:
-            items = control_inputs if isinstance(control_inputs, list | tuple) else [control_inputs]
+            several = isinstance(control_inputs, Iterable) and not isinstance(control_inputs, Tensor | IndexedSlices)
+            items = [*control_inputs] if several else [control_inputs]
             self.control_scope = [*before, *(i for item in items for i in self.nodes_behind(item))]
         try:
             yield

@@ -64,6 +64,13 @@ class Operation:
         return [operation_of(self._graph, i) for i in self._graph.controls(self._number)]
 
     @property
+    def _control_outputs(self) -> list[Operation]:
+        """The operations that run after it though they do not take its outputs."""
+        graph = self._graph
+        later = range(self._number + 1, graph.node_count)
+        return [operation_of(graph, i) for i in later if graph.node(i) and self._number in graph.controls(i)]
+
+    @property
     def device(self) -> str:
         """Where it runs: not decided."""
         return ""

@@ -316,6 +316,20 @@ class ConfigProto(_Message):
     """
 
 
+@public("compat.v1.GraphOptions")
+class GraphOptions(_Message):
+    """Settings of how graphs are rewritten: accepted, and without effect.
+
+    >>> options = tf.compat.v1.GraphOptions(infer_shapes=True)
+    """
+
+
+class RewriterConfig(_Message):
+    """Which rewrites of graphs run: accepted, and without effect."""
+
+    DEFAULT, ON, OFF, AGGRESSIVE = range(4)
+
+
 @public("compat.v1.GPUOptions")
 class GPUOptions(_Message):
     """Settings of graphics processors: accepted, and without effect.
