@@ -9,9 +9,8 @@
 #include "transforms/differentiate.h"
 
 namespace tapeflow::python {
-namespace {
 
-Ref numbers(std::span<const ValueIndex> indices) {
+Ref index_list(std::span<const ValueIndex> indices) {
   Ref list = checked(PyList_New(0));
   for (ValueIndex i : indices) {
     if (i == kNotFollowed) continue;
@@ -20,6 +19,8 @@ Ref numbers(std::span<const ValueIndex> indices) {
   }
   return list;
 }
+
+namespace {
 
 // The dimensions as a tuple, -1 for those that are unknown; None if the rank is.
 Ref dimensions(const Shape& shape) {
@@ -51,7 +52,7 @@ void GraphRows::add_row(const char* name, const Location& location, size_t kept,
   PyObject* code = location.code ? static_cast<PyObject*>(location.code) : Py_None;
   Ref row =
       checked(Py_BuildValue("(sOinNNONNNI)", name, code, location.instruction, Py_ssize_t(kept),
-                            numbers(inputs).release(), numbers(outputs).release(), stops ? Py_True : Py_False,
+                            index_list(inputs).release(), index_list(outputs).release(), stops ? Py_True : Py_False,
                             dtypes.release(), shapes(input_specs).release(), shapes(output_specs).release(), record_));
   if (PyList_Append(list_, row.get()) < 0) throw_python_error();
 }

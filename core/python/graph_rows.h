@@ -9,6 +9,9 @@
 
 namespace tapeflow::python {
 
+// The indices as Python numbers; what is not known is left out.
+Ref index_list(std::span<const ValueIndex>);
+
 // Writes the nodes of graphs as rows: the operation's public name, the code object and instruction it came from, the
 // bytes it keeps, the numbers of its inputs, those of its outputs, whether its gradient stops, the dtypes of the
 // outputs, the shapes of all inputs, those of the outputs, and the number of the record. What a graph holds inside of

@@ -6,16 +6,6 @@
 namespace tapeflow::python {
 namespace {
 
-// The indices as Python numbers; what is not known is left out.
-Ref index_list(std::span<const ValueIndex> indices) {
-  Ref list = checked(PyList_New(0));
-  for (ValueIndex i : indices) {
-    if (i == kNotFollowed) continue;
-    Ref index = checked(PyLong_FromUnsignedLong(i));
-    if (PyList_Append(list.get(), index.get()) < 0) throw_python_error();
-  }
-  return list;
-}
 PyObject* code_or_none(const Location& l) { return l.code ? static_cast<PyObject*>(l.code) : Py_None; }
 
 }  // namespace

@@ -271,17 +271,13 @@ def for_(
     hook = getattr(type(iterable), "__autograph_for__", None)
     if hook is not None and _hooked_for(iterable, hook, body, go_on, get_state, set_state, names):
         return
-    _python_for(iterable, body, go_on, get_state, set_state, names)
+    _python_for(iterable, body, go_on, (get_state, set_state, names))
 
 
 def _python_for(
-    iterable: Any,
-    body: Callable[[Any], None],
-    go_on: Run | None,
-    get_state: State,
-    set_state: State,
-    names: Sequence[str],
+    iterable: Any, body: Callable[[Any], None], go_on: Run | None, state: tuple[State, State, Sequence[str]]
 ) -> None:
+    get_state, set_state, names = state
     if go_on is None:
         for item in iterable:
             body(item)

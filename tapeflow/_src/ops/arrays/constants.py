@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import builtins
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -145,15 +146,18 @@ def _zero_of(dtype: DType) -> Any:
     return 0 if dtype.is_numeric else "" if dtype.name == "string" else False
 
 
-@public("zeros")
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """A tensor of zeros (empty strings, False).
+_LAYOUT = """name: A name for the operation in graphs.
+        layout: TensorFlow's, for DTensor; it changes nothing."""
+
+
+def _constant(value_of: Callable[[DType], Any], sentence: str, example: str, path: str) -> Callable[..., Tensor]:
+    """A function that gives a tensor with one value, which depends on the dtype alone."""
+    doc = f"""{sentence}
 
     Args:
         shape: The shape: a list of integers or an integer tensor.
         dtype: The dtype of the elements.
-        name: A name for the operation in graphs.
-        layout: TensorFlow's, for DTensor; it changes nothing.
+        {_LAYOUT}
 
     Returns:
         A tensor of shape `shape`.
@@ -161,45 +165,41 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
     Gradient:
         None.
 
-    >>> tf.zeros([2])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
+    {example}
     """
-    dtype = as_dtype(dtype).base_dtype
-    return _filled(shape, _zero_of(dtype), dtype)
+
+    @public_as(doc, path)
+    def function(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
+        dtype = as_dtype(dtype).base_dtype
+        return _filled(shape, value_of(dtype), dtype)
+
+    return function
 
 
-@public("ones")
-def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """A tensor of ones (True).
-
-    Args:
-        shape: The shape: a list of integers or an integer tensor.
-        dtype: The dtype of the elements.
-        name: A name for the operation in graphs.
-        layout: TensorFlow's, for DTensor; it changes nothing.
-
-    Returns:
-        A tensor of shape `shape`.
-
-    Gradient:
-        None.
-
-    >>> tf.ones([2])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
-    """
-    dtype = as_dtype(dtype).base_dtype
-    return _filled(shape, True if dtype.is_bool else 1, dtype)
+zeros = _constant(
+    _zero_of,
+    "A tensor of zeros (empty strings, False).",
+    """>>> tf.zeros([2])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>""",
+    "zeros",
+)
+ones = _constant(
+    lambda dtype: True if dtype.is_bool else 1,
+    "A tensor of ones (True).",
+    """>>> tf.ones([2])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>""",
+    "ones",
+)
 
 
-@public("zeros_like")
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
-    """Zeros with the shape of `input`, and its dtype unless another is given.
+def _constant_like(make: Callable[..., Tensor], sentence: str, example: str, path: str) -> Callable[..., Any]:
+    """A function that gives what `make` makes, in the shape of a tensor."""
+    doc = f"""{sentence}
 
     Args:
         input: The tensor whose shape to take.
         dtype: The dtype; that of `input` if None.
-        name: A name for the operation in graphs.
-        layout: TensorFlow's, for DTensor; it changes nothing.
+        {_LAYOUT}
 
     Returns:
         A tensor of the shape of `input`.
@@ -207,40 +207,34 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     Gradient:
         None.
 
-    >>> tf.zeros_like([1., 2.])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
+    {example}
     """
-    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
-        return input.with_flat_values(zeros_like(input.flat_values, dtype))
-    tensor = convert_to_tensor(input)
-    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
-    return zeros(shape, dtype or tensor.dtype)
+
+    @public_as(doc, path)
+    def function(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+        if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
+            return input.with_flat_values(function(input.flat_values, dtype))
+        tensor = convert_to_tensor(input)
+        shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
+        return make(shape, dtype or tensor.dtype)
+
+    return function
 
 
-@public("ones_like")
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
-    """Ones with the shape of `input`, and its dtype unless another is given.
-
-    Args:
-        input: The tensor whose shape to take.
-        dtype: The dtype; that of `input` if None.
-        name: A name for the operation in graphs.
-        layout: TensorFlow's, for DTensor; it changes nothing.
-
-    Returns:
-        A tensor of the shape of `input`.
-
-    Gradient:
-        None.
-
-    >>> tf.ones_like([5, 6])
-    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 1], dtype=int32)>
-    """
-    if type(input) is not _core.Tensor and hasattr(input, "with_flat_values"):
-        return input.with_flat_values(ones_like(input.flat_values, dtype))
-    tensor = convert_to_tensor(input)
-    shape = primitives.Shape(tensor) if is_open(tensor) else tensor.shape.as_list()
-    return ones(shape, dtype or tensor.dtype)
+zeros_like = _constant_like(
+    zeros,
+    "Zeros with the shape of `input`, and its dtype unless another is given.",
+    """>>> tf.zeros_like([1., 2.])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>""",
+    "zeros_like",
+)
+ones_like = _constant_like(
+    ones,
+    "Ones with the shape of `input`, and its dtype unless another is given.",
+    """>>> tf.ones_like([5, 6])
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 1], dtype=int32)>""",
+    "ones_like",
+)
 
 
 @public("fill")

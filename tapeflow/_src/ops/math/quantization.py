@@ -67,12 +67,7 @@ def _check_range(low: float, high: float) -> None:
 
 @public("quantization.fake_quant_with_min_max_args")
 def fake_quant_with_min_max_args(
-    inputs: Any,
-    min: float = -6,
-    max: float = 6,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
+    inputs: Any, min: float = -6, max: float = 6, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
     """`inputs` rounded to a grid of `2 ** num_bits` numbers on [min, max]; the gradient passes inside the range.
 
@@ -101,12 +96,7 @@ def _fake_quant_in_range(check: Callable[[Any, Any, Any], None], doc: str, path:
 
     @public_as(doc, path)
     def function(
-        inputs: Any,
-        min: Any,
-        max: Any,
-        num_bits: int = 8,
-        narrow_range: bool = False,
-        name: str | None = None,
+        inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
     ) -> Tensor:
         x, low, high = (convert_to_tensor(v, dtype_hint=float32) for v in (inputs, min, max))
         check(x, low, high)

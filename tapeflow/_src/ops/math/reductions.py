@@ -17,8 +17,8 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
 
     Args:
         input_tensor: The tensor to reduce, floating.
-        axis: The axes to reduce; all of them if None.
-        keepdims: Whether reduced axes stay in the shape, with size 1.
+        axis: The axes to sum over; all of them if None. Negative axes count from the end.
+        keepdims: Whether to keep these axes, with size 1.
         name: A name for the operation in graphs.
 
     Returns:
@@ -68,13 +68,13 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     """The standard deviation over the axes.
 
     Args:
-        input_tensor: The tensor to reduce, floating or complex.
-        axis: The axes to reduce; all of them if None.
-        keepdims: Whether reduced axes stay in the shape, with size 1.
+        input_tensor: What to reduce: a floating or complex tensor.
+        axis: An axis or a list of axes; None for all. Negative axes count from the end.
+        keepdims: Whether to keep the reduced axes, with size 1.
         name: A name for the operation in graphs.
 
     Returns:
-        A tensor without the axes `axis`, or with size 1 there if `keepdims`.
+        A tensor of deviations, of the shape of `input_tensor` without the axes `axis` (of size 1 with `keepdims`).
 
     Gradient:
         `dy * (x - mean) / (n * y)`; NaN where the deviation is 0.

@@ -70,13 +70,7 @@ def _check_nhwc(data_format: str) -> None:
 
 @public("nn.dilation2d")
 def dilation2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: str,
-    data_format: str,
-    dilations: Any,
-    name: str | None = None,
+    input: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any, name: str | None = None
 ) -> Tensor:
     """Grayscale dilation: the largest of `input + filters` in each window.
 
@@ -89,13 +83,7 @@ def dilation2d(
 
 @public("nn.erosion2d")
 def erosion2d(
-    value: Any,
-    filters: Any,
-    strides: Any,
-    padding: str,
-    data_format: str,
-    dilations: Any,
-    name: str | None = None,
+    value: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any, name: str | None = None
 ) -> Tensor:
     """Grayscale erosion: the smallest of `value` minus the reversed `filters` in each window.
 
