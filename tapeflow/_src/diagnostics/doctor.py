@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from types import TracebackType
 from typing import Any
@@ -38,6 +39,8 @@ from tapeflow._src.types.library_folders import is_library
 
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
 _MOST_ROWS = 20_000
+_MONITOR_SHARE, _FULL_SHARE = 0.03, 0.4  # of the time, for looking at values
+_ALWAYS = 12  # the first steps at each line, which are looked at in any case in full mode
 _JSON_LIMIT = 256 * 1024
 _SATURATING = {"sigmoid": (0.01, 0.99), "tanh": (-0.99, 0.99)}
 _ACTIVATIONS = {"relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "gelu", "swish"}
@@ -87,6 +90,8 @@ class Doctor:
         self._probed: set[tuple[str, int]] = set()
         self._watching = False
         self._calls = 0
+        self._spent = 0.0  # seconds
+        self._sees_gradients = True
         self._opened = self._began = time.perf_counter()
         self._ran_eagerly = False
         self._error: BaseException | None = None
@@ -141,6 +146,7 @@ class Doctor:
 
     def _guard(self, look: Callable[..., None], *what: Any) -> None:
         """Looks without being seen: nothing is recorded meanwhile, and no fault of the doctor ends the program."""
+        start = time.perf_counter()
         try:
             with _core.StopRecording(True):
                 look(*what)
@@ -148,8 +154,22 @@ class Doctor:
             if os.environ.get("TAPEFLOW_DOCTOR_RAISES"):
                 raise
             self._checks.append({"name": "doctor", "result": "failed", "detail": f"{type(error).__name__}: {error}"})
+        finally:
+            self._spent += time.perf_counter() - start
+
+    def _has_time(self) -> bool:
+        """Whether watching took less than its share of the time so far."""
+        share = _FULL_SHARE if self._full else _MONITOR_SHARE
+        return self._spent < share * (time.perf_counter() - self._began)
 
     def _see_tape(self, tape: Any) -> None:
+        if not self._full:  # a tape that nobody asks about is used up as it would be
+            watched = self._calls < _ANALYSED_CALLS or self._has_time()
+            if watched is not self._sees_gradients:
+                self._sees_gradients = watched
+                _core.set_tape_observers(self._see_tape, self._see_gradient if watched else None)
+            if not watched:
+                return
         self._keras.install()
         if _core.is_tracing() or _core.is_recording():
             return
@@ -184,12 +204,9 @@ class Doctor:
         if times <= _ANALYSED_CALLS and len(tape._records()) <= _MOST_ROWS:
             flow = Flow(tape)
             self._look_at_structure(tape, flow, targets, sources, gradients, place)
-        if traced or not self._is_sampled(times):
-            return
-        self._look_at_values(tape, flow, targets, sources, gradients, place)
-
-    def _is_sampled(self, times: int) -> bool:
-        return self._full or times <= 3 or times & (times - 1) == 0 or times % 50 == 0
+        if not traced:
+            sampled = self._has_time() or (self._full and times <= _ALWAYS)
+            self._look_at_values(tape, flow, targets, sources, gradients, place, sampled)
 
     def _look_at_structure(
         self, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], gradients: list[Any],
@@ -274,11 +291,12 @@ class Doctor:
 
     def _look_at_values(
         self, tape: Any, flow: Flow | None, targets: list[Any], sources: list[Any], gradients: list[Any],
-        place: tuple[str, int],
+        place: tuple[str, int], sampled: bool,
     ) -> None:  # fmt: skip
         tensors = [t for t in targets if t is not None and _core.is_tensor(t)]
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
-        finite = not self._not_finite(tensors, values, sources, gradients)
+        suspicious = not self._full or len(self._origins.origins) > self._origins.step_start
+        finite = not suspicious or not self._not_finite(tensors, values, sources, gradients)
         given = [(s, g) for s, g in zip(sources, gradients) if g is not None]
         pairs = [(s, g) for s, g in given if isinstance(variable_behind(s), _core.Variable)]
         scalar = len(values) == 1 and values[0].ndim == 0
@@ -287,6 +305,9 @@ class Doctor:
         course = self._courses.get(place) or self._courses.setdefault(place, Course(place))
         loss = float(values[0])
         course.add_loss(loss)
+        self._applied.see_step(place, pairs)
+        if not sampled and finite:
+            return
         frames = user_frames()
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
             course.learning_rate, course.learning_rate_place = learning_rate_of(self._applied.optimizer, frames)
@@ -306,12 +327,11 @@ class Doctor:
                 continue
             array = np.asarray(gradient.numpy())
             health.see(array, np.asarray(variable.numpy()))
-            total += float(np.sum(np.square(array, dtype=np.float64)))
+            total += health.norms[-1] ** 2 * array.size
         if not finite:
             return
         if self._full:
             self._look_at_activations(tape, course)
-        self._applied.see_step(place, pairs)
         if len(self._steps) < 2000:
             seconds = time.perf_counter() - self._opened
             self._steps.append(
@@ -358,7 +378,8 @@ class Doctor:
             kind = "bad-data"
         else:
             what = "NaN" if origin.kind == "nan" else "infinity"
-            work = f"the gradient of {origin.gradient_of}" if origin.gradient_of else f"tf.{origin.function}"
+            named = f"tf.{origin.function}" if origin.name.islower() else f"the operation {origin.operation}"
+            work = f"the gradient of {origin.gradient_of}" if origin.gradient_of else named
             message = f"{work} makes {what}{given}{where}; it reaches {reached}"
             kind = "nan" if origin.kind == "nan" else "infinity"
         row = origin.position[0] if origin.position else None
@@ -435,7 +456,10 @@ class Doctor:
         """What is wrong, the worst first; without what the program silences by `# tapeflow: ok`."""
         found = [*self._nones.findings(), *self._found]
         for course in self._courses.values():
+            course.applied = self._applied.optimizer is not None
             found += course.findings()
+        if any(f.kind == "learning-rate-too-high" for f in found):
+            found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
         found += self._applied.findings()
         found += self._keras.idle_layers() if self._courses or self._calls else []
         found += static_traps.findings({c.place[0] for c in self._courses.values()})
@@ -515,6 +539,11 @@ class Doctor:
 
     def __repr__(self) -> str:
         return f"<tf.debugging.Doctor: {self.verdict}, {len(self.findings)} findings, {self._calls} gradient calls>"
+
+
+def _after_explosion(finding: Finding) -> Finding:
+    """A NaN that comes when the loss has exploded is what follows, not the cause."""
+    return replace(finding, severity="warning", message=f"{finding.message}, after the loss had grown without bounds")
 
 
 def _status(finding: Finding | None) -> dict[str, Any]:

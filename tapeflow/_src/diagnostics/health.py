@@ -38,24 +38,28 @@ class VariableHealth:
     def see(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
         """One more step."""
         self.calls += 1
-        g = gradient.astype(np.float64)
-        self.norms.append(float(np.sqrt(np.mean(g * g))) if g.size else 0.0)
-        self.weight_norm = float(np.sqrt(np.sum(np.square(value, dtype=np.float64))))
-        self.zeros = float(np.mean(g == 0)) if g.size else 0.0
-        if not g.any():
-            self.zero_steps += 1
-        if g.ndim >= 1 and g.shape[-1] > 1:
-            alive = np.any(g.reshape(-1, g.shape[-1]) != 0, axis=0)
+        g = gradient.reshape(-1)
+        self.norms.append(float(np.sqrt(np.vdot(g, g).real / g.size)) if g.size else 0.0)
+        flat = value.reshape(-1)
+        self.weight_norm = float(np.sqrt(np.vdot(flat, flat).real))
+        zeros = g.size - np.count_nonzero(g)
+        self.zeros = zeros / g.size if g.size else 0.0
+        self.zero_steps += bool(zeros == g.size)
+        if zeros and gradient.ndim >= 1 and gradient.shape[-1] > 1:
+            alive = np.any(gradient.reshape(-1, gradient.shape[-1]) != 0, axis=0)
             self.never_zero = alive if self.never_zero is None else self.never_zero | alive
-        if g.ndim == 2 and g.shape[1] > 1 and g.shape[0] > 0 and g.any():
-            same = np.ptp(value, axis=1).max() == 0 and np.allclose(g, g[:, :1], rtol=1e-5, atol=0)
+        elif gradient.ndim >= 1:
+            self.never_zero = np.ones(gradient.shape[-1], bool)
+        if self.calls <= 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
+            same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
             self.equal_units += bool(same)
         if self.last is not None:
-            moved = float(np.sqrt(np.sum(np.square(value.astype(np.float64) - self.last))))
+            step = flat - self.last
+            moved = float(np.sqrt(np.vdot(step, step).real))
             self.changed += moved > 0
             if self.weight_norm > 1e-3:
                 self.update_ratios.append(moved / self.weight_norm)
-        self.last = value.astype(np.float64) if value.size <= _COPIED_ELEMENTS else None
+        self.last = flat.copy() if value.size <= _COPIED_ELEMENTS else None
 
     def as_dict(self) -> dict[str, Any]:
         dead = None if self.never_zero is None else float(1 - self.never_zero.mean())
@@ -119,7 +123,7 @@ class Course:
 
     def _diverging(self) -> Iterator[Finding]:
         finite = [x for x in self.losses if math.isfinite(x)]
-        if len(finite) < 4 or len(self.variables) == 0:
+        if len(finite) < 3 or len(self.variables) == 0:
             return
         first, best, last = abs(finite[0]), min(finite), finite[-1]
         tail = finite[-max(3, len(finite) // 4) :]
@@ -192,6 +196,8 @@ class Course:
         if self.learning_rate is not None and self.learning_rate < 1e-5:
             yield self._low_rate(0.0, self.losses[0], self.losses[-1])
             return
+        if self.applied:
+            return
         yield Finding(
             "never-applied",
             "severe",
@@ -235,7 +241,7 @@ class Course:
 
     def _equal_units(self) -> Iterator[Finding]:
         for v in self.variables.values():
-            if v.calls >= 2 and v.equal_units >= max(2, v.calls - 1):
+            if v.calls >= 2 and v.equal_units >= max(2, min(v.calls, 4) - 1):
                 yield Finding(
                     "symmetric-weights",
                     "severe",

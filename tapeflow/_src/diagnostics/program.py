@@ -121,7 +121,7 @@ class _Program(NamedTuple):
     uses_by_function: dict[str, frozenset[str]]
     with_end_by_line: dict[int, int]
     literals_by_line: dict[int, list[float]]
-    losses_by_line: dict[int, int]  # for each call of compile, the line of its loss
+    compiled_by_line: dict[int, tuple[int, int]]  # for each call of compile, the lines of its loss and optimizer
     computed_lines: set[int]  # where Python computes with values that it got from tensors
 
 
@@ -136,7 +136,7 @@ def _read(file: str) -> _Program:
     ends: dict[int, int] = {}
     literals: dict[int, list[float]] = {}
     computed: set[int] = set()
-    losses: dict[int, int] = {}
+    compiled: dict[int, tuple[int, int]] = {}
 
     def visit(node: ast.AST, scope: tuple[int, int]) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -147,8 +147,10 @@ def _read(file: str) -> _Program:
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called == "compile":
-                given = {k.arg: k.value for k in node.keywords}.get("loss") or (node.args[1:2] or [node])[0]
-                losses[node.lineno] = given.lineno
+                given = {k.arg: k.value for k in node.keywords}
+                loss = given.get("loss") or (node.args[1:2] or [node])[0]
+                optimizer = given.get("optimizer") or (node.args[:1] or [node])[0]
+                compiled[node.lineno] = (loss.lineno, optimizer.lineno)
             if called in _READS or (_key(node.func) or "").startswith("np."):
                 computed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.With):
@@ -167,7 +169,7 @@ def _read(file: str) -> _Program:
             visit(child, scope)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals, losses, computed)
+    return _Program(bindings, functions, ends, literals, compiled, computed)
 
 
 def end_of_with(file: str, line: int) -> int:
@@ -217,8 +219,17 @@ def loss_line(file: str, line: int) -> int:
     text = linecache.getline(file, line)
     if ".fit(" not in text and ".train_on_batch(" not in text:
         return line
-    before = [about for at, about in _read(file).losses_by_line.items() if at <= line]
-    return before[-1] if before else line
+    return _compiled(file, line)[0]
+
+
+def optimizer_line(file: str, line: int) -> int | None:
+    """For a call of `fit`, the line of the optimizer in the last `compile` before it."""
+    return _compiled(file, line)[1] if ".fit(" in linecache.getline(file, line) else None
+
+
+def _compiled(file: str, line: int) -> tuple[int, int]:
+    before = [about for at, about in _read(file).compiled_by_line.items() if at <= line]
+    return before[-1] if before else (line, line)
 
 
 def is_literal(file: str, line: int, number: float | None) -> bool:

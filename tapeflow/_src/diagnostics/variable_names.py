@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics.program import Named, bound_at, named_values, names_of
+from tapeflow._src.diagnostics.program import Named, bound_at, named_values, names_of, optimizer_line
 from tapeflow._src.diagnostics.why_none import made_at
 
 _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)
@@ -45,6 +45,9 @@ def learning_rate_of(optimizer: Any, frames: list[FrameType]) -> tuple[float | N
         for named in names_of(optimizer, frames):
             if (line := bound_at(named)) is not None:
                 return rate, (named.file, line)
+        for frame in frames:
+            if (line := optimizer_line(frame.f_code.co_filename, frame.f_lineno)) is not None:
+                return rate, (frame.f_code.co_filename, line)
         return rate, None
     for named, value in named_values(frames):
         if isinstance(value, float) and _RATE.match(named.name.rpartition(".")[2]):
