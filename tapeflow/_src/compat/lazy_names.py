@@ -31,6 +31,17 @@ public_later(
 )  # fmt: skip
 
 public_later(
+    "tapeflow._src.io.protos.public_messages",
+    *(f"{prefix}train.{name}" for prefix in ("", "compat.v1.") for name in (
+        "BytesList", "FloatList", "Int64List", "Feature", "Features", "FeatureList", "FeatureLists", "Example",
+        "SequenceExample",
+    )),
+    *(f"compat.v1.{name}" for name in (
+        "AttrValue", "NameAttrList", "NodeDef", "GraphDef", "MetaGraphDef", "TensorInfo", "SummaryMetadata",
+        "HistogramProto", "Summary", "Event",
+    )),
+)  # fmt: skip
+public_later(
     "tapeflow._src.compat.saved_model.saved_model",
     *(f"saved_model.{name}" for name in (
         "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",

@@ -16,7 +16,14 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 @lazy_members(
     "tapeflow._src.compat.v1.graph.graph_def.FunctionGraphDefinition",
-    *("as_graph_def", "get_operations", "get_operation_by_name", "get_tensor_by_name", "name_nodes_now"),
+    *(
+        "as_graph_def",
+        "get_operations",
+        "get_operation_by_name",
+        "get_tensor_by_name",
+        "name_nodes_now",
+        "as_graph_element",
+    ),
 )
 @lazy_members(
     "tapeflow._src.compat.v1.graph.function_graph.FunctionGraphContexts",

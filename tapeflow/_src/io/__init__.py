@@ -9,7 +9,6 @@ import tapeflow._src.io.examples.features
 import tapeflow._src.io.examples.sequence_parsing
 import tapeflow._src.io.files
 import tapeflow._src.io.gfile
-import tapeflow._src.io.protos.example
 import tapeflow._src.io.protos.tensor_protos
 import tapeflow._src.io.records
 import tapeflow._src.io.serialization

@@ -9,8 +9,8 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.io.protos.message import DecodeError
-from tapeflow._src.io.protos.tensor_protos import TensorProto, make_ndarray, proto_of
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import array_of, tensor_message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
@@ -20,7 +20,7 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 
 
 def _serialize(tensor: Any) -> list[Any]:
-    return [convert_to_tensor(proto_of(tensor).SerializeToString())]
+    return [convert_to_tensor(tensor_message(tensor).SerializeToString())]
 
 
 @public("io.serialize_tensor", "compat.v1.io.serialize_tensor", "compat.v1.serialize_tensor")
@@ -49,10 +49,10 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     def run(serialized: Any) -> list[Any]:
         data = serialized.numpy()
         try:
-            proto = TensorProto.FromString(data)
+            proto = messages.TensorProto.FromString(data)
             found = as_dtype(proto.dtype)
-            array = make_ndarray(proto)
-        except (DecodeError, TypeError, ValueError):
+            array = array_of(proto)
+        except (messages.decode_error(), TypeError, ValueError):
             shown = base64.b64encode(data).decode()
             raise InvalidArgumentError.of(
                 f"parse_tensor: Could not parse `serialized` as TensorProto, base64: {shown}"
@@ -100,7 +100,7 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | Non
             inside = rows[:, 0] == row
             parts = (rows[inside, 1:], elements[inside], shape[1:])
             dtypes = ("int64", values.dtype, "int64")
-            found.append([proto_of(convert_to_tensor(p, d)).SerializeToString() for p, d in zip(parts, dtypes)])
+            found.append([tensor_message(convert_to_tensor(p, d)).SerializeToString() for p, d in zip(parts, dtypes)])
         return [convert_to_tensor(np.asarray(found, dtype=object).reshape(-1, 3), "string")]
 
     parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]

@@ -19,7 +19,6 @@ from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.compat.v1.graph.graph import defaults, reset_default_graph
 from tapeflow._src.compat.v1.sessions.session import Session, get_default_session
-from tapeflow._src.io.protos.message import Message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.random.seeds import set_seed
@@ -440,7 +439,7 @@ class TestCase(Assertions):
     ) -> None:
         """Fails unless two messages, or a message and its text, are equal."""
         expected, found = expected_message_maybe_ascii, validate_message
-        if isinstance(expected, Message):
+        if hasattr(expected, "DESCRIPTOR"):
             self.assertEqual(expected, found, msg)
         else:
             self.assertEqual(" ".join(str(expected).split()), " ".join(str(found).split()), msg)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 
 import tapeflow as tf
 
@@ -60,13 +61,13 @@ class TestMessages:
         )
 
     def test_refusals(self):
-        with pytest.raises(TypeError, match="has type str, but expected one of: bytes"):
-            tf.train.BytesList(value=["a"])
-        with pytest.raises(TypeError, match="expected one of: int"):
-            tf.train.Int64List(value=[1.5])
+        with pytest.raises(TypeError):
+            tf.train.BytesList(value=[3])
+        with pytest.raises(TypeError):
+            tf.train.Int64List(value=["1"])
         with pytest.raises(ValueError, match='has no "values" field'):
             tf.train.Int64List(values=[1])
-        with pytest.raises(ValueError, match="Error parsing message"):
+        with pytest.raises(DecodeError, match="Error parsing message"):
             tf.train.Example.FromString(b"garbage")
         with pytest.raises(AttributeError, match="Assignment not allowed"):
             tf.train.Example().features = 3

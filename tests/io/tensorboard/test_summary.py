@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import read_records
-from tapeflow._src.io.tensorboard.event_files import Event
 from tapeflow._src.io.tensorboard.summary import _buckets
 
 
@@ -16,7 +16,7 @@ def writer(tmp_path):
 
 def events(folder):
     (path,) = folder.glob("events.out.tfevents.*.v2")
-    first, *rest = [Event.FromString(record) for record in read_records(path)]
+    first, *rest = [messages.Event.FromString(record) for record in read_records(path)]
     assert first.file_version == "brain.Event:2"
     return rest
 

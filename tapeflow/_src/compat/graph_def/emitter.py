@@ -43,12 +43,23 @@ class Emitter:
         self._taken: dict[str, int] = {}
         self._constant_by_value: dict[Any, Ref] = {}
         self.next_name: str | None = None
+        self.prefix = ""
 
     def unique(self, name: str) -> str:
         """A name that no other node has."""
         count = self._taken.get(name.lower(), 0)
         self._taken[name.lower()] = count + 1
         return name if count == 0 else self.unique(f"{name}_{count}")
+
+    def rename(self, node: Any, name: str, start: int) -> None:
+        """Gives a node another name, also where nodes from `start` on take what it gives."""
+        old, node.name = node.name, name
+        self._taken.setdefault(name.lower(), 1)
+        for other in self.nodes[start:]:
+            for place, text in enumerate(other.input):
+                head, colon, rest = text.partition(":")
+                if head.removeprefix("^") == old:
+                    other.input[place] = f"{'^' if head.startswith('^') else ''}{name}{colon}{rest}"
 
     def reserve(self, name: str) -> str:
         """Takes a name for an input of the function."""
@@ -80,7 +91,7 @@ class Emitter:
         missing = [n for n, a in definition.attributes.items() if complete[n] is None and not a.has_default]
         if missing:
             raise ValueError(f"{op} needs the attribute {missing[0]}")
-        name = self.unique(self.next_name or op)
+        name = self.unique(self.next_name or f"{self.prefix}{op}")
         self.next_name = None
         message = messages.NodeDef(name=name, op=op)
         message.input.extend(ref.text(self.in_function) for ref in flat)

@@ -306,3 +306,13 @@ def _call_step(node: Any, inputs: list[Place], controls: list[str], where: str) 
     step.inputs, step.controls, step.op_def, step.attributes = inputs, controls, None, {"f": node.op}
     step.handler = handler_by_op["PartitionedCall"]
     return step
+
+
+def run_node(node: Any, values: list[Any], library: Any, resources: dict[str, Any]) -> list[Any]:
+    """The outputs of one node for these inputs."""
+    where = library.where
+    if library.find(node.op) is not None:
+        step = _call_step(node, [], [], where)
+    else:
+        step = Step(node, [], [], find_op_def(node.op), where)
+    return step.run(values, Context(library, resources, {}))

@@ -44,6 +44,11 @@ def _assign(step: Step, values: list[Any], context: Context) -> Any:
     return []
 
 
+@handles("Assign")
+def _assign_reference(step: Step, values: list[Any], context: Context) -> Any:
+    return [values[0].assign(values[1])]
+
+
 @handles("AssignAddVariableOp")
 def _assign_add(step: Step, values: list[Any], context: Context) -> Any:
     values[0].assign_add(values[1], read_value=False)

@@ -14,16 +14,10 @@ from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.io.codecs.png import write_png
-from tapeflow._src.io.protos.tensor_protos import proto_of
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import tensor_message
 from tapeflow._src.io.records import read_records
-from tapeflow._src.io.tensorboard.event_files import (
-    Event,
-    HistogramProto,
-    PluginData,
-    Summary,
-    SummaryMetadata,
-    SummaryWriter,
-)
+from tapeflow._src.io.tensorboard.event_files import SummaryWriter
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
@@ -37,7 +31,7 @@ def _bytes_tensor(serialized: bytes) -> Any:
 
 
 def _summary(
-    name: str, family: str | None, collections: Any, tensor: Any, values: Callable[[str, Any], list[Summary.Value]]
+    name: str, family: str | None, collections: Any, tensor: Any, values: Callable[[str, Any], list[Any]]
 ) -> Any:
     """The tensor of bytes for the values that a tensor has when the graph runs, under a name that is unique."""
     graph = session_graph()
@@ -48,7 +42,7 @@ def _summary(
     shown = f"{family}/{tag}" if family else tag
 
     def run(value: Any) -> list[Any]:
-        return [_bytes_tensor(Summary(value=values(shown, value)).SerializeToString())]
+        return [_bytes_tensor(messages.Summary(value=values(shown, value)).SerializeToString())]
 
     found = _named(host_call(run, [convert_to_tensor(tensor)], [(string, [])], reads=True)[0], tag)
     keys = [GraphKeys.SUMMARIES] if collections is None else collections
@@ -74,10 +68,10 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
     0.5
     """
 
-    def values(tag: str, value: Any) -> list[Summary.Value]:
+    def values(tag: str, value: Any) -> list[Any]:
         if value.shape.num_elements() != 1:
             raise ValueError(f"tags and values are not the same shape: [] != {value.shape} (tag '{tag}')")
-        return [Summary.Value(tag=tag, simple_value=float(value.numpy().reshape(())))]
+        return [messages.Summary.Value(tag=tag, simple_value=float(value.numpy().reshape(())))]
 
     return _summary(name, family, collections, tensor, values)
 
@@ -93,7 +87,7 @@ def _limits() -> np.ndarray:
 _LIMITS = _limits()
 
 
-def _histogram_of(array: np.ndarray) -> HistogramProto:
+def _histogram_of(array: np.ndarray) -> Any:
     """Buckets whose ends grow by a tenth; those next to each other that are empty are one."""
     numbers = np.asarray(array, np.float64).reshape(-1)
     if not np.isfinite(numbers).all():
@@ -108,7 +102,7 @@ def _histogram_of(array: np.ndarray) -> HistogramProto:
             ends.append(end)
             sizes.append(float(count))
     low, high = (numbers.min(), numbers.max()) if numbers.size else (_LIMITS[-1], _LIMITS[0])
-    return HistogramProto(
+    return messages.HistogramProto(
         min=float(low), max=float(high), num=float(numbers.size), sum=float(numbers.sum()),
         sum_squares=float((numbers * numbers).sum()), bucket_limit=ends, bucket=sizes,
     )  # fmt: skip
@@ -125,7 +119,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     """
     return _summary(
         name, family, collections, values,
-        lambda tag, value: [Summary.Value(tag=tag, histo=_histogram_of(value.numpy()))],
+        lambda tag, value: [messages.Summary.Value(tag=tag, histo=_histogram_of(value.numpy()))],
     )  # fmt: skip
 
 
@@ -156,16 +150,16 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
     4
     """
 
-    def values(tag: str, value: Any) -> list[Summary.Value]:
+    def values(tag: str, value: Any) -> list[Any]:
         images = _as_bytes(value.numpy()[:max_outputs])
         found = []
         for index, image in enumerate(images):
             own = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{index}"
-            file = Summary.Image(
+            file = messages.Summary.Image(
                 height=image.shape[0], width=image.shape[1], colorspace=image.shape[2],
                 encoded_image_string=write_png(image, -1),
             )  # fmt: skip
-            found.append(Summary.Value(tag=own, image=file))
+            found.append(messages.Summary.Value(tag=own, image=file))
         return found
 
     return _summary(name, family, collections, tensor, values)
@@ -182,7 +176,13 @@ def text(name: str, tensor: Any, collections: Any = None) -> Any:
     """
     if convert_to_tensor(tensor).dtype != string:
         raise ValueError(f"Expected tensor {tensor} to have dtype string, got {convert_to_tensor(tensor).dtype}")
-    return tensor_summary(name, tensor, None, collections, SummaryMetadata(plugin_data=PluginData(plugin_name="text")))
+    return tensor_summary(
+        name,
+        tensor,
+        None,
+        collections,
+        messages.SummaryMetadata(plugin_data=messages.SummaryMetadata.PluginData(plugin_name="text")),
+    )
 
 
 @public("compat.v1.summary.tensor_summary")
@@ -202,14 +202,14 @@ def tensor_summary(
     >>> tf.make_ndarray(tf.compat.v1.Summary.FromString(text).value[0].tensor)
     array([1., 2.], dtype=float32)
     """
-    metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
+    metadata = messages.SummaryMetadata() if summary_metadata is None else summary_metadata
     if summary_description:
         metadata.summary_description = summary_description
     if display_name:
         metadata.display_name = display_name
 
-    def values(tag: str, value: Any) -> list[Summary.Value]:
-        return [Summary.Value(tag=tag, tensor=proto_of(value), metadata=metadata)]
+    def values(tag: str, value: Any) -> list[Any]:
+        return [messages.Summary.Value(tag=tag, tensor=tensor_message(value), metadata=metadata)]
 
     return _summary(name, family, collections, tensor, values)
 
@@ -297,15 +297,15 @@ class FileWriter:
         """The folder."""
         return self._folder
 
-    def add_event(self, event: Event) -> None:
+    def add_event(self, event: Any) -> None:
         """Writes an event."""
         if not self._closed:
             self._writer.write(event)
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Writes a summary, or the bytes of one."""
-        found = Summary.FromString(summary) if isinstance(summary, bytes) else summary
-        event = Event(wall_time=time.time(), summary=found)
+        found = messages.Summary.FromString(summary) if isinstance(summary, bytes) else summary
+        event = messages.Event(wall_time=time.time(), summary=found)
         if global_step is not None:
             event.step = int(global_step)
         self.add_event(event)
@@ -315,7 +315,7 @@ class FileWriter:
         if graph is not None and not hasattr(graph, "as_graph_def"):
             raise ValueError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
         definition = graph_def if graph is None else graph.as_graph_def()
-        event = Event(wall_time=time.time(), graph_def=definition.SerializeToString())
+        event = messages.Event(wall_time=time.time(), graph_def=definition.SerializeToString())
         if global_step is not None:
             event.step = int(global_step)
         self.add_event(event)
@@ -382,7 +382,7 @@ class FileWriterCache:
 
 
 @public("compat.v1.train.summary_iterator")
-def summary_iterator(path: Any) -> Iterator[Event]:
+def summary_iterator(path: Any) -> Iterator[Any]:
     """The events of a file, one after the other.
 
     >>> with tf.compat.v1.summary.FileWriter("logs") as writer:
@@ -391,4 +391,4 @@ def summary_iterator(path: Any) -> Iterator[Event]:
     ['brain.Event:2']
     """
     for record in read_records(path):
-        yield Event.FromString(record)
+        yield messages.Event.FromString(record)

@@ -22,7 +22,7 @@ from tapeflow._src.io.examples.features import (
     ValueRowIds,
     VarLenFeature,
 )
-from tapeflow._src.io.protos.example import Example
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
@@ -325,7 +325,7 @@ _LISTS = {"bytesList": "bytes_list", "floatList": "float_list", "int64List": "in
 def _from_json(text: bytes) -> bytes:
     import base64
 
-    example = Example()
+    example = messages.Example()
     try:
         features = json.loads(text).get("features", {}).get("feature", {})
         for name, feature in features.items():
@@ -336,7 +336,8 @@ def _from_json(text: bytes) -> bytes:
                 getattr(made, field).value.extend(convert(value) for value in body.get("value", []))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise refuse(f"decode_json_example: Error while parsing JSON: {error}") from None
-    return example.SerializeToString()
+    serialized: bytes = example.SerializeToString()
+    return serialized
 
 
 @public("io.decode_json_example", "compat.v1.io.decode_json_example", "compat.v1.decode_json_example")

@@ -1,15 +1,15 @@
-"""Tensors as messages that hold a dtype, a shape and bytes: `tf.make_tensor_proto`, `tf.make_ndarray`."""
+"""`tf.make_tensor_proto`, `tf.make_ndarray`, and `tf.timestamp`."""
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.io.protos.message import Field, Message
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import array_of, shape_message, tensor_message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
@@ -17,70 +17,24 @@ from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import as_shape
 
 
-class ShapeProto(Message):
-    """The dimensions of a tensor."""
-
-    class Dim(Message):
-        """One dimension."""
-
-        FIELDS: ClassVar[dict[str, Field]] = {"size": Field(1, "int")}
-
-    FIELDS: ClassVar[dict[str, Field]] = {"dim": Field(2, Dim, repeated=True), "unknown_rank": Field(3, "int")}
-
-
 class ShapeMessages:
     """The members of `tf.TensorShape` that are about messages."""
 
-    def as_proto(self: Any) -> ShapeProto:
+    def as_proto(self: Any) -> Any:
         """The shape as a message: -1 stands for an unknown size."""
-        if self.rank is None:
-            return ShapeProto(unknown_rank=True)
-        return ShapeProto(dim=[ShapeProto.Dim(size=-1 if size is None else size) for size in self.as_list()])
-
-
-class TensorProto(Message):
-    """A dtype (TensorFlow's number of it), a shape and the elements: bytes, or lists by kind of dtype."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "dtype": Field(1, "int"),
-        "tensor_shape": Field(2, ShapeProto),
-        "tensor_content": Field(4, "bytes"),
-        "half_val": Field(13, "int", repeated=True),
-        "float_val": Field(5, "float", repeated=True),
-        "int_val": Field(7, "int", repeated=True),
-        "string_val": Field(8, "bytes", repeated=True),
-        "int64_val": Field(10, "int", repeated=True),
-        "bool_val": Field(11, "int", repeated=True),
-    }
-
-    @property
-    def dims(self) -> list[int]:
-        """The sizes."""
-        return [dim.size for dim in self.tensor_shape.dim]
-
-
-def proto_of(tensor: Any) -> TensorProto:
-    """A tensor with its elements as bytes; strings stand in a list."""
-    array = np.asarray(tensor.numpy())
-    shape = ShapeProto(dim=[ShapeProto.Dim(size=size) for size in array.shape])
-    number = tensor.dtype.as_datatype_enum
-    if tensor.dtype.name == "string":
-        return TensorProto(dtype=number, tensor_shape=shape, string_val=array.reshape(-1).tolist())
-    if sys.byteorder == "big":
-        array = array.byteswap()
-    return TensorProto(dtype=number, tensor_shape=shape, tensor_content=array.tobytes())
+        return shape_message(self)
 
 
 @public("make_tensor_proto", "compat.v1.make_tensor_proto")
 def make_tensor_proto(
     values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
-) -> TensorProto:
+) -> Any:
     """The elements of an array as a message.
 
     >>> tf.make_ndarray(tf.make_tensor_proto([1., 2.]))
     array([1., 2.], dtype=float32)
     """
-    if isinstance(values, TensorProto):
+    if isinstance(values, messages.TensorProto):
         return values
     tensor = (
         values
@@ -93,36 +47,23 @@ def make_tensor_proto(
         if verify_shape and list(array.shape) != dims:
             raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, but got {array.shape}.")
         array = np.broadcast_to(array, dims) if array.size == 1 or allow_broadcast else array.reshape(dims)
-    return proto_of(_core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto"))
+    return tensor_message(_core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto"))
 
 
 @public("make_ndarray", "compat.v1.make_ndarray")
-def make_ndarray(tensor: TensorProto) -> np.ndarray:
+def make_ndarray(tensor: Any) -> np.ndarray:
     """The array that a message holds.
 
     >>> tf.make_ndarray(tf.make_tensor_proto([[1, 2]])).shape
     (1, 2)
     """
-    if not isinstance(tensor, TensorProto):
+    if not isinstance(tensor, messages.TensorProto):
         raise TypeError(f"make_ndarray: `tensor` must be a TensorProto; got {type(tensor).__name__}")
     dtype = as_dtype(tensor.dtype)
     if not dtype.is_numpy_compatible:
         raise TypeError(f"make_ndarray: Unsupported tensor type: {tensor.dtype}. There are no arrays of {dtype.name}.")
-    if tensor.tensor_content:
-        return np.frombuffer(tensor.tensor_content, dtype.as_numpy_dtype).reshape(tensor.dims).copy()
-    if dtype.name == "string":
-        values: Any = np.asarray([*tensor.string_val], dtype=object)
-    elif dtype.name in ("float16", "bfloat16"):
-        values = np.asarray(tensor.half_val, np.uint16).view(dtype.as_numpy_dtype)
-    else:
-        lists = (tensor.float_val, tensor.int_val, tensor.int64_val, tensor.bool_val)
-        values = np.asarray(next((x for x in lists if x), []), dtype.as_numpy_dtype)
-    size = int(np.prod(tensor.dims))
-    if len(values) < size:  # the last element stands for those that follow
-        last = values[-1:] if len(values) else np.asarray([b""] if dtype.name == "string" else [0], values.dtype)
-        values = np.concatenate([values, np.repeat(last, size - len(values))])
-    result: np.ndarray = values.reshape(tensor.dims)
-    return result
+    found: np.ndarray = array_of(tensor)
+    return found
 
 
 @public("timestamp")

@@ -8,129 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
-from tapeflow._src.io.protos.message import Field, Message
-from tapeflow._src.io.protos.tensor_protos import TensorProto
+from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import framed
 from tapeflow._src.namespace import public
 from tapeflow._src.types.file_errors import file_errors, file_name
-
-
-class PluginData(Message):
-    """Which part of TensorBoard shows a value, and what it needs to know."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"plugin_name": Field(1, "string"), "content": Field(2, "bytes")}
-
-
-@public("compat.v1.SummaryMetadata")
-class SummaryMetadata(Message):
-    """How a value is shown.
-
-    >>> metadata = tf.compat.v1.SummaryMetadata()
-    >>> metadata.plugin_data.plugin_name = "scalars"
-    >>> metadata.plugin_data.plugin_name
-    'scalars'
-    """
-
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "plugin_data": Field(1, PluginData),
-        "display_name": Field(2, "string"),
-        "summary_description": Field(3, "string"),
-        "data_class": Field(4, "int"),
-    }
-
-
-@public("compat.v1.HistogramProto")
-class HistogramProto(Message):
-    """How values are spread: the upper ends of buckets, and how many values are in each.
-
-    >>> tf.compat.v1.HistogramProto(min=1., max=2., num=3).num
-    3
-    """
-
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "min": Field(1, "double"),
-        "max": Field(2, "double"),
-        "num": Field(3, "double"),
-        "sum": Field(4, "double"),
-        "sum_squares": Field(5, "double"),
-        "bucket_limit": Field(6, "double", repeated=True),
-        "bucket": Field(7, "double", repeated=True),
-    }
-
-
-@public("compat.v1.Summary")
-class Summary(Message):
-    """Values of one moment.
-
-    >>> tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag="loss", simple_value=0.5)]).value[0].tag
-    'loss'
-    """
-
-    class Image(Message):
-        """An image, as the bytes of a file."""
-
-        FIELDS: ClassVar[dict[str, Field]] = {
-            "height": Field(1, "int"),
-            "width": Field(2, "int"),
-            "colorspace": Field(3, "int"),
-            "encoded_image_string": Field(4, "bytes"),
-        }
-
-    class Value(Message):
-        """A number, an image, a histogram or a tensor with a name."""
-
-        FIELDS: ClassVar[dict[str, Field]] = {}
-
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, Value, repeated=True)}
-
-
-Summary.Value.FIELDS = {
-    "tag": Field(1, "string"),
-    "node_name": Field(7, "string"),
-    "metadata": Field(9, SummaryMetadata),
-    "simple_value": Field(2, "float", choice="value"),
-    "image": Field(4, Summary.Image, choice="value"),
-    "histo": Field(5, HistogramProto, choice="value"),
-    "tensor": Field(8, TensorProto, choice="value"),
-}
-
-
-class SourceMetadata(Message):
-    """Who wrote a file."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"writer": Field(1, "string")}
-
-
-class FunctionGraphs(Message):
-    """The graphs of one function; `pre_optimization_graph` is as it was traced."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"pre_optimization_graph": Field(2, "bytes")}
-
-
-class RunMetadata(Message):
-    """What is known of the functions that a program ran."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"function_graphs": Field(4, FunctionGraphs, repeated=True)}
-
-
-@public("compat.v1.Event")
-class Event(Message):
-    """One record of a file.
-
-    >>> tf.compat.v1.Event(step=3).step
-    3
-    """
-
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "wall_time": Field(1, "double"),
-        "step": Field(2, "int"),
-        "file_version": Field(3, "string"),
-        "graph_def": Field(4, "bytes"),
-        "summary": Field(5, Summary),
-        "source_metadata": Field(10, SourceMetadata),
-    }
 
 
 class _Defaults(threading.local):
@@ -198,10 +81,11 @@ class SummaryWriter:
         with file_errors(self._folder):
             os.makedirs(self._folder, exist_ok=True)
             self._file = open(os.path.join(self._folder, name), "ab")  # noqa: SIM115
-        first = Event(wall_time=now, file_version="brain.Event:2", source_metadata=SourceMetadata(writer="tapeflow"))
+        writer = messages.SourceMetadata(writer="tapeflow")
+        first = messages.Event(wall_time=now, file_version="brain.Event:2", source_metadata=writer)
         self._file.write(framed(first.SerializeToString()))
 
-    def write(self, event: Event) -> bool:
+    def write(self, event: Any) -> bool:
         """Adds an event; whether it is kept."""
         if self._folder is None or self._closed:
             return False

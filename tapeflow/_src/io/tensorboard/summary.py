@@ -12,17 +12,9 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.io.codecs.audio_files import encode_wav
 from tapeflow._src.io.codecs.png import write_png
-from tapeflow._src.io.protos.tensor_protos import proto_of
-from tapeflow._src.io.tensorboard.event_files import (
-    Event,
-    FunctionGraphs,
-    PluginData,
-    RunMetadata,
-    Summary,
-    SummaryMetadata,
-    SummaryWriter,
-    defaults,
-)
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import tensor_message
+from tapeflow._src.io.tensorboard.event_files import SummaryWriter, defaults
 from tapeflow._src.module import current_name_scope
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -110,7 +102,7 @@ def flush(writer: Any = None, name: str | None = None) -> None:
         writer.flush()
 
 
-def _written(step: Any, values: list[Any], make: Callable[..., Event]) -> Any:
+def _written(step: Any, values: list[Any], make: Callable[..., Any]) -> Any:
     """Hands the event `make(step, *values)` to the default writer, when the program runs; whether it was written."""
     writer = defaults.writer
     if writer is None:
@@ -144,14 +136,14 @@ def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: s
     if defaults.writer is None:
         return convert_to_tensor(False)
     if isinstance(metadata, bytes):
-        metadata = SummaryMetadata.FromString(metadata)
+        metadata = messages.SummaryMetadata.FromString(metadata)
     value = tensor() if callable(tensor) and not _core.is_tensor(tensor) else tensor
 
-    def make(step: int, value: Any) -> Event:
-        entry = Summary.Value(tag=tag, tensor=proto_of(value))
+    def make(step: int, value: Any) -> Any:
+        entry = messages.Summary.Value(tag=tag, tensor=tensor_message(value))
         if metadata is not None:
             entry.metadata.CopyFrom(metadata)
-        return Event(step=step, summary=Summary(value=[entry]))
+        return messages.Event(step=step, summary=messages.Summary(value=[entry]))
 
     return _written(step, [value], make)
 
@@ -165,21 +157,25 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
 
-    def make(step: int, text: Any) -> Event:
-        return Event(step=step, summary=Summary.FromString(text.numpy()))
+    def make(step: int, text: Any) -> Any:
+        return messages.Event(step=step, summary=messages.Summary.FromString(text.numpy()))
 
     return _written(step, [convert_to_tensor(tensor, None if _core.is_tensor(tensor) else string)], make)
 
 
-def _shown_by(plugin: str, kind: int, description: str | None, content: bytes = b"") -> SummaryMetadata:
-    plugin_data = PluginData(plugin_name=plugin, content=content) if content else PluginData(plugin_name=plugin)
-    metadata = SummaryMetadata(plugin_data=plugin_data, data_class=kind)
+def _shown_by(plugin: str, kind: int, description: str | None, content: bytes = b"") -> Any:
+    plugin_data = (
+        messages.SummaryMetadata.PluginData(plugin_name=plugin, content=content)
+        if content
+        else messages.SummaryMetadata.PluginData(plugin_name=plugin)
+    )
+    metadata = messages.SummaryMetadata(plugin_data=plugin_data, data_class=kind)
     if description:
         metadata.summary_description = description
     return metadata
 
 
-def _write_as(name: str, data: Any, step: Any, metadata: SummaryMetadata) -> Any:
+def _write_as(name: str, data: Any, step: Any, metadata: Any) -> Any:
     with summary_scope(name) as (tag, _):
         return write(tag, data, step, metadata)
 
@@ -317,7 +313,7 @@ def graph(graph_data: Any) -> Any:
         return convert_to_tensor(False)
     message = graph_data.as_graph_def() if hasattr(graph_data, "as_graph_def") else graph_data
     content = message.SerializeToString()
-    return _written(0, [], lambda step: Event(graph_def=content))
+    return _written(0, [], lambda step: messages.Event(graph_def=content))
 
 
 class _Tracing:
@@ -363,8 +359,10 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
     if defaults.writer is None:
         raise ValueError("Must provide a default summary writer to export a trace: see SummaryWriter.as_default.")
-    graphs = [FunctionGraphs(pre_optimization_graph=g.as_graph_def().SerializeToString()) for g in _Tracing.graphs]
-    content = RunMetadata(function_graphs=graphs).SerializeToString()
-    plugin = PluginData(plugin_name="graph_run_metadata_graph", content=b"1")
-    write(name, convert_to_tensor(content), step, SummaryMetadata(plugin_data=plugin))
+    run = messages.RunMetadata()
+    for graph in _Tracing.graphs:
+        run.function_graphs.add(pre_optimization_graph=graph.as_graph_def())
+    content = run.SerializeToString()
+    plugin = messages.SummaryMetadata.PluginData(plugin_name="graph_run_metadata_graph", content=b"1")
+    write(name, convert_to_tensor(content), step, messages.SummaryMetadata(plugin_data=plugin))
     trace_off()

@@ -90,14 +90,53 @@ def test_a_graph_that_tensorflow_wrote():
 
 
 def test_what_cannot_be_imported():
-    with tf.Graph().as_default() as graph:
-        v1.get_variable("v", [2])
     with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="is a variable"):
-            tf.import_graph_def(graph.as_graph_def())
         with pytest.raises(ValueError, match="Op type not registered 'NoSuchOp'"):
             tf.import_graph_def(v1.GraphDef(node=[node("a", "NoSuchOp")]))
         with pytest.raises(ValueError, match="Node 'a': Unknown input node 'b'"):
             tf.import_graph_def(v1.GraphDef(node=[node("a", "Relu", ["b"])]))
-    with pytest.raises(ValueError, match="not into a function that is traced"):
-        tf.function(lambda: tf.import_graph_def(v1.GraphDef()))()
+
+
+def test_variables_are_imported_without_values():
+    with tf.Graph().as_default() as graph:
+        v = v1.get_variable("v", initializer=[1.0, 2.0])
+        tf.multiply(v, 3.0, name="y")
+    definition = graph.as_graph_def()
+    assert {"VarHandleOp", "ReadVariableOp", "Mul"} <= {node.op for node in definition.node}
+    with tf.Graph().as_default(), v1.Session() as session:
+        y, handle = tf.import_graph_def(definition, return_elements=["y:0", "v:0"], name="")
+        session.run(handle.initializer)
+        session.run(handle.assign([5.0, 6.0]))
+        assert session.run(y).tolist() == [15.0, 18.0]
+
+
+def test_a_frozen_graph_in_wrap_function():
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        tf.nn.relu(tf.matmul(x, [[1.0], [-2.0]]), name="out")
+    text = graph.as_graph_def().SerializeToString()
+    definition = v1.GraphDef.FromString(text)
+    wrapped = v1.wrap_function(lambda: v1.import_graph_def(definition, name=""), [])
+    element = wrapped.graph.as_graph_element
+    function = wrapped.prune(tf.nest.map_structure(element, ["x:0"]), tf.nest.map_structure(element, ["out:0"]))
+    x = tf.constant([[3.0, 1.0], [1.0, 3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        (y,) = function(x)
+    assert y.numpy().tolist() == [[1.0], [0.0]]
+    assert tape.gradient(y, x).numpy().tolist() == [[1.0, -2.0], [0.0, 0.0]]
+
+
+def test_messages_are_protocol_buffers():
+    from google.protobuf import json_format, text_format
+
+    with tf.Graph().as_default() as graph:
+        tf.reduce_sum(tf.ones([2, 3]), axis=1, name="y")
+    definition = graph.as_graph_def()
+    assert text_format.Parse(text_format.MessageToString(definition), v1.GraphDef()) == definition
+    assert json_format.Parse(json_format.MessageToJson(definition), v1.GraphDef()) == definition
+    node = next(node for node in definition.node if node.name == "y")
+    assert (
+        node.op == "Sum" and node.attr["keep_dims"].b is False and node.attr["Tidx"].type == tf.int32.as_datatype_enum
+    )
+    assert all(len(other.input) or other.op in ("Const", "Placeholder") for other in definition.node)

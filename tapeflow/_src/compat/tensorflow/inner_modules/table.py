@@ -41,13 +41,11 @@ from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transform
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
 from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_update_slice
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
-from tapeflow._src.compat.v1.graph import graph_def
 from tapeflow._src.config import disable_op_determinism, is_op_determinism_enabled
 from tapeflow._src.control_flow.vectorized_map import vectorized_map
 from tapeflow._src.function.escape import InaccessibleTensorError
-from tapeflow._src.io.protos import tensor_protos
+from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import tf_record_iterator
-from tapeflow._src.io.tensorboard import event_files
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types import containers as nest_containers
 from tapeflow._src.types import nest, nest_paths, tensor_shape, tensor_spec
@@ -95,27 +93,27 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "core.example.feature_pb2": {
         name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")
     },
-    "core.framework.attr_value_pb2": {"AttrValue": graph_def.AttrValue},
-    "core.framework.graph_pb2": {"GraphDef": graph_def.GraphDef},
-    "core.framework.node_def_pb2": {"NodeDef": graph_def.NodeDef},
+    "core.framework.attr_value_pb2": {"AttrValue": messages.AttrValue},
+    "core.framework.graph_pb2": {"GraphDef": messages.GraphDef},
+    "core.framework.node_def_pb2": {"NodeDef": messages.NodeDef},
     "core.framework.summary_pb2": {
         "HistogramProto": find_public("compat.v1.HistogramProto"),
         "Summary": find_public("compat.v1.Summary"),
-        "SummaryMetadata": event_files.SummaryMetadata,
+        "SummaryMetadata": messages.SummaryMetadata,
     },
-    "core.framework.tensor_pb2": {"TensorProto": tensor_protos.TensorProto},
-    "core.framework.tensor_shape_pb2": {"TensorShapeProto": tensor_protos.ShapeProto},
+    "core.framework.tensor_pb2": {"TensorProto": messages.TensorProto},
+    "core.framework.tensor_shape_pb2": {"TensorShapeProto": messages.TensorShapeProto},
     "core.framework.types_pb2": {
         f"DT_{name.upper()}": find_public(name).as_datatype_enum
         for name in ["float16", "bfloat16", "bool", "complex64", "complex128", "int8", "int16", "int32", "int64"]
         + ["uint8", "uint16", "uint32", "uint64", "string", "resource", "variant"]
     }
     | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
-    "core.framework.versions_pb2": {"VersionDef": graph_def.VersionDef},
+    "core.framework.versions_pb2": {"VersionDef": messages.VersionDef},
     "core.protobuf.config_pb2": {
         name: find_public(f"compat.v1.{name}") for name in ["ConfigProto", "GPUOptions", "RunMetadata", "RunOptions"]
     },
-    "core.util.event_pb2": {"Event": event_files.Event},
+    "core.util.event_pb2": {"Event": messages.Event},
     "python.autograph.pyct.transformer": {"Base": Transformer},
     "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
     "python.data.ops.iterator_ops": {"OwnedIterator": find_public("data.Iterator")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tapeflow._src.compat.v1.graph.graph_def import AttrValue, GraphDef, NodeDef
+from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_protos import make_tensor_proto
 from tapeflow._src.namespace import public
 
@@ -17,14 +17,14 @@ def _base(name: str) -> str:
     return name.lstrip("^").partition(":")[0]
 
 
-def _with_nodes(definition: GraphDef, nodes: Iterable[NodeDef]) -> GraphDef:
-    part = GraphDef(node=list(nodes), versions=definition.versions)
-    part.__dict__["_source"] = definition.__dict__.get("_source")
+def _with_nodes(definition: Any, nodes: Iterable[Any]) -> Any:
+    part = messages.GraphDef(node=list(nodes), versions=definition.versions)
+    part.library.CopyFrom(definition.library)
     return part
 
 
 @public("compat.v1.graph_util.extract_sub_graph")
-def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> GraphDef:
+def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
     """The nodes of a message that the named ones need, in their order.
 
     >>> with tf.Graph().as_default() as graph:
@@ -34,7 +34,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> GraphDef:
     >>> [node.name for node in part.node]
     ['x', 'y']
     """
-    if not isinstance(graph_def, GraphDef):
+    if not isinstance(graph_def, messages.GraphDef):
         raise TypeError(f"graph_def must be a graph_pb2.GraphDef proto, but got type {type(graph_def)}.")
     if isinstance(dest_nodes, str):
         raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
@@ -59,7 +59,7 @@ def convert_variables_to_constants(
     output_node_names: Any,
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
-) -> GraphDef:
+) -> Any:
     """The nodes that the named ones need, with the session's values in place of the readings of variables.
 
     >>> with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
@@ -71,7 +71,7 @@ def convert_variables_to_constants(
     """
     readings = {node.name for node in input_graph_def.node if node.op == _READING}
     cut = [
-        NodeDef(name=node.name, op=node.op, attr=node.attr) if node.name in readings else node
+        messages.NodeDef(name=node.name, op=node.op, attr=node.attr) if node.name in readings else node
         for node in input_graph_def.node
     ]
     part = extract_sub_graph(_with_nodes(input_graph_def, cut), output_node_names)
@@ -82,6 +82,10 @@ def convert_variables_to_constants(
     )
 
 
-def _constant(name: str, value: Any) -> NodeDef:
+def _constant(name: str, value: Any) -> Any:
     proto = make_tensor_proto(value)
-    return NodeDef(name=name, op="Const", attr={"value": AttrValue(tensor=proto), "dtype": AttrValue(type=proto.dtype)})
+    return messages.NodeDef(
+        name=name,
+        op="Const",
+        attr={"value": messages.AttrValue(tensor=proto), "dtype": messages.AttrValue(type=proto.dtype)},
+    )

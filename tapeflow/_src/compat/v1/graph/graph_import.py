@@ -1,7 +1,6 @@
 """`import_graph_def`: the nodes of a message become nodes of the default graph.
 
-A message that was made of a graph of this program remembers it: its nodes are those of that graph, with other inputs.
-The nodes of other messages, of graphs that TensorFlow wrote, are made by the operations of `tf.raw_ops`.
+The nodes are made by the operations of `tf.raw_ops`, in a graph of TensorFlow 1 or in a function that is being traced.
 """
 
 from __future__ import annotations
@@ -10,16 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.compat.graph_def import control_flow, resources, tensor_lists  # noqa: F401  register handlers
+from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.library import FunctionLibrary, check_nodes
+from tapeflow._src.compat.graph_def.program import Program, run_node
 from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph
-from tapeflow._src.compat.v1.graph.graph_def import AttrValue, GraphDef, NodeDef
 from tapeflow._src.compat.v1.graph.operation import Operation, operation_of
-from tapeflow._src.io.protos.tensor_protos import TensorProto
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import array_of
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor import Tensor
 from tapeflow._src.types.tensor_shape import TensorShape
 
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable", "ReadVariableOp", "AssignVariableOp")
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 def _split(name: str) -> tuple[str, int]:
@@ -28,19 +32,29 @@ def _split(name: str) -> tuple[str, int]:
     return (base, int(place)) if colon and place.isdigit() else (name, 0)
 
 
+def _check_operations(nodes: Any, library: FunctionLibrary) -> None:
+    try:
+        check_nodes(nodes, library, "import_graph_def")
+    except UnimplementedError as error:
+        raise ValueError(error.message) from None
+
+
 class _Import:
     """The way of one message into a graph."""
 
-    def __init__(self, graph: Graph, definition: GraphDef, input_map: Mapping[str, Any], prefix: str) -> None:
+    def __init__(self, graph: Graph, definition: Any, input_map: Mapping[str, Any], prefix: str) -> None:
         self._graph, self._prefix = graph, prefix
         self._nodes = list(definition.node)
-        self._source: Any = definition.__dict__.get("_source")
+        self._library = FunctionLibrary(definition.library, "import_graph_def")
+        self._resources: dict[str, Any] = {}
         self._replacement = {_split(key): value for key, value in input_map.items() if not key.startswith("^")}
         self._used: set[tuple[str, int]] = set()
         self.operation_by_name: dict[str, Operation] = {}
         self.outputs_by_name: dict[str, list[Any]] = {}
 
     def run(self) -> None:
+        """Adds all nodes, each after those that it takes something from."""
+        _check_operations(self._nodes, self._library)
         names = {node.name for node in self._nodes}
         unknown = [key for key in self._replacement if key[0] not in names]
         if unknown:
@@ -57,7 +71,7 @@ class _Import:
                 self._add(node)
             waiting = [node for node in waiting if node.name not in self.operation_by_name]
 
-    def _is_ready(self, node: NodeDef) -> bool:
+    def _is_ready(self, node: Any) -> bool:
         return all(
             _split(x) in self._replacement or _split(x.lstrip("^"))[0] in self.operation_by_name for x in node.input
         )
@@ -68,7 +82,7 @@ class _Import:
             return self._replacement[key]
         return self.outputs_by_name[key[0]][key[1]]
 
-    def _add(self, node: NodeDef) -> None:
+    def _add(self, node: Any) -> None:
         graph = self._graph
         inputs = [self._tensor(x) for x in node.input if not x.startswith("^")]
         controls = [self.operation_by_name[x[1:]]._number for x in node.input if x.startswith("^")]
@@ -92,80 +106,38 @@ class _Import:
         self.operation_by_name[node.name] = operation_of(graph, number)
         self.outputs_by_name[node.name] = outputs
 
-    def _make(self, node: NodeDef, inputs: list[Any], full: str) -> tuple[int, list[Any]]:
+    def _make(self, node: Any, inputs: list[Any], full: str) -> tuple[int, list[Any]]:
         """Adds the node, perhaps as several; gives the number of the one that bears its name, and the outputs."""
-        if node.op in _VARIABLES:
-            raise ValueError(
-                f"import_graph_def: '{node.name}' is a variable ({node.op}). Variables belong to their own graph: "
-                "import a graph whose variables have become constants."
-            )
         if node.op == "NoOp":
             return self._graph.add_no_op(full), []
-        result = self._replayed(node, inputs)
-        if result is None:
-            result = _from_attributes(node, inputs)
-        outputs = list(result) if isinstance(result, list | tuple) else [result]
+        outputs = self._results(node, inputs)
         if not outputs or not isinstance(outputs[0], Tensor):
-            return self._graph.node_count - 1, []
+            return self._graph.node_count - 1, outputs
         place = _core.place_of(outputs[0])
         if place is None or place[2] < 0 or any(outputs[0] is x for x in inputs) or outputs[0].value_index:
             outputs[0] = find_public("identity")(outputs[0])
             place = _core.place_of(outputs[0])
         return self._graph.node_count - 1 if place is None else place[2], outputs
 
-    def _replayed(self, node: NodeDef, inputs: list[Any]) -> Any:
-        """What the node of the graph that the message was made of gives for other inputs; None if it is not there."""
-        number = None if self._source is None else self._source._number_of(node.name)
-        if number is None or node.op in ("Const", "Placeholder"):
-            return None
-        operation = operation_of(self._source, number)
-        if operation.type != node.op or len(operation.inputs) != len(inputs):
-            return None
-        return self._source.excerpt(operation.outputs, list(operation.inputs), [], True).call(inputs)
+    def _results(self, node: Any, inputs: list[Any]) -> list[Any]:
+        if node.op == "Const":
+            tensor = node.attr["value"].tensor
+            return [find_public("constant")(array_of(tensor), as_dtype(node.attr["dtype"].type or tensor.dtype))]
+        if node.op == "Placeholder":
+            shape = python_value(node.attr["shape"]) if "shape" in node.attr else None
+            return [find_public("compat.v1.placeholder")(as_dtype(node.attr["dtype"].type), shape)]
+        if node.op in _VARIABLES:
+            return [self._variable(node)]
+        return run_node(node, inputs, self._library, self._resources)
 
-
-def _from_attributes(node: NodeDef, inputs: list[Any]) -> Any:
-    """What the operation that the node names gives for the inputs, with the node's attributes."""
-    attributes = {key: _value(attribute) for key, attribute in node.attr.items()}
-    if node.op == "Const":
-        return find_public("constant")(find_public("make_ndarray")(node.attr["value"].tensor), attributes["dtype"])
-    if node.op == "Placeholder":
-        return find_public("compat.v1.placeholder")(attributes["dtype"], attributes.get("shape"))
-    operation = getattr(find_public("raw_ops"), node.op, None)
-    if operation is None:
-        raise ValueError(f"import_graph_def: node '{node.name}': Op type not registered '{node.op}'")
-    names = [name for name in operation.__signature__.parameters if name != "name"]
-    given = {name: attributes[name] for name in names if name in attributes}
-    rest = iter(inputs)
-    for place, name in enumerate(name for name in names if name not in given):
-        many = attributes.get("N") if place == 0 else None
-        values = [x for _, x in zip(range(many or 1), rest)]
-        if values:
-            given[name] = values if many else values[0]
-    try:
-        return operation(**given)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"import_graph_def: node '{node.name}' ({node.op}): {error}") from error
-
-
-def _value(attribute: AttrValue) -> Any:
-    """An attribute as the operations of `tf.raw_ops` take it."""
-    kind = attribute.WhichOneof("value")
-    if kind == "list":
-        return next(([_plain(name, x) for x in values] for name, values in attribute.list.ListFields()), [])
-    return None if kind is None else _plain(kind, getattr(attribute, kind))
-
-
-def _plain(kind: str, value: Any) -> Any:
-    if kind == "s":
-        return value.decode(errors="surrogateescape")
-    if kind == "b":
-        return bool(value)
-    if kind == "type":
-        return as_dtype(value)
-    if kind == "shape":
-        return TensorShape([None if dim.size < 0 else dim.size for dim in value.dim])
-    return find_public("make_ndarray")(value) if isinstance(value, TensorProto) else value
+    def _variable(self, node: Any) -> Any:
+        """A variable of the graph; it has no value until one is restored or assigned."""
+        dtype, shape = as_dtype(node.attr["dtype"].type).base_dtype, python_value(node.attr["shape"])
+        first = find_public("zeros")([1 if n is None else n for n in shape.as_list()], dtype)
+        name = f"{self._prefix}{node.name}"
+        made = find_public("compat.v1.Variable")(first, name=name, collections=[], use_resource=True)
+        self._resources[node.name] = made
+        return made
 
 
 @public("import_graph_def", "graph_util.import_graph_def", "compat.v1.import_graph_def")
@@ -178,7 +150,7 @@ def import_graph_def(
 ) -> list[Any] | None:
     """Adds the nodes of a message to the default graph, their names below `name`; gives those that are asked for.
 
-    Tensors of `input_map` stand in place of those with the given names. Variables cannot be imported.
+    Tensors of `input_map` stand in place of those with the given names. Variables have no values yet.
 
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.compat.v1.placeholder(tf.float32, [], name="x")
@@ -188,14 +160,14 @@ def import_graph_def(
     ...     y.name, session.run(y)
     ('import/y:0', np.float32(6.0))
     """
-    if not isinstance(graph_def, GraphDef):
+    if not isinstance(graph_def, messages.GraphDef):
         raise TypeError(f"Argument `graph_def` must be a GraphDef proto. Received: {type(graph_def).__name__}")
     if input_map is not None and not isinstance(input_map, Mapping):
         raise TypeError("Argument `input_map` must be a dictionary mapping strings to Tensor objects.")
     graph = _core.current_graph()
     if graph is None or not graph.takes_everything:
         if graph is not None:
-            raise ValueError("import_graph_def: nodes are imported into a tf.Graph, not into a function that is traced")
+            return _import_into_function(graph, graph_def, input_map or {}, return_elements, name)
         graph = get_default_graph()
     with graph.as_default():
         scope = graph.scope
@@ -221,3 +193,32 @@ def _element(work: _Import, name: Any) -> Any:
         kind = "tensor" if base != name else "node"
         raise ValueError(f"Requested return {kind} '{name}' not found in graph def")
     return operation if base == name else work.outputs_by_name[base][place]
+
+
+def _import_into_function(
+    graph: Any, graph_def: Any, input_map: Mapping[str, Any], return_elements: Any, name: str | None
+) -> list[Any] | None:
+    """The same while a function is traced, as in `wrap_function`: placeholders become inputs of its graph."""
+    prefix = "" if name == "" else f"{'import' if name is None else name}/"
+    library = FunctionLibrary(graph_def.library, "import_graph_def")
+    _check_operations(graph_def.node, library)
+    given: dict[str, Any] = {}
+    for node in graph_def.node:
+        replaced = input_map.get(f"{node.name}:0", input_map.get(node.name))
+        if replaced is not None:
+            given[node.name] = _core.convert_to_tensor(replaced, None, None, "import")
+        elif node.op == "Placeholder":
+            shape = python_value(node.attr["shape"]) if "shape" in node.attr else TensorShape(None)
+            given[node.name] = graph.add_input(as_dtype(node.attr["dtype"].type), shape)
+            graph.input_names.append(f"{prefix}{node.name}")
+    names = [node.name for node in graph_def.node]
+    values = Program(graph_def.node, list(given), [], names, library, "import_graph_def").run(given, {})
+    imported = graph.__dict__.setdefault("imported_tensors", {})
+    imported.update((f"{prefix}{key}:{i}", value) for key, found in values.items() for i, value in enumerate(found))
+    if return_elements is None:
+        return None
+    wanted = [text if ":" in text else f"{text}:0" for text in return_elements]
+    missing = [text for text in wanted if f"{prefix}{text}" not in imported]
+    if missing:
+        raise ValueError(f"Requested return tensor '{missing[0]}' not found in graph def")
+    return [imported[f"{prefix}{text}"] for text in wanted]

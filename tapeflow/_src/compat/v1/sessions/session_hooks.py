@@ -17,7 +17,7 @@ from tapeflow._src.compat.v1.sessions.monitored_session import (
 )
 from tapeflow._src.compat.v1.summaries import FileWriterCache, merge_all
 from tapeflow._src.compat.v1.train.training_step import get_global_step
-from tapeflow._src.io.tensorboard.event_files import Summary
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types.logging import get_logger
 
@@ -239,8 +239,8 @@ class StepCounterHook(SessionRunHook):
         speed = steps / max(seconds, 1e-9)
         get_logger().info(f"{self._step.op.name}/sec: {speed:g}")
         if self._writer is not None:
-            value = Summary.Value(tag=f"{self._step.op.name}/sec", simple_value=speed)
-            self._writer.add_summary(Summary(value=[value]), step)
+            value = messages.Summary.Value(tag=f"{self._step.op.name}/sec", simple_value=speed)
+            self._writer.add_summary(messages.Summary(value=[value]), step)
 
 
 @public("compat.v1.train.GlobalStepWaiterHook")

@@ -21,7 +21,7 @@ from tapeflow._src.compat.v1.variables.variables import (
     global_variables_initializer,
     report_uninitialized_variables,
 )
-from tapeflow._src.io.tensorboard.event_files import Summary
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types.logging import get_logger
 
@@ -159,8 +159,10 @@ class Supervisor:
         now, step = time.monotonic(), int(sess.run(self._global_step))
         (before, last), self._last = self._last, (now, step)
         if last is not None:
-            value = Summary.Value(tag=f"{self._global_step.op.name}/sec", simple_value=(step - last) / (now - before))
-            self._writer.add_summary(Summary(value=[value]), step)
+            value = messages.Summary.Value(
+                tag=f"{self._global_step.op.name}/sec", simple_value=(step - last) / (now - before)
+            )
+            self._writer.add_summary(messages.Summary(value=[value]), step)
 
     def _save(self, sess: Any) -> None:
         os.makedirs(str(self._logdir), exist_ok=True)
