@@ -16,6 +16,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 import tapeflow as tf
 from tests.fuzz.mutations import mutated_call
@@ -25,6 +26,7 @@ from tests.fuzz.seeds import all_seeds, function_at
 MEMORY = 6 * 2**30
 SECONDS = 60  # for one call, until it counts as one that hangs
 REFUSALS = (TypeError, ValueError, NotImplementedError, LookupError, AttributeError, OverflowError, tf.errors.OpError)
+REFUSALS += (DecodeError,)  # the error of protobuf
 FINDINGS = (SystemError, RecursionError, ZeroDivisionError, MemoryError, UnboundLocalError, FloatingPointError)
 IGNORED = (NotImplementedError,)  # a feature of a format that is not read
 
@@ -116,7 +118,7 @@ def fuzz_readers(log: str, seed: int, count: int, first: int, last: int) -> None
                 faulthandler.dump_traceback_later(SECONDS, exit=True)
                 try:
                     read(changed)
-                except (ValueError, TypeError, tf.errors.OpError, *IGNORED):
+                except (ValueError, TypeError, tf.errors.OpError, DecodeError, *IGNORED):
                     pass
                 except Exception as error:
                     lines.write(f"FOUND {type(error).__name__} file {name} {number} {turn}: {error} {changed!r:.300}\n")

@@ -6,6 +6,7 @@ default pool, and the two never meet. `from ...protos import messages`, then `me
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from typing import Any
 
@@ -35,7 +36,18 @@ def message_class(name: str) -> Any:
     """The class of the message with this name, "GraphDef" or "AttrValue.ListValue"."""
     from google.protobuf import message_factory  # an import that only programs with messages pay for
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+    found = message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+    copyreg.pickle(found, _reduced)
+    return found
+
+
+def _reduced(message: Any) -> tuple[Any, ...]:
+    """How a message is copied to another process: its name and its bytes."""
+    return _revived, (message.DESCRIPTOR.full_name.removeprefix(f"{_PACKAGE}."), message.SerializeToString())
+
+
+def _revived(name: str, data: bytes) -> Any:
+    return message_class(name).FromString(data)
 
 
 def decode_error() -> type[Exception]:

@@ -58,6 +58,8 @@ def tensor_message(tensor: Any) -> Any:
 def array_of(message: Any) -> Any:
     """The array that a message holds; ValueError if its elements do not fit its shape."""
     dtype = as_dtype(message.dtype)
+    if not dtype.is_numpy_compatible:
+        raise ValueError(f"a TensorProto of dtype {dtype.name} holds no elements")
     dims = [dim.size for dim in message.tensor_shape.dim]
     if message.tensor_shape.unknown_rank or any(size < 0 for size in dims):
         raise ValueError("the shape of a TensorProto must be known")
