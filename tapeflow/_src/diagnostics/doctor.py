@@ -295,7 +295,7 @@ class Doctor:
     ) -> None:  # fmt: skip
         tensors = [t for t in targets if t is not None and _core.is_tensor(t)]
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
-        suspicious = not self._full or len(self._origins.origins) > self._origins.step_start
+        suspicious = not self._full or self._origins.seen_in_step > 0
         finite = not suspicious or not self._not_finite(tensors, values, sources, gradients)
         given = [(s, g) for s, g in zip(sources, gradients) if g is not None]
         pairs = [(s, g) for s, g in given if isinstance(variable_behind(s), _core.Variable)]

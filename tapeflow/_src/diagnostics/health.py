@@ -123,12 +123,16 @@ class Course:
 
     def _diverging(self) -> Iterator[Finding]:
         finite = [x for x in self.losses if math.isfinite(x)]
-        if len(finite) < 3 or len(self.variables) == 0:
+        exploded = len(finite) < len(self.losses)
+        if len(finite) < (3 if exploded else 6) or len(self.variables) == 0 or min(finite) < 0:
             return
         first, best, last = abs(finite[0]), min(finite), finite[-1]
         tail = finite[-max(3, len(finite) // 4) :]
-        grows = last > 100 * (first + 1e-6) and last == max(finite)
-        stays_high = len(finite) >= FEWEST_STEPS and min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
+        rises = finite[-1] > finite[-2] > finite[-3]
+        steeper = any(v.norms and v.norms[-1] > 3 * v.norms[0] for v in self.variables.values())
+        grows = last > 100 * (first + 1e-6) and last == max(finite) and rises and steeper
+        high = min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
+        stays_high = len(finite) >= FEWEST_STEPS and high and steeper
         swings = _swings(finite) if len(finite) >= 20 else False
         if grows or stays_high or swings:
             shape = "grows" if grows or stays_high else "swings to and fro without falling"

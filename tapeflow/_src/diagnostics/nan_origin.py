@@ -94,6 +94,7 @@ class NanOrigins:
         self._alive: list[Any] = []  # so that the ids stay theirs
         self.origins: list[Origin] = []
         self.step_start = 0  # how many origins there were when the step began
+        self.seen_in_step = 0  # results that were not finite
 
     def start(self) -> None:
         self._check.start()
@@ -103,6 +104,7 @@ class NanOrigins:
 
     def begin_step(self) -> None:
         self.step_start = len(self.origins)
+        self.seen_in_step = 0
         if len(self._alive) > _MOST_FOLLOWED:
             self._origin_by_id.clear()
             self._alive.clear()
@@ -121,6 +123,7 @@ class NanOrigins:
 
     def _see(self, *facts: Any) -> None:
         operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands = facts
+        self.seen_in_step += 1
         gradient_of = gradient_of and _PUBLIC.get(gradient_of, gradient_of)
         before = [x for x in operands if not _finite(x)]
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
