@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.distribute import collectives
 
 
 def test_default_strategy():
@@ -225,3 +226,52 @@ def test_hosts_of_slurm():
     from tapeflow._src.distribute.cluster import expand_hosts
 
     assert expand_hosts("n[1-3,07],m2") == ["n1", "n2", "n3", "n07", "m2"]
+
+
+class Doubling:
+    """A group of two processes with equal values."""
+
+    rank, size = 0, 2
+
+    def __init__(self):
+        self.log = []
+
+    def start_all_reduce(self, array, shapes, name):
+        self.log.append(("start", shapes))
+        array *= 2
+        return shapes
+
+    def finish(self, started):
+        self.log.append(("finish", started))
+
+
+def test_messages_start_while_the_backward_pass_goes_on():
+    group = Doubling()
+    w1, w2 = tf.Variable(tf.ones([4, 4])), tf.Variable(tf.ones([4, 2]))
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.tanh(x @ w1) @ w2)
+        return collectives.all_reduce(group, tape.gradient(y, [w1, w2]), bytes_per_pack=32)
+
+    x = tf.ones([3, 4])
+    sums = step(x)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.tanh(x @ w1) @ w2)
+    for total, gradient in zip(sums, tape.gradient(y, [w1, w2])):
+        assert total.numpy().tolist() == (2 * gradient).numpy().tolist()
+    # The gradient of the last layer is there first.
+    assert group.log == [(what, ((a, b),)) for what in ("start", "finish") for a, b in ((4, 2), (4, 4))]
+    graph = step.get_concrete_function(x).graph
+    names = [graph.node(number)[0] for number in range(graph.node_count)]
+    first, second, _ = [number for number, name in enumerate(names) if name == "EagerPyFunc"]
+    assert "MatMul" in names[first:second]
+
+
+def test_messages_of_one_tensor_and_of_none():
+    group = Doubling()
+    for value in (tf.constant(3.0), tf.zeros([0, 2]), tf.constant([1, 2], tf.int64), tf.ones([5], tf.bfloat16)):
+        (total,) = collectives.all_reduce(group, [value])
+        assert total.dtype == value.dtype and total.shape == value.shape
+        assert tf.reduce_all(total == value + value)

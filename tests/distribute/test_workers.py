@@ -70,6 +70,7 @@ def test_unequal_batches_end_together():
         ("kill", None, []),
         ("shape", 1, ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
         ("order", 1, ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
+        ("variables", 1, ["rank 0: all_reduce", "rank 1: broadcast of the initial value of variable w1:0"]),
         ("stop", 1, ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at", "failures.py:"]),
         ("late", 1, ["ranks [1] did not come", "TAPEFLOW_COLLECTIVE_TIMEOUT"]),
     ],

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
+import math
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,27 +21,109 @@ from tapeflow._src.ops.effects.host_call import host_call
 Tensors = list[Any]
 
 
-def all_reduce(group: Communicator, tensors: Sequence[Any], bytes_per_pack: int = 0) -> Tensors:
-    """The sums of tensors over all processes. They are linear, so both derivatives are the same collective."""
+def all_reduce(
+    group: Communicator, tensors: Sequence[Any], bytes_per_pack: int = 0, name: str = "all_reduce"
+) -> Tensors:
+    """The sums of tensors over all processes: linear, so both derivatives are the same collective. Errors show the name."""
     tensors = [convert_to_tensor(tensor) for tensor in tensors]
     if group.size == 1:
         return tensors
 
     def reduce(values: Sequence[Any]) -> Tensors:
-        return all_reduce(group, values, bytes_per_pack)
+        return all_reduce(group, values, bytes_per_pack, name)
 
     def of_one_dtype(part: Tensors) -> Tensors:
-        return linear(lambda *values: _sum(group, list(values), bytes_per_pack), part, reduce, reduce)
+        return linear(lambda *values: _sum(group, list(values), bytes_per_pack, name), part, reduce, reduce)
 
     return _by_dtype(tensors, of_one_dtype)
 
 
-def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int) -> Tensors:
-    def run(*values: Any) -> Tensors:
-        arrays = [np.asarray(value) for value in values]
-        return [convert_to_tensor(a) for a in group.all_reduce(arrays, bytes_per_pack, "all_reduce")]
+def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str) -> Tensors:
+    """The sums, in messages of several tensors each. In a graph a message is started where the last of its tensors is
+    computed, and waited for here, so that it travels while the rest of a backward pass is computed."""
+    graph = _core.current_graph()
+    order = list(range(len(tensors)))
+    if graph is not None:
+        order.sort(key=lambda place: (_core.place_of(tensors[place]) or (None, 0, -1))[2])
+    messages = [
+        _Message(group, [tensors[place] for place in places], name)
+        for places in _buckets(tensors, order, bytes_per_pack)
+    ]
+    handles = []
+    for message in messages:
+        handles += host_call(message.start, message.tensors, [("int64", [])], effect=True)
+        if graph is not None and not graph.takes_everything:
+            _core.hoist_last(graph)
 
-    return host_call(run, tensors, [(t.dtype, t.shape) for t in tensors], effect=True)
+    def finish(*started: Any) -> Tensors:
+        found = [tensor for number in started for tensor in _Message.finish(int(number))]
+        sums: Tensors = [None] * len(order)
+        for place, tensor in zip(order, found):
+            sums[place] = tensor
+        return sums
+
+    return host_call(finish, handles, [(t.dtype, t.shape) for t in tensors], effect=True)
+
+
+def _buckets(tensors: Tensors, order: list[int], bytes_per_pack: int) -> list[list[int]]:
+    """The places of the tensors of each message: as many as fit, in order. Tensors of unknown size share one."""
+    buckets: list[list[int]] = []
+    room = 0
+    for place in order:
+        shape = tensors[place].shape
+        size = (shape.num_elements() or 0) * tensors[place].dtype.size if shape.is_fully_defined() else 0
+        if not buckets or size > room:
+            buckets.append([])
+            room = bytes_per_pack or sys.maxsize
+        buckets[-1].append(place)
+        room -= size
+    return buckets
+
+
+class _Message:
+    """Tensors of one dtype that travel together. What was started is found by its number."""
+
+    _numbers = itertools.count()
+    _started: ClassVar[dict[int, tuple[Any, ...]]] = {}
+
+    def __init__(self, group: Communicator, tensors: Tensors, name: str) -> None:
+        self._group, self.tensors, self._name = group, tensors, name
+
+    def start(self, *values: Any) -> Tensors:
+        """Packs the values and starts to add them; gives a number for `finish`."""
+        dtype, shapes = values[0].dtype, tuple(tuple(value.shape) for value in values)
+        packed = primitives.ConcatV2([primitives.Reshape(value, [-1]) for value in values], 0)
+        if dtype.size == 2 and dtype.is_floating:  # summed in float32
+            packed = primitives.Cast(packed, "float32")
+        array, shared = _memory_of(packed)
+        number = next(self._numbers)
+        started = self._group.start_all_reduce(array, shapes, self._name)
+        self._started[number] = (self._group, started, packed if shared else None, array, shapes, dtype)
+        return [convert_to_tensor(number, "int64")]
+
+    @classmethod
+    def finish(cls, number: int) -> Tensors:
+        """Waits for the sums; they are views of the packed memory."""
+        group, started, packed, array, shapes, dtype = cls._started.pop(number)
+        group.finish(started)
+        flat = convert_to_tensor(array) if packed is None else packed
+        if flat.dtype != dtype:
+            flat = primitives.Cast(flat, dtype)
+        sums, at = [], 0
+        for shape in shapes:
+            size = math.prod(shape)
+            sums.append(primitives.Reshape(flat[at : at + size], list(shape)))
+            at += size
+        return sums
+
+
+def _memory_of(tensor: Any) -> tuple[np.ndarray, bool]:
+    """The elements of a tensor that nobody else has seen, to be overwritten, and whether they are its own memory."""
+    array = np.asarray(tensor)
+    if type(array.base).__name__ != "PyCapsule":  # few elements lie in the tensor object itself: this is a copy
+        return np.array(array), False
+    bytes_of = (ctypes.c_ubyte * array.nbytes).from_address(array.ctypes.data)
+    return np.frombuffer(memoryview(bytes_of).cast("B"), array.dtype), True
 
 
 def all_gather(group: Communicator, tensor: Any) -> Any:
@@ -82,14 +168,14 @@ def _rows(dy: Any, begin: Any, count: Any) -> Any:
     return primitives.GatherV2(dy, rows, 0)
 
 
-def broadcast(group: Communicator, tensor: Any) -> Any:
+def broadcast(group: Communicator, tensor: Any, name: str = "broadcast") -> Any:
     """The tensor of the first process."""
     tensor = convert_to_tensor(tensor)
     if group.size == 1:
         return tensor
 
     def run(value: Any) -> Tensors:
-        return [convert_to_tensor(group.broadcast(np.asarray(value), "broadcast"))]
+        return [convert_to_tensor(group.broadcast(np.asarray(value), name))]
 
     return host_call(run, [tensor], [(tensor.dtype, tensor.shape)], effect=True)[0]
 

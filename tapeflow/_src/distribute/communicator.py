@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 # Set by the launchers of Open MPI, MPICH and its relatives, and Slurm for each process that they start.
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
+
+
+Shapes = tuple[tuple[int, ...], ...]
 
 
 class Collective(NamedTuple):
@@ -17,7 +20,7 @@ class Collective(NamedTuple):
     kind: str
     reduce_op: str
     dtype: str
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: Shapes
 
     def __str__(self) -> str:
         shown = [f"{self.dtype}{list(shape)}" for shape in self.shapes[:4]]
@@ -31,8 +34,11 @@ class Communicator(Protocol):
     rank: int
     size: int
 
-    def all_reduce(self, arrays: list[np.ndarray], bytes_per_pack: int, name: str) -> list[np.ndarray]:
-        """The sums of the arrays over all processes, in the order of the ranks; all arrays have one dtype."""
+    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> Any:
+        """Starts to replace a flat array, which holds tensors of these shapes, by its sum over all processes."""
+
+    def finish(self, started: Any) -> None:
+        """Waits for what was started."""
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all processes, which may differ in their first dimension."""
@@ -52,9 +58,11 @@ class OneProcess:
 
     rank, size = 0, 1
 
-    def all_reduce(self, arrays: list[np.ndarray], bytes_per_pack: int, name: str) -> list[np.ndarray]:
-        """The arrays."""
-        return arrays
+    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> None:
+        """Nothing: the elements are the sums."""
+
+    def finish(self, started: Any) -> None:
+        """Returns at once."""
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The array."""

@@ -7,11 +7,11 @@ import sys
 import time
 import zlib
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapeflow._src.distribute.communicator import Collective
+from tapeflow._src.distribute.communicator import Collective, Shapes
 from tapeflow._src.namespace import PACKAGE_FOLDER
 from tapeflow._src.types.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
 
@@ -22,6 +22,16 @@ _GRACE = 1.5  # seconds beyond the deadline, for the announcements of ranks that
 _SPIN = 0.01  # seconds of polling before a rank that waits for others begins to sleep
 _NAP = 0.0002
 _TEXT_BYTES = 512
+
+
+class Started(NamedTuple):
+    """A collective that was posted; it holds what MPI reads and writes."""
+
+    what: Collective
+    number: int
+    agreement: Any
+    marks: tuple[np.ndarray, np.ndarray]
+    data: list[Any]
 
 
 class MpiWorld:
@@ -46,27 +56,11 @@ class MpiWorld:
 
     # ---- collectives
 
-    def all_reduce(self, arrays: list[np.ndarray], bytes_per_pack: int, name: str) -> list[np.ndarray]:
-        """The sums over all ranks: arrays are packed into messages of at most `bytes_per_pack`, if that is not 0."""
-        if not arrays:
-            return []
-        dtype = arrays[0].dtype
-        wire = np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype
-        what = Collective(name, "SUM", dtype.name, tuple(a.shape for a in arrays))
-        packed = [np.ascontiguousarray(a, wire).reshape(-1) for a in arrays]
-        messages = _packs(packed, bytes_per_pack)
-        results = [np.empty_like(message) for message in messages]
-        start = self._mpi.SUM if wire != np.dtype(bool) else self._mpi.LOR
-        self._run(
-            what,
-            lambda: [self._data.Iallreduce(m, r, op=start) for m, r in zip(messages, results)],
-        )
-        flat = results[0] if len(results) == 1 else np.concatenate(results)
-        sums, at = [], 0
-        for array in arrays:
-            sums.append(flat[at : at + array.size].astype(dtype, copy=False).reshape(array.shape))
-            at += array.size
-        return sums
+    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> Started:
+        """Posts the message; it moves on whenever this process looks after its messages."""
+        operation = self._mpi.LOR if array.dtype == np.dtype(bool) else self._mpi.SUM
+        what = Collective(name, "SUM", array.dtype.name, shapes)
+        return self._post(what, lambda: [self._data.Iallreduce(self._mpi.IN_PLACE, array, op=operation)])
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all ranks: their sizes first, then their elements."""
@@ -111,7 +105,11 @@ class MpiWorld:
     # ---- agreement and deadlines
 
     def _run(self, what: Collective, post: Any) -> None:
-        """Posts the messages of a collective beside the agreement, and waits for both."""
+        """A collective from its beginning to its end."""
+        self.finish(self._post(what, post))
+
+    def _post(self, what: Collective, post: Any) -> Started:
+        """Posts the messages of a collective, and beside them the agreement."""
         if self._failed is not None:
             raise FailedPreconditionError.of(
                 f"{what}: an earlier collective of this program failed, so no other can run. {self._failed}"
@@ -123,20 +121,24 @@ class MpiWorld:
         mark = (self._number & 0x3FFFFFFF) << 32 | checksum
         mine, largest = np.array([mark, -mark], np.int64), np.empty(2, np.int64)
         agreement = self._agreement.Iallreduce(mine, largest, op=self._mpi.MAX)
-        data = post()
-        self._wait([agreement], what, all_came=False)
-        if largest[0] != -largest[1]:
-            self._fail_disagreement(what)
-        self._wait(data, what, all_came=True)
+        return Started(what, self._number, agreement, (mine, largest), post())
 
-    def _wait(self, requests: list[Any], what: Collective, all_came: bool) -> None:
+    def finish(self, started: Started) -> None:
+        """Waits for the agreement, and then for the data."""
+        self._wait([started.agreement], started, all_came=False)
+        largest = started.marks[1]
+        if largest[0] != -largest[1]:
+            self._fail_disagreement(started)
+        self._wait(started.data, started, all_came=True)
+
+    def _wait(self, requests: list[Any], started: Started, all_came: bool) -> None:
         """Polls until the requests are done. A rank that waits for others sleeps between polls; one that moves data
         polls without sleeping, as polling is what moves it."""
         done = self._mpi.Request.Testall
         if done(requests):
             return
         began = time.monotonic()
-        waiting = _Waiting(self, what)
+        waiting = _Waiting(self, started)
         while not done(requests):
             waited = time.monotonic() - began
             if waited > _SPIN and not all_came:
@@ -149,9 +151,9 @@ class MpiWorld:
                 self._failed = waiting.report(waited)
                 raise DeadlineExceededError.of(self._failed)
 
-    def _fail_disagreement(self, what: Collective) -> None:
+    def _fail_disagreement(self, started: Started) -> None:
         """Raises the error for ranks that called different collectives; all of them come here."""
-        mine = np.frombuffer(_text(f"{what} at {_user_line()}"), np.uint8)
+        mine = np.frombuffer(_text(f"{started.what} at {_user_line()}"), np.uint8)
         texts = np.empty((self.size, _TEXT_BYTES), np.uint8)
         request = self._reports.Iallgather(mine, texts)
         limit = time.monotonic() + 10.0
@@ -160,7 +162,7 @@ class MpiWorld:
         lines = [f"  rank {rank}: {_shown(texts[rank])}" for rank in range(self.size)]
         self._failed = "\n".join(
             [
-                f"tf.distribute: collective {self._number} differs between the workers; all must call the same "
+                f"tf.distribute: collective {started.number} differs between the workers; all must call the same "
                 "collectives, with the same dtypes and shapes, in the same order:",
                 *lines,
             ]
@@ -187,8 +189,8 @@ class MpiWorld:
 class _Waiting:
     """A rank that waits for others: it says so to them, and collects who else waits."""
 
-    def __init__(self, group: MpiWorld, what: Collective) -> None:
-        self._group, self._what = group, what
+    def __init__(self, group: MpiWorld, started: Started) -> None:
+        self._group, self._what, self._number = group, started.what, started.number
         self._sent: list[Any] = []
         self._came: dict[int, str] = {}
         self._texts: list[np.ndarray] = []
@@ -197,7 +199,7 @@ class _Waiting:
         """Sends what this rank waits for, once, and takes in what others sent."""
         group = self._group
         if not self._sent:
-            text = np.frombuffer(_text(f"{group._number}|{self._what} at {_user_line()}"), np.uint8)
+            text = np.frombuffer(_text(f"{self._number}|{self._what} at {_user_line()}"), np.uint8)
             self._texts.append(text)
             others = [rank for rank in range(group.size) if rank != group.rank]
             self._sent = [group._reports.Isend(text, dest=rank) for rank in others]
@@ -207,7 +209,7 @@ class _Waiting:
             text = np.empty(_TEXT_BYTES, np.uint8)
             group._reports.Recv(text, source=status.Get_source())
             number, _, shown = _shown(text).partition("|")
-            if int(number) == group._number:
+            if int(number) == self._number:
                 self._came[status.Get_source()] = shown
 
     def report(self, waited: float) -> str:
@@ -218,22 +220,11 @@ class _Waiting:
         who = f"ranks {missing} did not come" if missing else "all ranks came, but the data did not arrive"
         return "\n".join(
             [
-                f"tf.distribute: collective {group._number}, {self._what}, did not finish in {waited:.0f} s: {who}.",
+                f"tf.distribute: collective {self._number}, {self._what}, did not finish in {waited:.0f} s: {who}.",
                 *lines,
                 f"The deadline is {group.deadline:g} s; {_DEADLINE_VARIABLE} sets it.",
             ]
         )
-
-
-def _packs(arrays: list[np.ndarray], bytes_per_pack: int) -> list[np.ndarray]:
-    """The elements of all arrays, in order, as few long arrays."""
-    if len(arrays) == 1 and (not bytes_per_pack or arrays[0].nbytes <= bytes_per_pack):
-        return arrays
-    joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-    if not bytes_per_pack or joined.nbytes <= bytes_per_pack:
-        return [joined]
-    step = max(1, bytes_per_pack // joined.itemsize)
-    return [joined[at : at + step] for at in range(0, joined.size, step)]
 
 
 def _text(text: str) -> bytes:

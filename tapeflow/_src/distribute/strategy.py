@@ -265,12 +265,12 @@ class Strategy:
             return tuple(leaf.values)
         return (leaf,) * self._replicas_here
 
-    def _across_processes(self, operation: ReduceOp, sums: list[Any], options: Any) -> list[Any]:
+    def _across_processes(
+        self, operation: ReduceOp, sums: list[Any], options: Any, name: str = "all_reduce"
+    ) -> list[Any]:
         dense = [place for place, value in enumerate(sums) if _core.is_tensor(value)]
-        for place, total in zip(
-            dense,
-            collectives.all_reduce(self._group, [sums[place] for place in dense], pack_size(options or self._options)),
-        ):
+        size = pack_size(options or self._options)
+        for place, total in zip(dense, collectives.all_reduce(self._group, [sums[i] for i in dense], size, name)):
             sums[place] = total
         for place, value in enumerate(sums):
             if isinstance(value, IndexedSlices) and self._group.size > 1:
@@ -280,13 +280,13 @@ class Strategy:
             return [_divided(value, self.num_replicas_in_sync) for value in sums]
         return sums
 
-    def _all_reduce(self, operation: ReduceOp, value: Any, options: Any) -> Any:
+    def _all_reduce(self, operation: ReduceOp, value: Any, options: Any, name: str = "all_reduce") -> Any:
         """Called in a replica."""
         if self.num_replicas_in_sync == 1:
             return value
         leaves = [_as_value(leaf) for leaf in nest.flatten(value)]
         if self._replicas_here == 1:
-            reduced = self._across_processes(operation, leaves, options)
+            reduced = self._across_processes(operation, leaves, options, name)
         else:
             reduced = self._all_reduce_here(operation, leaves, options)
         return nest.pack_sequence_as(value, reduced)
@@ -376,7 +376,8 @@ class Strategy:
     def _share_initial_value(self, variable: Any) -> None:
         """All processes begin with the value of the first one."""
         if self._group.size > 1 and not _core.is_tracing():
-            variable.assign(collectives.broadcast(self._group, variable.read_value()))
+            name = f"broadcast of the initial value of variable {variable.name}"
+            variable.assign(collectives.broadcast(self._group, variable.read_value(), name))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of this process's replicas; of a structure, one structure for each replica."""

@@ -19,14 +19,16 @@ from tapeflow._src.types.enums import VariableSynchronization
 from tapeflow._src.types.tensor import Reference, Tensor
 
 
-def merged(strategy: Any, value: Any, aggregation: VariableAggregation) -> Any:
+def merged(strategy: Any, value: Any, aggregation: VariableAggregation, name: str) -> Any:
     """The values that all replicas assign, as one; without an aggregation each replica assigns its own."""
     if aggregation == VariableAggregation.NONE:
         return value
     if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy._from_first_replica(value)
     operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
-    return strategy._all_reduce(operation, convert_to_tensor(value), None)
+    return strategy._all_reduce(
+        operation, convert_to_tensor(value), None, f"all_reduce of the assignment to variable {name}"
+    )
 
 
 class MirroredVariable(variables.Variable, DistributedVariable):
@@ -47,7 +49,7 @@ class MirroredVariable(variables.Variable, DistributedVariable):
             return own(value)
         if replica is None or replica.strategy is not strategy:
             return self._assign_all(method, value)
-        return own(merged(strategy, value, self.aggregation))
+        return own(merged(strategy, value, self.aggregation, self.name))
 
     def _assign_all(self, method: str, value: Any) -> Any:
         if not isinstance(value, DistributedValues):

@@ -26,4 +26,7 @@ if how == "shape":
     strategy.reduce("SUM", tf.ones([2 + rank]), axis=None)
 elif how == "order" and rank:
     strategy.gather(tf.ones([2]), axis=0)
+elif how == "variables":
+    with strategy.scope():
+        made = [tf.Variable(0.0, name=f"w{number}") for number in range(1 + rank)]
 print(strategy.reduce("SUM", tf.ones([2]), axis=None).numpy().tolist(), flush=True)
