@@ -384,8 +384,19 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   result.resize(size_t(t.size()));
   std::fill(result.begin(), result.end(), kUnknownInt);
   if (!graph.owns(t)) return result;
-  const Value& value = graph.values[t.body()->symbol().value];
-  if (value.node < 0) return result;
+  const ValueId id = t.body()->symbol().value;
+  const Value& value = graph.values[id];
+  if (value.node < 0) {  // what is captured is known as far as it is in the graph around
+    auto place = std::find(graph.inputs.begin(), graph.inputs.end(), id);
+    auto first = graph.inputs.end() - std::ptrdiff_t(graph.captures.size());
+    if (place == graph.inputs.end() || place < first) return result;
+    const Tensor& outer = graph.captures[size_t(place - first)];
+    if (!integers.has(outer.dtype())) return result;
+    if (!outer.symbolic()) return read_ints(outer);
+    const auto* owner = static_cast<const Graph*>(outer.body()->symbol().graph);
+    Ints known = owner ? known_elements(*owner, outer) : result;
+    return known.size() == result.size() ? known : result;
+  }
   const Node& node = graph.nodes[size_t(value.node)];
   if (!node.op) return result;
   std::string_view name = node.op->name;

@@ -117,6 +117,12 @@ bool holds_symbolic(PyObject* o) {
   return false;
 }
 
+// The dtype of an empty list, where an argument takes booleans alone: nothing in the list decides.
+DType wanted_of_empty(const Argument& a, PyObject* o) {
+  bool empty = PyList_CheckExact(o) && PyList_GET_SIZE(o) == 0;
+  return empty && a.dtypes.bits == DTypes(booleans).bits ? DType::boolean : DType::invalid;
+}
+
 Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   const char* who = op.public_name();
   if (thread_state().stage && a.kind != Argument::Kind::text && a.kind != Argument::Kind::dtype && holds_symbolic(o)) {
@@ -232,7 +238,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
       const Argument& a = op.arguments[i];
       DType preferred = a.group >= 0 && group_dtype[a.group] != DType::invalid ? group_dtype[a.group] : a.preferred;
       if (a.kind == Argument::Kind::tensor) {
-        in.push_back(to_tensor(slot[i], DType::invalid, preferred, op.public_name()));
+        in.push_back(to_tensor(slot[i], wanted_of_empty(a, slot[i]), preferred, op.public_name()));
         DType own = in.back().dtype(), decided = a.group >= 0 ? group_dtype[a.group] : DType::invalid;
         if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) &&
             !only_prefers(op))

@@ -115,3 +115,37 @@ def test_a_function_made_again_and_again_is_warned_of(caplog):
 def test_arguments_that_would_have_one_name():
     with pytest.raises(ValueError, match="Name collision after sanitization"):
         tf.function(lambda **k: k["a_b"] + k["a/b"])(**{"a_b": 1, "a/b": 2})
+
+
+def test_operations_as_people_read_them():
+    cube = tf.function(lambda x: x**3).get_concrete_function(tf.TensorSpec([], tf.float32))
+    operations = cube.graph.get_operations()
+    assert [operation.name for operation in operations] == ["x", "pow/y", "pow", "Identity"]
+    assert [operation.type for operation in operations] == ["Placeholder", "Const", "Pow", "Identity"]
+    assert [operation.name for operation in operations] == [node.name for node in cube.graph.as_graph_def().node]
+    assert cube.graph.get_operation_by_name("pow/y").outputs[0].numpy() == 3.0
+    assert cube.graph.get_operation_by_name("x").outputs[0] is cube.inputs[0]
+
+
+def test_the_graph_as_a_plain_function():
+    bias = tf.constant([10.0])
+
+    @tf.function
+    def f(x, pair):
+        return {"y": x * pair[0] + bias, "z": pair[1]}
+
+    specs = tf.TensorSpec([None]), (tf.TensorSpec([]), tf.TensorSpec([]))
+    concrete = f.get_concrete_function(*specs)
+    atomic = concrete.inference_fn
+    x, pair = tf.constant([1.0, 2.0]), (tf.constant(3.0), tf.constant(4.0))
+    assert concrete.inference_fn is atomic and atomic.graph is concrete.graph and atomic.name == concrete.name
+    assert atomic(x, pair)["y"].numpy().tolist() == [13.0, 16.0]
+    assert len(atomic.call_flat(x, *pair)) == 2
+    assert atomic.call_preflattened([x, *pair])["z"].numpy() == 4.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = atomic(x, pair)["y"]
+    assert tape.gradient(y, x) is None
+    with pytest.raises(ValueError, match="Signature specifies"):
+        atomic.call_flat(x)
+    assert repr(atomic).startswith("<AtomicFunction> __inference_f")

@@ -529,3 +529,14 @@ def test_a_tensor_is_not_a_list_of_one():
     assert function([x]).shape == [2]
     assert function(x).shape == [2]
     assert function.experimental_get_tracing_count() == 2
+
+
+def test_shapes_that_are_known_around_a_loop_are_known_in_it():
+    @tf.function
+    def f(x):
+        shape = tf.stack([tf.shape(x)[0], 3])
+        y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tf.fill(shape, 1.0)), [0, tf.ones([2, 3])])[1]
+        assert y.shape == [2, 3]
+        return y
+
+    assert f(tf.ones([2, 5])).shape == [2, 3]

@@ -128,6 +128,8 @@ def _cotangent(y: Any, weight: Any) -> Any:
             return None
         return find_public("ones_like")(y)
     weight = convert_to_tensor(weight, dtype=y.dtype)
+    if y.shape.rank == 0 and weight.shape.num_elements() == 1:
+        weight = primitives.Reshape(weight, [])
     if not weight.shape.is_compatible_with(y.shape):
         raise ValueError(
             f"gradients: a weight of grad_ys must have the shape of its y; got {weight.shape} and {y.shape}"

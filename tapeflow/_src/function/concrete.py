@@ -11,6 +11,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.control_flow.tracing import FuncGraph
 from tapeflow._src.function import drawing
+from tapeflow._src.function.atomic import AtomicFunction
 from tapeflow._src.function.casting import cast_to_spec
 from tapeflow._src.function.function_type import FunctionType, Parameter
 from tapeflow._src.function.signature import CallSignature, Signature, spec_text
@@ -44,6 +45,11 @@ class ConcreteFunction(_core.FunctionBase):
     def call_flat(self, tensors: list[Any]) -> Any:
         """The result for the flat list of tensors that the signature names."""
         return self.pack(self.graph.call([*tensors, *self.graph.captures]))
+
+    @functools.cached_property
+    def inference_fn(self) -> AtomicFunction:
+        """The graph as a plain function of tensors, without gradients."""
+        return AtomicFunction(self)
 
     def pack(self, tensors: Iterable[Any]) -> Any:
         """The result, from the flat list of what the graph gives."""

@@ -217,3 +217,8 @@ def test_ties_and_small_numbers_share_the_gradient_of_a_maximum_as_they_should()
         expected /= np.maximum(expected.sum(1, keepdims=True), 1)
         expected[1] = nan
         np.testing.assert_allclose(dx, expected, rtol=1e-6)
+
+
+def test_nothing_is_all_true():
+    assert tf.reduce_all([]).numpy() and not tf.reduce_any([]).numpy()
+    assert tf.logical_and([], []).dtype == tf.bool

@@ -125,3 +125,10 @@ def test_options_that_do_not_exist():
             tf.gradients(x * x, x, aggregation_method=7)
         with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'some'"):
             tf.gradients(x * x, x, unconnected_gradients="some")
+
+
+def test_one_element_weighs_a_scalar():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([1.0, 2.0])
+        (dx,) = tf.gradients(tf.reduce_max(x), x, grad_ys=[tf.constant([3.0])])
+        assert session.run(dx).tolist() == [0.0, 3.0]

@@ -32,7 +32,7 @@ def test_the_graph_of_a_function():
         (["a", "a"], "add"),
         (["add"], "Identity"),
     ]
-    assert [operation.type for operation in graph.get_operations()] == ["AddV2"]
+    assert [operation.type for operation in graph.get_operations()] == ["Placeholder", "AddV2", "Identity"]
     assert graph.get_tensor_by_name("add:0") is graph.outputs[0]
     assert graph.get_tensor_by_name("Identity:0") is graph.outputs[0]
     assert graph.get_tensor_by_name("a:0") is graph.inputs[0]

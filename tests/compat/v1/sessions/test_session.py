@@ -228,3 +228,10 @@ def test_a_prepared_run_checks_what_changes():
         x.graph.prevent_feeding(x)
         with pytest.raises(ValueError, match="may not be fed"):
             session.run(fetches, {x: [[1.0, 2.0]]})
+
+
+def test_constants_can_be_fetched_from_an_empty_graph():
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.convert_to_tensor(1.5)) == 1.5
+    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(RuntimeError, match="graph is empty"):
+        session.run([])

@@ -120,6 +120,7 @@ def is_sanitized() -> bool:
 
 
 names_by_path: dict[str, dict[str, Any]] = {
+    "python.distribute.mirrored_strategy": {"MirroredStrategy": find_public("distribute.MirroredStrategy")},
     "python.eager.context": {"_reset_context": reset_context},
     "python.framework.indexed_slices": {"IndexedSlicesValue": find_public("compat.v1.IndexedSlicesValue")},
     "python.framework.smart_cond": {"smart_case": smart_case},

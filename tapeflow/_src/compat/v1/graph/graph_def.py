@@ -9,7 +9,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.graphs import PRODUCER, function_graph_message, session_graph_message
 from tapeflow._src.compat.v1.graph.graph import Graph, default_name
-from tapeflow._src.compat.v1.graph.operation import Operation, operation_of
+from tapeflow._src.compat.v1.graph.operation import ImpliedOperation, Operation, operation_of
 from tapeflow._src.control_flow.tracing import FuncGraph
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.io.protos import messages
@@ -64,9 +64,30 @@ def _scope_at(graph: Any, number: int) -> str:
 
 
 def _operations(self: FuncGraph) -> list[Operation]:
-    """All operations, in the order in which they were made."""
-    _name_all(self)
-    return [operation_of(self, i) for i in range(self.node_count) if self.node(i) is not None]
+    """All operations, in the order in which they were made, with one for each input, constant and result."""
+    found: list[Operation] = []
+    for tensor in self.inputs:
+        found.append(ImpliedOperation(self, "Placeholder", _input_name(tensor), [], [tensor]))
+    for operation in _nodes(self):
+        for place, tensor in enumerate(operation.inputs):
+            if not _core.is_symbolic(tensor):
+                found.append(ImpliedOperation(self, "Const", _constant_name(operation, place), [], [tensor]))
+        found.append(operation)
+    for place, tensor in enumerate(self.outputs):
+        found.append(
+            ImpliedOperation(self, "Identity", f"Identity_{place}" if place else "Identity", [tensor], [tensor])
+        )
+    return found
+
+
+def _nodes(graph: FuncGraph) -> list[Operation]:
+    """The operations that are nodes."""
+    _name_all(graph)
+    return [operation_of(graph, i) for i in range(graph.node_count) if graph.node(i) is not None]
+
+
+def _constant_name(operation: Operation, place: int) -> str:
+    return f"{operation.name}/{'xyz'[place] if place < 3 else place}"
 
 
 def _of_function_graph(
@@ -83,10 +104,6 @@ def _operation_by_name(self: FuncGraph, name: str) -> Operation:
     for operation in operations:
         if operation.name == name:
             return operation
-    for tensor in self.inputs:
-        if _input_name(tensor) == name:
-            result: Operation = tensor.op
-            return result
     raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
 

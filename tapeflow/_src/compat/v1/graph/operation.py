@@ -119,6 +119,22 @@ class VariableOperation(Operation):
         return []
 
 
+class ImpliedOperation(Operation):
+    """An input, constant or result of a function's graph, which has no node, as an operation that gives it."""
+
+    def __init__(self, graph: Any, kind: str, name: str, inputs: list[Any], outputs: list[Any]) -> None:
+        super().__init__(graph, -1)
+        self._facts = kind, name, inputs, outputs
+
+    def _node(self) -> tuple[Any, ...]:
+        return self._facts
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """None: it only passes on what is there."""
+        return []
+
+
 def operation_of(graph: Any, number: int) -> Operation:
     """The operation of a node; the same object each time."""
     known = graph.__dict__.setdefault("_operation_by_number", {})

@@ -66,7 +66,7 @@ class Session:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
-        self._check_usable()
+        self._check_usable(fetches)
         prepared = self._prepared_by_key.get(PreparedRun.key(fetches, feed_dict))
         before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
         try:
@@ -180,10 +180,10 @@ class Session:
 
         return run_prepared
 
-    def _check_usable(self) -> None:
+    def _check_usable(self, fetches: Any = None) -> None:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        if self._graph.node_count == 0:
+        if self._graph.node_count == 0 and not _are_tensors(fetches):
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
 
     # ---- the values of variables
@@ -257,6 +257,12 @@ class Session:
         self._entered.pop().__exit__(*exception)
         if not self._entered:
             self.close()
+
+
+def _are_tensors(fetches: Any) -> bool:
+    """Whether all that is fetched are tensors; constants have values without nodes."""
+    leaves = nest.flatten(fetches, expand_composites=True)
+    return bool(leaves) and all(isinstance(leaf, _core.Tensor) for leaf in leaves)
 
 
 def _numbers(tensors: list[Any]) -> tuple[int, ...] | None:
