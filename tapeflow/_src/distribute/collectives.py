@@ -24,7 +24,7 @@ Tensors = list[Any]
 def all_reduce(
     group: Communicator, tensors: Sequence[Any], bytes_per_pack: int = 0, name: str = "all_reduce"
 ) -> Tensors:
-    """The sums of tensors over all processes: linear, so both derivatives are the same collective. Errors show the name."""
+    """The sums over all processes. They are linear: both derivatives are the same collective. Errors show the name."""
     tensors = [convert_to_tensor(tensor) for tensor in tensors]
     if group.size == 1:
         return tensors
