@@ -242,3 +242,25 @@ def test_constants_of_a_function_are_searched_too():
         assert function(1.0).numpy() == 1.0
     finally:
         tf.debugging.disable_check_numerics()
+
+
+def test_several_findings_with_positions_and_remedies():
+    x = tf.constant([[1.0, 4.0], [0.0, -1.0]])
+    with tf.experimental.FirstNan() as search:
+        logs = tf.math.log(x[:, 0])
+        roots = tf.sqrt(x)
+        _ = logs + roots[:, 0]
+    first, second = search.findings
+    assert (first.kind, first.operation, first.position, first.operands) == ("infinity", "Log", (1,), [0.0])
+    assert (second.kind, second.operation, second.position, second.operands) == ("nan", "Sqrt", (1, 1), [-1.0])
+    assert "tf.maximum" in first.remedy and "made NaN from -1 at position [1, 1]" in str(second)
+
+
+def test_infinities_on_purpose_are_no_findings():
+    mask = tf.constant([0.0, -np.inf])
+    with tf.experimental.FirstNan() as search:
+        weights = tf.nn.softmax(tf.constant([1.0, 2.0]) + mask)
+    assert search.found is None and search.findings == []
+    with tf.experimental.FirstNan() as search:
+        weights = tf.nn.softmax(tf.constant([[-np.inf, -np.inf]]) + weights)
+    assert [(o.kind, o.operation) for o in search.findings] == [("nan", "Softmax")]

@@ -8,6 +8,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core
+from tapeflow._src.diagnostics.nan_origin import HANDS_ON, NanOrigins, Origin
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.namespace import public
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -74,6 +75,10 @@ def _finding(*facts: Any) -> Finding:
 class FirstNan:
     """Looks at every result inside the context and remembers the first that is not finite; nothing is raised.
 
+    `found` is that result, or None. `findings` lists all operations that began a chain of NaNs or infinities, each with
+    the position of the first such element, the operands there and a remedy. Infinities that the program brought in on
+    purpose, such as a mask of -inf, are neither.
+
     >>> with tf.experimental.FirstNan() as search:
     ...     y = tf.sqrt(tf.math.log([0.5, 1.])) * 2.
     >>> search.found.operation, search.found.result.non_finite
@@ -82,18 +87,23 @@ class FirstNan:
 
     def __init__(self) -> None:
         self.found: Finding | None = None
-        self._check = _core.NumericsCheck(self._remember)
+        self._origins = NanOrigins(self._remember)
 
-    def _remember(self, *facts: Any) -> None:
-        if self.found is None:
-            self.found = _finding(*facts)
+    @property
+    def findings(self) -> list[Origin]:
+        """Where NaNs and infinities began, in order."""
+        return [origin for origin in self._origins.origins if not origin.on_purpose]
+
+    def _remember(self, origin: Origin, operation: str, *facts: Any) -> None:
+        if self.found is None and operation not in HANDS_ON and not origin.on_purpose:
+            self.found = _finding(operation, *facts[:-2])
 
     def __enter__(self) -> FirstNan:
-        self._check.start()
+        self._origins.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._check.stop()
+        self._origins.stop()
 
     def __repr__(self) -> str:
         return f"<FirstNan: {'all results were finite' if self.found is None else self.found}>"

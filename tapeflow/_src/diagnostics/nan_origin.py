@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,13 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.source_line import source_line
 
 _MOST_FOLLOWED = 20_000
+# Operations that hand elements on: what is wrong with their results was wrong before.
+HANDS_ON = {
+    "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum",
+    "Minimum", "PartitionedCall", "ReadVariableOp", "Reshape", "Slice", "Squeeze", "Stack", "StopGradient",
+    "StridedSlice", "StridedSliceGrad", "TensorListConcatV2", "TensorListGather", "TensorListGetItem",
+    "TensorListPopBack", "TensorListStack", "Transpose", "Unpack", "While",
+}  # fmt: skip
 
 # What to do about operations that make NaNs and infinities, forward.
 _REMEDY = {
@@ -75,6 +83,19 @@ class Origin(NamedTuple):
         return self.function.rpartition(".")[2]
 
     @property
+    def on_purpose(self) -> bool:
+        """Whether the program brought in infinities and no NaN: a mask, say."""
+        return self.kind == "data" and not self.counts[2]
+
+    def __str__(self) -> str:
+        what = {"nan": "NaN", "infinity": "an infinity", "data": "data that is not finite"}[self.kind]
+        work = f"the gradient of {self.gradient_of}" if self.gradient_of else f"tf.{self.function}"
+        given = f" from {', '.join(f'{n:g}' for n in self.operands)}" if self.operands else ""
+        where = f" at position {list(self.position)}" if self.position else ""
+        verb = "was given" if self.kind == "data" else "made"
+        return f"{work} {verb} {what}{given}{where} ({self.file}:{self.line}). {self.remedy}"
+
+    @property
     def remedy(self) -> str:
         if self.kind == "data":
             return "Remove or replace such rows: data = data[np.isfinite(data).all(axis=-1)]."
@@ -88,8 +109,9 @@ class Origin(NamedTuple):
 class NanOrigins:
     """Receives every result that is not finite, and keeps for each the operation that began it."""
 
-    def __init__(self) -> None:
+    def __init__(self, also: Callable[..., None] | None = None) -> None:
         self._check = _core.NumericsCheck(self._see, True)
+        self._also = also  # called with the facts of each result that is not finite, and its origin
         self._origin_by_id: dict[int, Origin] = {}
         self._alive: list[Any] = []  # so that the ids stay theirs
         self.origins: list[Origin] = []
@@ -127,7 +149,7 @@ class NanOrigins:
         gradient_of = gradient_of and _PUBLIC.get(gradient_of, gradient_of)
         before = [x for x in operands if not _finite(x)]
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
-        on_purpose = origin is not None and origin.kind == "data" and not origin.counts[2]
+        on_purpose = origin is not None and origin.on_purpose
         if origin is None and before and not _has_nan(before) and _has_nan([value]):
             on_purpose = True
         if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
@@ -137,6 +159,8 @@ class NanOrigins:
             origin = self._make(operation, function, gradient_of, code, instruction, value, operands, before)
         if len(self._alive) < 2 * _MOST_FOLLOWED:
             self.mark(value, origin)
+        if self._also is not None:
+            self._also(origin, *facts)
 
     def _make(
         self, operation: str, function: str, gradient_of: str | None, code: Any, instruction: int, value: Any,

@@ -20,13 +20,14 @@ from tapeflow._src.control_flow.tracing import FuncGraph, building
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function import retracing
 from tapeflow._src.function.autograph.api import feature_names
-from tapeflow._src.function.autograph.conversion import convert, user_traceback
+from tapeflow._src.function.autograph.conversion import convert, user_traceback, without_frames_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.escape import refused_while_tracing
 from tapeflow._src.function.signature import CallSignature, Signature, common_shape, structure_key
 from tapeflow._src.io.tensorboard.summary import note_traced
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import PACKAGE_FOLDER, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.assertions import is_traceback_filtering_enabled
 from tapeflow._src.types import nest
 from tapeflow._src.types.like import DecoratedFunction, Parameters, Result
 
@@ -113,7 +114,12 @@ class Function(_core.FunctionBase):
         if _core.current_place()[2]:  # each replica of a strategy has a trace of its own, and may merge values in it
             return self._call_inline(args, kwargs)
         call = self._signature.bind(args, kwargs)
-        concrete = self._concrete(call)
+        try:
+            concrete = self._concrete(call)
+        except Exception as error:
+            if is_traceback_filtering_enabled():  # the program's frames and this one
+                raise error.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from error.__cause__
+            raise
         self._traces.ways.add(
             args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
             self.input_signature is not None,

@@ -237,9 +237,18 @@ def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
     >>> user_traceback(None) is None
     True
     """
+    return without_frames_of(_MACHINERY, traceback)
+
+
+def without_frames_of(folder: str | tuple[str, ...], traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of files below a folder, or below one of several.
+
+    >>> without_frames_of("/", None) is None
+    True
+    """
     kept = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_MACHINERY):
+        if not traceback.tb_frame.f_code.co_filename.startswith(folder):
             kept.append(traceback)
         traceback = traceback.tb_next
     result = None
