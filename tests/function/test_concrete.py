@@ -149,3 +149,17 @@ def test_the_graph_as_a_plain_function():
     with pytest.raises(ValueError, match="Signature specifies"):
         atomic.call_flat(x)
     assert repr(atomic).startswith("<AtomicFunction> __inference_f")
+
+
+def test_the_definition_of_the_function():
+    v = tf.Variable(2.0)
+    cube = tf.function(lambda x: x**3 * v).get_concrete_function(tf.TensorSpec([], tf.float32))
+    definition = cube.function_def
+    assert definition.signature.name == cube.name.decode()
+    assert [(a.name, a.type) for a in definition.signature.input_arg] == [("x", 1), ("resource_0", 20)]
+    assert [a.name for a in definition.signature.output_arg] == ["identity"]
+    assert [node.op for node in definition.node_def if node.op in ("Pow", "Mul", "ReadVariableOp")] == [
+        "Pow", "ReadVariableOp", "Mul",
+    ]  # fmt: skip
+    assert definition.ret["identity"].startswith("Identity")
+    assert type(definition).FromString(definition.SerializeToString()) == definition

@@ -15,6 +15,7 @@ from tapeflow._src.function.atomic import AtomicFunction
 from tapeflow._src.function.casting import cast_to_spec
 from tapeflow._src.function.function_type import FunctionType, Parameter
 from tapeflow._src.function.signature import CallSignature, Signature, spec_text
+from tapeflow._src.namespace import lazy_members
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -24,6 +25,7 @@ from tapeflow._src.types.tensor_spec import TensorSpec, VariableSpec
 _numbers = itertools.count()
 
 
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.ConcreteDefinition", "function_def")
 class ConcreteFunction(_core.FunctionBase):
     """One traced graph of a function: what it takes, and what it gives."""
 

@@ -145,6 +145,14 @@ def function_graph_message(graph: Any) -> Any:
     return _message(writer)
 
 
+def function_message(graph: Any, name: str) -> Any:
+    """The FunctionDef of a function's graph, with one node for each result."""
+    functions = FunctionWriter(name)
+    names = [f"identity_{place}" if place else "identity" for place in range(len(graph.outputs))]
+    functions.add(_core.graph_data(graph), name, graph.input_names, output_names=names)
+    return functions.library.function[0]  # those of branches and loops follow
+
+
 def _message(writer: NamedGraphWriter) -> Any:
     known = {node.name for node in writer.emitter.nodes}
     for node in writer.emitter.nodes:  # a stream of random numbers has no node that could be waited for

@@ -7,7 +7,12 @@ import os
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def.graphs import PRODUCER, function_graph_message, session_graph_message
+from tapeflow._src.compat.graph_def.graphs import (
+    PRODUCER,
+    function_graph_message,
+    function_message,
+    session_graph_message,
+)
 from tapeflow._src.compat.v1.graph.graph import Graph, default_name
 from tapeflow._src.compat.v1.graph.operation import ImpliedOperation, Operation, operation_of
 from tapeflow._src.control_flow.tracing import FuncGraph
@@ -178,6 +183,12 @@ class FunctionGraphDefinition:
     get_tensor_by_name = _tensor_by_name
     name_nodes_now = _name_all
     as_graph_element = _graph_element
+
+
+class ConcreteDefinition:
+    """The member of a concrete function that gives a message."""
+
+    function_def = property(lambda self: function_message(self.graph, self.name.decode()))
 
 
 class OperationDefinition:
