@@ -56,10 +56,14 @@ def test_training_equals_one_process(loop):
     assert done.lines(0) == done.lines(1) == expected
 
 
-def test_unequal_batches_end_together():
-    done = launch.run("unequal")
+def test_unequal_batches_end_together(tmp_path):
+    done = launch.run("unequal", str(tmp_path))
     assert done.code == 0, done.err
-    assert done.lines(0) == done.lines(1) == ["[2.0, 5.0, 4.0]", "[3.0, 12.0, 6.0]", "True"]
+    everything = [0, 1, 10, 11, 12, 20, 21, 22, 23]
+    assert done.lines(0) == done.lines(1)
+    assert done.lines(0) == ["[2.0, 5.0, 4.0]", "[3.0, 12.0, 6.0]", "True"] + [
+        f"{policy} {everything}" for policy in ("FILE", "AUTO", "DATA")
+    ] + [f"OFF {sorted(2 * everything)}"]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,6 @@ def test_a_killed_program_goes_on_from_its_checkpoint(tmp_path):
     assert done.lines(0) == done.lines(1) == expected
 
 
-def test_output_of_the_first_rank_alone():
-    done = launch.run("unequal", options=("--output", "rank0"))
-    assert done.code == 0 and len(done.out.splitlines()) == 3
+def test_output_of_the_first_rank_alone(tmp_path):
+    done = launch.run("unequal", str(tmp_path), options=("--output", "rank0"))
+    assert done.code == 0 and len(done.out.splitlines()) == 7

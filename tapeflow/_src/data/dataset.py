@@ -12,7 +12,7 @@ from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_o
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
 from tapeflow._src.data.pipes import choosing, mapping, ordering, sources, windows
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, count_in, counting
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, chain_too_long, count_in, counting
 from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
@@ -121,14 +121,20 @@ class Dataset(Transformations, CompositeTensor):
         """
         symbols = self._pipe.all_symbols() if _core.is_tracing() else []
         if not symbols:
-            return convert_to_tensor(self._pipe.count(), int64)
+            return convert_to_tensor(self._counted("cardinality"), int64)
         spec = TensorSpec([], int64)
         return _compute(symbols, [spec], lambda iteration: [convert_to_tensor(count_in(self._pipe, iteration), int64)])[
             0
         ]
 
+    def _counted(self, who: str) -> int:
+        try:
+            return self._pipe.count()
+        except RecursionError as error:
+            raise chain_too_long(f"Dataset.{who}") from error
+
     def __len__(self) -> int:
-        count = self._pipe.count()
+        count = self._counted("__len__")
         if count == INFINITE:
             raise TypeError("The dataset is infinite.")
         if count == UNKNOWN:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
 from opcode import opmap
+from threading import RLock
 from types import FrameType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
-from tapeflow._src.data.pipes.pipe import Iteration, Pipe
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe, chain_too_long
 from tapeflow._src.data.pipes.structure import Leaves, packer
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
@@ -45,14 +46,19 @@ class Cursor:
         self._last: Leaves | None = None
         self._finished = False
         self._again: Cursor | None = None
+        self._lock = RLock()  # several threads may share an iterator: each element goes to one of them
 
     def next(self) -> Leaves:
         """The next element; StopIteration at the end."""
-        if self._elements is None:
-            self._elements = iter(self._pipe.begin(self._iteration))
-        element = next(self._elements)
-        self.drawn += 1
-        return element
+        with self._lock:
+            try:
+                if self._elements is None:
+                    self._elements = iter(self._pipe.begin(self._iteration))
+                element = next(self._elements)
+            except RecursionError as error:
+                raise chain_too_long("tf.data.Iterator.get_next") from error
+            self.drawn += 1
+            return element
 
     def has(self, place: int) -> bool:
         """Whether there is an element with this number: the last one, the next one, or one of a repeated run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any
@@ -84,13 +85,21 @@ class MultiWorkerMirroredStrategy(Strategy):
         group = world()
         if group.size == 1:
             _refuse_other_starts(cluster_resolver)
-            get_logger().info("MultiWorkerMirroredStrategy: this program was started alone, so it has one replica.")
+            _say_once_that_it_is_alone()
         self._begin([0], group, options)
         if options is not None and options.timeout_seconds is not None and group.size > 1:
             group.deadline = options.timeout_seconds  # type: ignore[attr-defined]
         self._cluster_resolver = cluster_resolver or MpiClusterResolver(group)
 
     cluster_resolver = property(lambda self: self._cluster_resolver, doc="The processes and their names.")
+
+
+@functools.cache
+def _say_once_that_it_is_alone() -> None:
+    get_logger().warning(
+        "MultiWorkerMirroredStrategy: this program was started alone, so it has one replica. "
+        "`tapeflow run --workers N` starts it with several."
+    )
 
 
 def _refuse_other_starts(cluster_resolver: Any) -> None:

@@ -1,5 +1,8 @@
 """Batches of different numbers and sizes on the workers end without a wait."""
 
+import os
+import sys
+
 import tensorflow as tf
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -24,3 +27,18 @@ shuffled = tf.data.Dataset.range(100).shuffle(100).batch(10)  # without a seed: 
 mine = tf.concat(list(strategy.experimental_distribute_dataset(shuffled)), axis=0)
 everything = strategy.gather(mine, axis=0).numpy()
 print(sorted(everything.tolist()) == list(range(100)), flush=True)
+
+folder = sys.argv[1]
+if rank == 0:
+    for number in range(3):
+        with tf.io.TFRecordWriter(os.path.join(folder, f"{number}.tfrecord")) as file:
+            for place in range(2 + number):
+                file.write(str(10 * number + place).encode())
+strategy.reduce("SUM", tf.constant(0.0), axis=None)  # the files are there
+names = tf.data.Dataset.list_files(os.path.join(folder, "*.tfrecord"))
+numbers = names.interleave(tf.data.TFRecordDataset).map(lambda text: tf.strings.to_number(text, tf.int32)).batch(4)
+for policy in ("FILE", "AUTO", "DATA", "OFF"):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = getattr(tf.data.experimental.AutoShardPolicy, policy)
+    mine = tf.concat(list(strategy.experimental_distribute_dataset(numbers.with_options(options))), axis=0)
+    print(policy, sorted(strategy.gather(mine, axis=0).numpy().tolist()), flush=True)

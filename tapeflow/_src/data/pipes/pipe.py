@@ -5,6 +5,7 @@ A pipe that was made while a graph was traced may hold symbolic tensors. An iter
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import local
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from tapeflow._src import _core
 from tapeflow._src.data.pipes.structure import Leaves, row
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, ResourceExhaustedError
 
 INFINITE, UNKNOWN = -1, -2
 
@@ -126,10 +127,21 @@ class Pipe:
 
     def all_symbols(self) -> list[Any]:
         """The symbolic tensors of this pipe and of those before it, each once."""
-        found = {id(tensor): tensor for tensor in self.symbols}
-        for pipe in self.inputs:
-            found.update((id(tensor), tensor) for tensor in pipe.all_symbols())
+        found: dict[int, Any] = {}
+        waiting: list[Pipe] = [self]
+        while waiting:  # without recursion: chains may be long
+            pipe = waiting.pop()
+            found.update((id(tensor), tensor) for tensor in pipe.symbols)
+            waiting += reversed(pipe.inputs)
         return list(found.values())
+
+
+def chain_too_long(who: str) -> ResourceExhaustedError:
+    """The error for a dataset whose stages are nested more deeply than the interpreter can call."""
+    return ResourceExhaustedError.of(
+        f"{who}: the dataset has too many transformations in a chain for Python's recursion limit "
+        f"({sys.getrecursionlimit()}). Do the work of several in one `map`, or raise it with sys.setrecursionlimit."
+    )
 
 
 def as_count(value: Any, name: str) -> Any:
