@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import random
 import tempfile
@@ -63,6 +64,50 @@ def _checkpoint(part: str) -> tuple[bytes, Callable[[bytes], Any]]:
     return data, restore
 
 
+def _saved_model() -> tuple[bytes, Callable[[bytes], Any]]:
+    """The file of a SavedModel, and a model that is loaded and called with other bytes in its place."""
+    folder = tempfile.mkdtemp()
+    module = tf.Module()
+    module.v = tf.Variable([1.0, 2.0])
+    words = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64))
+    module.table = tf.lookup.StaticHashTable(words, -1)
+
+    def loop(x: Any) -> Any:
+        total = tf.while_loop(lambda i, t: i < 2, lambda i, t: (i + 1, tf.sin(t) * module.v), (0, x))[1]
+        return tf.cond(tf.reduce_sum(total) > 0.0, lambda: total, lambda: -total)
+
+    module.f = tf.function(loop, input_signature=[tf.TensorSpec([2])])
+    module.g = tf.function(module.table.lookup, input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, folder)
+    path = os.path.join(folder, "saved_model.pb")
+    with open(path, "rb") as file:
+        data = file.read()
+
+    def load(changed: bytes) -> Any:
+        with open(path, "wb") as file:
+            file.write(changed)
+        loaded = tf.saved_model.load(folder)
+        return loaded.f(tf.constant([1.0, 2.0])), loaded.g(tf.constant(["a"]))
+
+    return data, load
+
+
+def _saved_dataset() -> tuple[bytes, Callable[[bytes], Any]]:
+    """The records of a saved dataset, and a dataset that is loaded with other bytes in their place."""
+    folder = tempfile.mkdtemp()
+    tf.data.Dataset.from_tensor_slices({"a": [1.0, 2.0], "s": ["x", "yy"]}).save(folder)
+    (path,) = glob.glob(os.path.join(folder, "*", "*.shard", "*.snapshot"))
+    with open(path, "rb") as file:
+        data = file.read()
+
+    def load(changed: bytes) -> Any:
+        with open(path, "wb") as file:
+            file.write(changed)
+        return list(tf.data.Dataset.load(folder))
+
+    return data, load
+
+
 def _graph() -> bytes:
     with tf.Graph().as_default() as graph:
         tf.identity(tf.compat.v1.placeholder(tf.float32, [2]) * 2.0 + 1.0, name="y")
@@ -99,6 +144,8 @@ def readers() -> dict[str, tuple[bytes, Callable[[bytes], Any]]]:
         "checkpoint index": _checkpoint("index"),
         "checkpoint data": _checkpoint("data"),
         "import_graph_def": (_graph(), _import),
+        "saved_model": _saved_model(),
+        "saved dataset": _saved_dataset(),
     }  # fmt: skip
 
 

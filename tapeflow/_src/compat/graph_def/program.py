@@ -14,7 +14,7 @@ from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.op_defs import OpDef, find_op_def
 from tapeflow._src.compat.raw_ops.operation import find_raw_operation, has_raw_operation
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import OpError, UnimplementedError
+from tapeflow._src.types.errors import InvalidArgumentError, OpError, UnimplementedError
 from tapeflow._src.types.tensor_spec import CompositeTensor
 
 Place = tuple[str, int]
@@ -96,10 +96,11 @@ def _located(error: Exception, step: Step) -> Exception:
 
 
 def _same_kind(error: Exception, text: str) -> Exception:
-    kind = next(
-        k for k in (NotImplementedError, LookupError, TypeError, AttributeError, ValueError) if isinstance(error, k)
-    )
-    return kind(text)
+    """A refusal of the operation keeps its class; that something is missing is a fault of the graph."""
+    if isinstance(error, NotImplementedError):
+        return UnimplementedError.of(text)
+    kind = next((k for k in (TypeError, ValueError) if isinstance(error, k)), None)
+    return InvalidArgumentError.of(text) if kind is None else kind(text)
 
 
 def flat_outputs(result: Any) -> list[Any]:

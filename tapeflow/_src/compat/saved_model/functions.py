@@ -18,6 +18,7 @@ from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
+from tapeflow._src.types.errors import DataLossError
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
 
 
@@ -61,6 +62,9 @@ class RestoredTrace:
     def packed(self, tensors: list[Any]) -> Any:
         """The flat list of outputs in the structure of the result."""
         rest = iter(tensors)
+        wanted = [leaf for leaf in nest.flatten(self.output, expand_composites=True) if isinstance(leaf, TensorSpec)]
+        if len(wanted) != len(tensors):
+            raise DataLossError.of(f"{self.name} gives {len(tensors)} tensors, and its signature says {len(wanted)}")
 
         def value(leaf: Any) -> Any:
             if isinstance(leaf, TensorSpec):

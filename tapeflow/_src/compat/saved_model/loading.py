@@ -116,7 +116,13 @@ class Loader:
         self._bundle, self._checkpoint = self._open_checkpoint()
 
     def load(self) -> Any:
-        """The root, with everything below it."""
+        """The root, with everything below it; DataLossError if the parts of the file do not fit together."""
+        try:
+            return self._load()
+        except (AttributeError, LookupError, StopIteration, RecursionError) as error:
+            raise DataLossError.of(f"{self._library.where}: the file is damaged: {error}") from error
+
+    def _load(self) -> Any:
         self._check_operations()
         with running_at_once():
             for number, node in enumerate(self._nodes):
