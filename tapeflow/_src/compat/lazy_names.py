@@ -42,6 +42,9 @@ public_later(
     )),
 )  # fmt: skip
 public_later(
+    "tapeflow._src.compat.saved_model.v1_models", "compat.v1.saved_model.load", "compat.v1.saved_model.loader.load"
+)
+public_later(
     "tapeflow._src.compat.saved_model.saved_model",
     *(f"saved_model.{name}" for name in (
         "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",

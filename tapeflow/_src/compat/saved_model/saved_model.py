@@ -9,6 +9,7 @@ from tapeflow._src.compat.saved_model.loading import Loader
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
 from tapeflow._src.compat.saved_model.objects import functions_of
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
+from tapeflow._src.compat.saved_model.v1_models import V1Loader
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.namespace import public
@@ -180,7 +181,9 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             f"saved_model.load: {folder} was written by Tapeflow 0.1 as a pickle, which may run any code and is not "
             "read. Load it with Tapeflow 0.1, write its variables with tf.train.Checkpoint, and save the model anew"
         )
-    return Loader(read_meta_graph(folder, tags), folder).load()
+    meta_graph = read_meta_graph(folder, tags)
+    kind = Loader if meta_graph.object_graph_def.nodes else V1Loader
+    return kind(meta_graph, folder).load()
 
 
 @public("saved_model.contains_saved_model")

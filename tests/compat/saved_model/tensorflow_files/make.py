@@ -165,6 +165,20 @@ def make_parts(folder: Path) -> None:
     zipped(folder, "parts", expected)
 
 
+def make_v1(folder: Path) -> None:
+    """A model of TensorFlow 1, with variables of its own kind."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", initializer=[[1.0], [2.0]], use_resource=False)
+        b = v1.get_variable("b", initializer=[0.5], use_resource=True, trainable=False)
+        y = tf.nn.relu(tf.matmul(x, w) + b, name="y")
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
+        given = np.array([[1.0, 2.0], [-3.0, 0.0]], np.float32)
+        zipped(folder, "v1", {"x": given, "y": session.run(y, {x: given})})
+
+
 def make_models() -> dict[str, tuple[keras.Model, np.ndarray]]:
     """Keras models with an input each."""
     random = np.random.default_rng(0)
@@ -214,10 +228,10 @@ def main() -> None:
     keras.utils.set_random_seed(1)
     with tempfile.TemporaryDirectory() as where:
         models = make_models()
-        for name in sys.argv[1:] or ["parts", *models]:
+        for name in sys.argv[1:] or ["parts", "v1", *models]:
             folder = Path(where) / name
-            if name == "parts":
-                make_parts(folder)
+            if name in ("parts", "v1"):
+                {"parts": make_parts, "v1": make_v1}[name](folder)
             else:
                 make_keras(folder, name, *models[name])
             shutil.rmtree(folder)

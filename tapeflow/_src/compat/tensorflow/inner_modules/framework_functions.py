@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.compat.graph_def.freezing import convert_variables_to_constants_v2
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -122,6 +123,7 @@ def is_sanitized() -> bool:
 names_by_path: dict[str, dict[str, Any]] = {
     "python.distribute.mirrored_strategy": {"MirroredStrategy": find_public("distribute.MirroredStrategy")},
     "python.eager.context": {"_reset_context": reset_context},
+    "python.framework.convert_to_constants": {"convert_variables_to_constants_v2": convert_variables_to_constants_v2},
     "python.framework.indexed_slices": {"IndexedSlicesValue": find_public("compat.v1.IndexedSlicesValue")},
     "python.framework.smart_cond": {"smart_case": smart_case},
     "python.framework.tensor_shape": {

@@ -84,8 +84,13 @@ class _Import:
 
     def _add(self, node: Any) -> None:
         graph = self._graph
+        if node.op in _VARIABLES:
+            variable = self._variable(node)
+            self.operation_by_name[node.name], self.outputs_by_name[node.name] = variable.op, [variable]
+            return
         inputs = [self._tensor(x) for x in node.input if not x.startswith("^")]
-        controls = [self.operation_by_name[x[1:]]._number for x in node.input if x.startswith("^")]
+        waited = [self.operation_by_name[x[1:]] for x in node.input if x.startswith("^")]
+        controls = [operation._number for operation in waited if isinstance(operation, Operation)]
         full = _core.Graph.unique_name(graph, self._prefix + node.name)
         before, graph.control_scope = graph.control_scope, controls
         graph.names_nodes, first = False, graph.node_count
@@ -126,8 +131,6 @@ class _Import:
         if node.op == "Placeholder":
             shape = python_value(node.attr["shape"]) if "shape" in node.attr else None
             return [find_public("compat.v1.placeholder")(as_dtype(node.attr["dtype"].type), shape)]
-        if node.op in _VARIABLES:
-            return [self._variable(node)]
         return run_node(node, inputs, self._library, self._resources)
 
     def _variable(self, node: Any) -> Any:
@@ -135,7 +138,7 @@ class _Import:
         dtype, shape = as_dtype(node.attr["dtype"].type).base_dtype, python_value(node.attr["shape"])
         first = find_public("zeros")([1 if n is None else n for n in shape.as_list()], dtype)
         name = f"{self._prefix}{node.name}"
-        made = find_public("compat.v1.Variable")(first, name=name, collections=[], use_resource=True)
+        made = find_public("compat.v1.Variable")(first, False, [], name=name, use_resource=True)
         self._resources[node.name] = made
         return made
 

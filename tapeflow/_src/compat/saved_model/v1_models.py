@@ -1,0 +1,209 @@
+"""SavedModels of TensorFlow 1, which have a graph with signatures and no objects: for `tf.saved_model.load`, and for
+sessions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
+from tapeflow._src.compat.graph_def.program import Program
+from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
+from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
+from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.function import Function
+from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import shape_of
+from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
+from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.tensor_spec import TensorSpec
+from tapeflow._src.variables import Variable
+
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_OF_SAVERS = frozenset(
+    ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "SaveSlices", "Save", "Restore")
+)
+_INITIALIZERS = ("__saved_model_init_op", "saved_model_main_op", "legacy_init_op")
+
+
+def _bundle(folder: str) -> Bundle | None:
+    prefix = os.path.join(folder, "variables", "variables")
+    return Bundle(prefix) if os.path.exists(f"{prefix}.index") else None
+
+
+def _trainable(meta_graph: Any) -> set[str]:
+    """The names of the variables that are trained."""
+    saved = meta_graph.collection_def["trainable_variables"].bytes_list.value
+    return {messages.VariableDef.FromString(data).variable_name.removesuffix(":0") for data in saved}
+
+
+def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, str]]:
+    """The nodes of variables that have values, with the keys of these."""
+    nodes = [node for node in meta_graph.graph_def.node if node.op in _VARIABLES]
+    named = [(node, node.attr["shared_name"].s.decode(errors="replace") or node.name) for node in nodes]
+    return [
+        (node, key) for node, name in named for key in [node.name if bundle and node.name in bundle else name]
+        if bundle is not None and key in bundle
+    ]  # fmt: skip
+
+
+class V1Loader:
+    """Makes functions of the signatures of one graph."""
+
+    def __init__(self, meta_graph: Any, folder: str) -> None:
+        self._meta, self._folder = meta_graph, folder
+        self._library = FunctionLibrary(meta_graph.graph_def.library, f"SavedModel {folder}")
+        self._resources: dict[str, Any] = {}
+        self._assets: dict[str, Any] = {}
+
+    def load(self) -> Any:
+        """An object with signatures, variables, and `prune`, which makes functions of other tensors."""
+        bundle, trained = _bundle(self._folder), _trainable(self._meta)
+        root = LoadedObject()
+        root.variables = []
+        with running_at_once():
+            for node, key in _variable_nodes(self._meta, bundle):
+                assert bundle is not None
+                made = Variable(
+                    bundle.value(key), trainable=node.name in trained, name=node.name, dtype=bundle.dtype(key)
+                )
+                self._resources[node.name] = made
+                root.variables.append(made)
+            for entry in self._meta.asset_file_def:
+                name = entry.tensor_info.name.partition(":")[0]
+                self._assets[name] = convert_to_tensor(asset_path(self._folder, entry.filename))
+            signatures = {
+                key: self._signature(key, signature)
+                for key, signature in self._meta.signature_def.items()
+                if key not in _INITIALIZERS and signature.outputs
+            }
+            self._initialize()
+        root.trainable_variables = [v for v in root.variables if v.trainable]
+        root.signatures = SignatureMap(signatures)
+        root.__dict__["prune"] = self._prune
+        return root
+
+    def _program(self, inputs: list[str], outputs: list[str], targets: list[str]) -> Program:
+        nodes = self._meta.graph_def.node
+        known = [*inputs, *self._assets]
+        by_name = {node.name: node for node in nodes}
+        needed, waiting = set(), [text.lstrip("^").partition(":")[0] for text in (*outputs, *targets)]
+        while waiting:  # an operation that is missing is named before anything runs
+            name = waiting.pop()
+            if name not in needed and name in by_name and name not in known:
+                needed.add(name)
+                waiting += [text.lstrip("^").partition(":")[0] for text in by_name[name].input]
+        wanted = [by_name[name] for name in needed]
+        check_nodes(wanted, self._library, self._library.where)
+        self._library.check(f for node in wanted for f in called_functions(node))
+        return Program(nodes, known, outputs, targets, self._library, self._library.where)
+
+    def _signature(self, key: str, signature: Any) -> ConcreteFunction:
+        names, results = sorted(signature.inputs), sorted(signature.outputs)
+        nodes = [signature.inputs[name].name.partition(":")[0] for name in names]
+        program = self._program(nodes, [signature.outputs[name].name for name in results], [])
+
+        def run(**kwargs: Any) -> dict[str, Any]:
+            given = {node: kwargs[name] for node, name in zip(nodes, names)}
+            return dict(zip(results, program.results({**self._assets, **given}, self._resources)))
+
+        specs = {
+            name: TensorSpec(
+                shape_of(signature.inputs[name].tensor_shape), as_dtype(signature.inputs[name].dtype), name
+            )
+            for name in names
+        }
+        return Function(run, key, autograph=False).get_concrete_function(**specs)
+
+    def _initialize(self) -> None:
+        """Fills tables, as the graph's own initialisation does."""
+        targets = _initializers(self._meta)
+        if targets:
+            self._program([], [], targets).run(self._assets, self._resources)
+
+    def _prune(self, feeds: Any, fetches: Any) -> Any:
+        """A function of the tensors named `feeds` that gives those named `fetches`."""
+        nodes = [str(x).partition(":")[0] for x in nest.flatten(feeds)]
+        program = self._program(nodes, [str(x) for x in nest.flatten(fetches)], [])
+        by_name = {node.name: node for node in self._meta.graph_def.node}
+        specs = [
+            TensorSpec(python_value(by_name[n].attr["shape"]) if "shape" in by_name[n].attr else None,
+                       as_dtype(by_name[n].attr["dtype"].type), n.replace("/", "_"))
+            for n in nodes
+        ]  # fmt: skip
+
+        def run(*tensors: Any) -> Any:
+            found = program.results({**self._assets, **dict(zip(nodes, tensors))}, self._resources)
+            return nest.pack_sequence_as(fetches, found)
+
+        return Function(run, "pruned", autograph=False).get_concrete_function(*specs)
+
+
+# ---- sessions
+
+
+def _without_savers(graph_def: Any) -> Any:
+    """The nodes that do not save or restore, nor wait for nodes that do."""
+    left_out: set[str] = {node.name for node in graph_def.node if node.op in _OF_SAVERS}
+    size = -1
+    while size != len(left_out):
+        size = len(left_out)
+        for node in graph_def.node:
+            if any(text.lstrip("^").partition(":")[0] in left_out for text in node.input):
+                left_out.add(node.name)
+    kept = [node for node in graph_def.node if node.name not in left_out]
+    return messages.GraphDef(node=kept, library=graph_def.library, versions=graph_def.versions)
+
+
+@public("compat.v1.saved_model.load", "compat.v1.saved_model.loader.load")
+def load_into_session(
+    sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any
+) -> Any:
+    """Adds the graph of a SavedModel to a session's graph, with the values of its variables; gives its message.
+
+    >>> module = tf.Module()
+    >>> module.f = tf.function(lambda x: 2. * x, input_signature=[tf.TensorSpec([], name="x")])
+    >>> tf.saved_model.save(module, "model")
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     signature = tf.compat.v1.saved_model.load(session, ["serve"], "model").signature_def["serving_default"]
+    ...     session.run(signature.outputs["output_0"].name, {signature.inputs["x"].name: 3.})
+    6.0
+    """
+    folder = os.fspath(export_dir)
+    meta_graph = read_meta_graph(folder, tags)
+    definition, bundle = _without_savers(meta_graph.graph_def), _bundle(folder)
+    paths: Mapping[str, Any] = {
+        entry.tensor_info.name: asset_path(folder, entry.filename) for entry in meta_graph.asset_file_def
+    }
+    prefix = f"{import_scope}/" if import_scope else ""
+    with sess.graph.as_default():
+        assets = {name: find_public("constant")(path) for name, path in paths.items()}
+        known = {node.name for node in definition.node}
+        used = {name: tensor for name, tensor in assets.items() if name.partition(":")[0] in known}
+        nodes = [(node, key) for node, key in _variable_nodes(meta_graph, bundle) if node.name in known]
+        names = [f"{node.name}:0" for node, _ in nodes]
+        made = import_graph_def(definition, used, names, name=import_scope or "")
+        trained = _trainable(meta_graph)
+        for variable, (node, key) in zip(made or [], nodes):
+            assert bundle is not None
+            collections = ["variables", *(["trainable_variables"] if node.name in trained else [])]
+            sess.graph.add_to_collections(collections, variable)
+            variable.load(bundle.value(key), sess)
+        for target in _initializers(meta_graph):
+            sess.run(sess.graph.get_operation_by_name(f"{prefix}{target}"))
+    return meta_graph
+
+
+def _initializers(meta_graph: Any) -> list[str]:
+    signature = meta_graph.signature_def
+    names = [out.name for key in _INITIALIZERS[:1] if key in signature for out in signature[key].outputs.values()]
+    for key in _INITIALIZERS[1:]:
+        names += list(meta_graph.collection_def[key].node_list.value)
+    return [name.partition(":")[0] for name in names]

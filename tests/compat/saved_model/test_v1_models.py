@@ -1,0 +1,50 @@
+"""SavedModels of TensorFlow 1: by `tf.saved_model.load`, and in a session."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+v1 = tf.compat.v1
+FILE = Path(__file__).parent / "tensorflow_files" / "v1.zip"
+
+
+@pytest.fixture
+def model(tmp_path):
+    with zipfile.ZipFile(FILE) as file:
+        file.extractall(tmp_path)
+    with np.load(tmp_path / "expected.npz") as arrays:
+        return tmp_path, dict(arrays)
+
+
+def test_signatures_are_functions_that_can_be_trained(model):
+    folder, expected = model
+    loaded = tf.saved_model.load(folder)
+    with tf.GradientTape() as tape:
+        y = loaded.signatures["serving_default"](x=tf.constant(expected["x"]))["y"]
+    np.testing.assert_array_equal(y, expected["y"])
+    assert [v.name for v in loaded.variables] == ["w:0", "b:0"]
+    assert [v.name for v in loaded.trainable_variables] == ["w:0"]
+    np.testing.assert_array_equal(tape.gradient(y, loaded.trainable_variables)[0], [[1.0], [2.0]])
+
+
+def test_other_tensors_of_the_graph(model):
+    folder, expected = model
+    function = tf.saved_model.load(folder).prune("x:0", {"sum": "add:0"})
+    np.testing.assert_array_equal(function(tf.constant(expected["x"]))["sum"], [[5.5], [-2.5]])
+
+
+def test_in_a_session(model):
+    folder, expected = model
+    with tf.Graph().as_default(), v1.Session() as session:
+        meta_graph = v1.saved_model.load(session, ["serve"], str(folder))
+        signature = meta_graph.signature_def["serving_default"]
+        found = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: expected["x"]})
+        np.testing.assert_array_equal(found, expected["y"])
+        assert sorted(v.name for v in v1.global_variables()) == ["b:0", "w:0"]
+        assert [v.name for v in v1.trainable_variables()] == ["w:0"]
+    with tf.Graph().as_default(), v1.Session() as session, pytest.raises(RuntimeError, match="could not be found"):
+        v1.saved_model.load(session, ["train"], str(folder))
