@@ -30,7 +30,7 @@ class AppliedGradients:
         self._summed_applies = 0
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
-        self._ever_applied: set[int] = set()
+        self.ever_applied: set[int] = set()
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
         self._steps = 0
 
@@ -61,7 +61,7 @@ class AppliedGradients:
             variable = variable_behind(given)
             if gradient is None or not isinstance(variable, _core.Variable):
                 continue
-            self._ever_applied.add(id(variable))
+            self.ever_applied.add(id(variable))
             own = self._source_by_gradient.get(id(gradient))
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
@@ -129,10 +129,10 @@ class AppliedGradients:
                     remedy="Set the accumulators to zero after each apply_gradients.", confidence=0.9,
                 )
             )  # fmt: skip
-        left = [about for v, about in self._asked.items() if v not in self._ever_applied]
+        left = [about for v, about in self._asked.items() if v not in self.ever_applied]
         if self._applies >= 2 and left and len(left) < len(self._asked):
             places = {place for _, place in left}
-            applied_places = {self._asked[v][1] for v in self._ever_applied if v in self._asked}
+            applied_places = {self._asked[v][1] for v in self.ever_applied if v in self._asked}
             common = places & applied_places
             names = [name_of_variable(source, []) for source, place in left if place in common]
             if names:

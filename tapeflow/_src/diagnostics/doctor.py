@@ -456,7 +456,7 @@ class Doctor:
         """What is wrong, the worst first; without what the program silences by `# tapeflow: ok`."""
         found = [*self._nones.findings(), *self._found]
         for course in self._courses.values():
-            course.applied = self._applied.optimizer is not None
+            course.applied = self._applied.ever_applied
             found += course.findings()
         if any(f.kind == "learning-rate-too-high" for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]

@@ -94,7 +94,7 @@ class Course:
         self.saturation: dict[tuple[str, int, str], list[float]] = {}
         self.learning_rate_place: tuple[str, int] | None = None
         self.learning_rate: float | None = None
-        self.applied = False
+        self.applied: set[int] = set()  # the variables that optimizers changed, by id
 
     def add_loss(self, value: float) -> None:
         if len(self.losses) < _MOST_STEPS:
@@ -156,7 +156,8 @@ class Course:
         norms = [np.median(v.norms) for v in self.variables.values() if v.norms]
         if not ratios or not any(v.changed for v in self.variables.values()) or max(norms, default=0.0) < 1e-6:
             return
-        if max(ratios) < 1e-5 and abs(first - last) < 0.01 * abs(first):
+        moved = max(sum(v.update_ratios) for v in self.variables.values())
+        if moved < 1e-4 or (max(ratios) < 1e-5 and abs(first - last) < 0.01 * abs(first)):
             yield self._low_rate(float(max(ratios)), float(first), float(last))
 
     def _low_rate(self, ratio: float, first: float, last: float) -> Finding:
@@ -201,6 +202,7 @@ class Course:
             yield self._low_rate(0.0, self.losses[0], self.losses[-1])
             return
         if self.applied:
+            yield from self._undone()
             return
         yield Finding(
             "never-applied",
@@ -210,6 +212,23 @@ class Course:
             evidence={"steps": len(self.losses), "variables": [v.name for v in watched[:5]]},
             remedy="optimizer.apply_gradients(zip(gradients, variables))",
             confidence=0.8,
+        )
+
+    def _undone(self) -> Iterator[Finding]:
+        """Optimizers change the variables, but at the next step they have their old values."""
+        rate = self.learning_rate
+        for key, v in self.variables.items():
+            size = v.weight_norm / max(1.0, np.sqrt(np.prod(v.shape)))
+            if key not in self.applied or rate is None or rate * float(np.median(v.norms)) < 1e-4 * size:
+                return
+        yield Finding(
+            "weights-changed",
+            "severe",
+            "an optimizer changes the variables, but at the next step they have their old values again",
+            *self.place,
+            evidence={"steps": len(self.losses)},
+            remedy="Look for set_weights, assign or a restored checkpoint inside the loop.",
+            confidence=0.85,
         )
 
     def _zeros(self) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding, source_text
-from tapeflow._src.diagnostics.program import loss_line
+from tapeflow._src.diagnostics.program import loss_line, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 
 _LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binary_crossentropy")
@@ -101,8 +101,8 @@ class KerasWatch:
     def _watched_call(self, name: str, original: Any) -> Any:
         def call(layer: Any, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
             if not training and getattr(layer, "rate", True) and layer.trainable and _core.is_recording():
-                place = source_line(*_core.current_line())
-                if "training" not in source_text(*place) and "fit(" not in source_text(*place):
+                place = _forgotten_at()
+                if place is not None:
                     self._idle.setdefault(place, name)
             if name == "Dropout":
                 return original(layer, inputs, training=training)
@@ -129,3 +129,17 @@ class KerasWatch:
             )
             for place, name in self._idle.items()
         ]
+
+
+def _forgotten_at() -> tuple[str, int] | None:
+    """The line that calls a model without `training`; None if some line decides, or hands on, what it was given."""
+    for frame in user_frames():
+        code = frame.f_code
+        text = source_text(code.co_filename, frame.f_lineno)
+        if "fit(" in text or "train_on_batch(" in text:
+            return None
+        if "training" not in text:
+            return code.co_filename, frame.f_lineno
+        if "training" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            return None
+    return None

@@ -34,6 +34,11 @@ class Named(NamedTuple):
 
     name: str
     frame: FrameType
+    item: str = ""  # "[2]" or "['key']" for an item of what has the name
+
+    @property
+    def label(self) -> str:
+        return self.name + self.item
 
     @property
     def file(self) -> str:
@@ -58,9 +63,9 @@ def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
         for name, value in list(frame.f_locals.items()):
             yield Named(name, frame), value
             if isinstance(value, list | tuple):
-                yield from ((Named(name, frame), item) for item in value[:50])
+                yield from ((Named(name, frame, f"[{i}]"), item) for i, item in enumerate(value[:50]))
             elif isinstance(value, dict):
-                yield from ((Named(name, frame), item) for item in list(value.values())[:50])
+                yield from ((Named(name, frame, f"[{key!r}]"), item) for key, item in list(value.items())[:50])
             elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
                 for attribute, item in list(vars(value).items())[:100]:
                     yield Named(f"{name}.{attribute}", frame), item
@@ -70,6 +75,8 @@ def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
 
 def is_direct(named: Named, value: Any) -> bool:
     """Whether the name is the value's own, not that of a list or dictionary that holds it."""
+    if named.item:
+        return False
     first, *attributes = named.name.split(".")
     frame = named.frame
     held = frame.f_locals.get(first, frame.f_globals.get(first))

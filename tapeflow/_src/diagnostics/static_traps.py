@@ -32,6 +32,8 @@ def _shuffled_alone(tree: ast.AST, file: str) -> Iterator[Finding]:
         if called.endswith(("random.shuffle", "rng.shuffle")) and isinstance(first, ast.Name):
             seed = next((ast.unparse(k.value) for k in node.keywords if k.arg == "seed"), "")
             shuffled[first.id] = (node.lineno, seed)
+        if called.endswith(".zip") and isinstance(first, ast.Tuple) and len(first.elts) == 2:
+            yield from _zipped(tree, file, first)
     partners = _partners(tree)
     for name, (line, seed) in shuffled.items():
         for other in partners.get(name, ()):
@@ -66,3 +68,28 @@ def _partners(tree: ast.AST) -> dict[str, set[str]]:
                 partners.setdefault(names[0], set()).add(names[1])
                 partners.setdefault(names[1], set()).add(names[0])
     return partners
+
+
+def _zipped(tree: ast.AST, file: str, pair: ast.Tuple) -> Iterator[Finding]:
+    """Two datasets, of which one alone is shuffled before they are zipped."""
+    shuffles = []
+    for part in pair.elts:
+        found = [part] if isinstance(part, ast.Call) else []
+        if isinstance(part, ast.Name):
+            bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+            found = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]
+        calls = [n for value in found for n in ast.walk(value) if isinstance(n, ast.Call)]
+        shuffles.append([c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"])
+    if bool(shuffles[0]) != bool(shuffles[1]):
+        call = (shuffles[0] or shuffles[1])[0]
+        yield Finding(
+            "shuffled-labels",
+            "warning",
+            f"`{ast.unparse(pair.elts[0 if shuffles[0] else 1])}` is shuffled before it is zipped with a dataset that "
+            "is not: examples get the labels of others",
+            file,
+            call.lineno,
+            evidence={"zip": ast.unparse(pair)},
+            remedy="Zip first, then shuffle: tf.data.Dataset.zip((x, y)).shuffle(n).",
+            confidence=0.9,
+        )

@@ -24,7 +24,7 @@ def name_of_variable(source: Any, frames: list[FrameType]) -> str:
     if isinstance(path, str):
         return path
     variable = variable_behind(source)
-    names = [n.name for n in names_of(source, frames)]
+    names = [n.label for n in names_of(source, frames)]
     if names:
         return names[0]
     given = str(getattr(variable, "name", "")).removesuffix(":0") if isinstance(variable, _core.Variable) else ""

@@ -77,7 +77,7 @@ def explain_with(
 def describe_source(source: Any, frames: list[FrameType], number: int | None = None) -> str:
     """Which source it is: its name in the program, its Keras path, its place in the list, and the line that made it."""
     variable = _behind(source)
-    names = [n.name for value in (source, variable) for n in names_of(value, frames)]
+    names = [n.label for value in (source, variable) for n in names_of(value, frames)]
     path = getattr(source, "path", None) or (getattr(variable, "name", "") if is_variable(variable) else "")
     parts = [f"`{names[0]}`" if names else ""]
     if path and path.removesuffix(":0") not in ("Variable", names[0] if names else ""):
@@ -115,7 +115,7 @@ class _Question:
         self.tape, self.flow, self.frames, self.target, self.source = tape, flow, frames, target, source
         self.start, self.goal = tape._index_of(source), tape._index_of(target)
         self.source_names = names_of(source, frames)
-        self.source_name = f"`{self.source_names[0].name}`" if self.source_names else "the source"
+        self.source_name = f"`{self.source_names[0].label}`" if self.source_names else "the source"
         if not self.source_names:
             self.source_names = owners_of(source, frames)
             if self.source_names:
