@@ -46,7 +46,8 @@ class TestPng:
         lines = b"".join(b"\0" + row.tobytes() for r, c, dr, dc in passes for row in image[r::dr, c::dc])
         plain = png_of(image, [0] * 9)
         head = struct.pack(">IIBBBBB", 10, 9, 8, 2, 0, 0, 1)
-        chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + b"\0\0\0\0"  # noqa: E731
+        crc = lambda data: struct.pack(">I", zlib.crc32(data))  # noqa: E731
+        chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + crc(name + body)  # noqa: E731
         data = plain[:8] + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
         np.testing.assert_array_equal(tf.io.decode_png(data), image)
 
@@ -265,3 +266,38 @@ class TestSound:
         ):
             with pytest.raises(tf.errors.InvalidArgumentError, match=what):
                 call()
+
+
+def made_up_png(header, lines, palette=None):
+    """A PNG file with right checksums, of a header and compressed lines."""
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    colors = chunk(b"PLTE", palette) if palette is not None else b""
+    body = chunk(b"IHDR", struct.pack(">IIBBBBB", *header)) + colors + chunk(b"IDAT", zlib.compress(lines, 9))
+    return b"\x89PNG\r\n\x1a\n" + body + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    "data, what",
+    [
+        (made_up_png((1, 1, 8, 0, 0, 0, 0), bytes(1 << 24)), "bytes"),  # one pixel that inflates to megabytes
+        (made_up_png((1 << 30, 1 << 30, 8, 0, 0, 0, 0), bytes(10)), "compressed bytes cannot be"),
+        (made_up_png((4, 4, 8, 0, 0, 0, 0), bytes(7)), "bytes"),
+        (made_up_png((0, 4, 8, 0, 0, 0, 0), b""), "pixels"),
+        (made_up_png((1, 1, 16, 3, 0, 0, 0), bytes(3)), "does not exist"),
+        (made_up_png((1, 1, 8, 3, 0, 0, 0), b"\0\5", b"rgb"), "palette"),
+        (made_up_png((1, 1, 8, 3, 0, 0, 0), b"\0\0", b"rg"), "palette"),
+    ],
+)
+def test_png_files_that_are_made_up(data, what):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=what):
+        tf.io.decode_png(data)
+
+
+def test_checksums_of_png_files():
+    data = bytearray(tf.io.encode_png(tf.zeros([2, 2, 3], tf.uint8)).numpy())
+    data[18] ^= 1  # the width
+    with pytest.raises(tf.errors.InvalidArgumentError, match="checksum"):
+        tf.io.decode_png(bytes(data))

@@ -12,6 +12,8 @@ from tapeflow._src.types.errors import InvalidArgumentError
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 COLOR_BY_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
 _CHANNELS_BY_COLOR = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_BITS_BY_COLOR = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_HIGHEST_RATIO = 1032  # of bytes to compressed ones, that deflate can reach
 # The seven passes of an interlaced image: first row and column, and the steps between.
 _PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
@@ -41,6 +43,8 @@ def _chunks(data: bytes) -> dict[bytes, bytes]:
     while place + 8 <= len(data):
         (length,) = struct.unpack(">I", data[place : place + 4])
         kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
+        if data[place + 8 + length : place + 12 + length] != struct.pack(">I", zlib.crc32(kind + body)):
+            raise _bad(f"the checksum of the chunk {kind!r} does not match")
         found[kind] = found.get(kind, b"") + body
         place += 12 + length
     if len(found.get(b"IHDR", b"")) != 13 or b"IDAT" not in found:
@@ -52,19 +56,21 @@ def read_png(data: bytes, channels: int, wide: bool) -> np.ndarray:
     """The image (H, W, channels) in a file, as uint8 or (`wide`) uint16; 0 channels: as many as there are."""
     chunks = _chunks(data)
     width, height, bits, color, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    if color not in _CHANNELS_BY_COLOR or bits not in (1, 2, 4, 8, 16):
+    if color not in _CHANNELS_BY_COLOR or bits not in _BITS_BY_COLOR[color]:
         raise _bad(f"color type {color} with {bits} bits does not exist")
+    if not 0 < width < 1 << 31 or not 0 < height < 1 << 31:
+        raise _bad(f"an image of {height} x {width} pixels")
     stored = _CHANNELS_BY_COLOR[color]
-    try:
-        lines = zlib.decompress(chunks[b"IDAT"])
-    except zlib.error as error:
-        raise _bad(str(error)) from error
+    lines = _inflated(chunks[b"IDAT"], height, width, stored * bits, bool(interlaced))
     if interlaced:
         pixels = _interlaced(lines, height, width, stored, bits)
     else:
         pixels = _unfiltered(lines, height, width, stored, bits)[0]
     if color == 3:
-        pixels = np.frombuffer(chunks.get(b"PLTE", b""), np.uint8).reshape(-1, 3)[pixels[..., 0]]
+        palette = chunks.get(b"PLTE", b"")
+        if not palette or len(palette) % 3 or int(pixels.max()) >= len(palette) // 3:
+            raise _bad("the palette does not fit the pixels")
+        pixels = np.frombuffer(palette, np.uint8).reshape(-1, 3)[pixels[..., 0]]
         bits = 8
     elif bits < 8:
         pixels = pixels * (255 // (2**bits - 1))
@@ -74,6 +80,26 @@ def read_png(data: bytes, channels: int, wide: bool) -> np.ndarray:
         pixels = pixels.astype(np.uint16) * 257
     kind = np.uint16 if wide else np.uint8
     return with_channels(pixels, channels, np.iinfo(kind).max).astype(kind)
+
+
+def _inflated(data: bytes, height: int, width: int, pixel_bits: int, interlaced: bool) -> bytes:
+    """The filtered lines. The header says how many bytes there are: more, and less, is an error, found in time."""
+    passes = [
+        (-(-(height - y) // dy), -(-(width - x) // dx))
+        for y, x, dy, dx in (_PASSES if interlaced else [(0, 0, 1, 1)])
+        if height > y and width > x
+    ]
+    size = sum(rows * (1 + -(-columns * pixel_bits // 8)) for rows, columns in passes)
+    if size > _HIGHEST_RATIO * len(data) + 1024:
+        raise _bad(f"{len(data)} compressed bytes cannot be an image of {height} x {width} pixels")
+    unpacker = zlib.decompressobj()
+    try:
+        lines = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        raise _bad(str(error)) from error
+    if len(lines) != size:
+        raise _bad(f"an image of {height} x {width} pixels has {size} bytes, and {len(lines)} or more are there")
+    return lines
 
 
 def _interlaced(lines: bytes, height: int, width: int, channels: int, bits: int) -> np.ndarray:
