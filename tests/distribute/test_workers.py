@@ -74,7 +74,11 @@ def test_unequal_batches_end_together(tmp_path):
         ("kill", None, []),
         ("shape", 1, ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
         ("order", 1, ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
-        ("variables", 1, ["rank 0: all_reduce", "rank 1: broadcast of the initial value of variable w1:0"]),
+        (
+            "variables",
+            1,
+            ["rank 0: all_reduce", "rank 1: broadcast of the initial value of variable w1:0, of float32[]"],
+        ),
         ("stop", 1, ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at", "failures.py:"]),
         ("late", 1, ["ranks [1] did not come", "TAPEFLOW_COLLECTIVE_TIMEOUT"]),
     ],
@@ -107,3 +111,9 @@ def test_a_killed_program_goes_on_from_its_checkpoint(tmp_path):
 def test_output_of_the_first_rank_alone(tmp_path):
     done = launch.run("unequal", str(tmp_path), options=("--output", "rank0"))
     assert done.code == 0 and len(done.out.splitlines()) == 7
+
+
+def test_callbacks_of_keras_write_on_the_first_worker(tmp_path):
+    done = launch.run("callbacks", str(tmp_path))
+    assert done.code == 0, done.err
+    assert done.lines(0) == done.lines(1) == ["ended early", "equal True", "loaded True ['model.keras']"]

@@ -15,17 +15,31 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class Collective(NamedTuple):
-    """What a collective does; all processes must call with an equal one."""
+    """What a collective does. All processes must agree on it, except for what is said `about` it, such as a variable:
+    names may differ."""
 
     kind: str
     reduce_op: str
     dtype: str
     shapes: Shapes
+    about: str = ""
+
+    @classmethod
+    def named(cls, name: str, reduce_op: str, dtype: str, shapes: Shapes) -> Collective:
+        """A collective by its name, "broadcast", or "broadcast of the initial value of v" with what it is about."""
+        kind, _, about = name.partition(" of ")
+        return cls(kind, reduce_op, dtype, shapes, about)
+
+    @property
+    def agreed(self) -> tuple[Any, ...]:
+        """What must be equal in all processes."""
+        return self[:-1]
 
     def __str__(self) -> str:
         shown = [f"{self.dtype}{list(shape)}" for shape in self.shapes[:4]]
         more = f" and {len(self.shapes) - 4} more" if len(self.shapes) > 4 else ""
-        return f"{self.kind}{f'({self.reduce_op})' if self.reduce_op else ''} of {', '.join(shown)}{more}"
+        about = f" of {self.about}," if self.about else ""
+        return f"{self.kind}{f'({self.reduce_op})' if self.reduce_op else ''}{about} of {', '.join(shown)}{more}"
 
 
 class Communicator(Protocol):

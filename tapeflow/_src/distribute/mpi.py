@@ -59,13 +59,13 @@ class MpiWorld:
     def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> Started:
         """Posts the message; it moves on whenever this process looks after its messages."""
         operation = self._mpi.LOR if array.dtype == np.dtype(bool) else self._mpi.SUM
-        what = Collective(name, "SUM", array.dtype.name, shapes)
+        what = Collective.named(name, "SUM", array.dtype.name, shapes)
         return self._post(what, lambda: [self._data.Iallreduce(self._mpi.IN_PLACE, array, op=operation)])
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all ranks: their sizes first, then their elements."""
         own = np.ascontiguousarray(array)
-        what = Collective(name, "", own.dtype.name, (own.shape[1:],))
+        what = Collective.named(name, "", own.dtype.name, (own.shape[1:],))
         sizes = np.empty(self.size, np.int64)
         here = np.array([own.shape[0]], np.int64)
         self._run(what, lambda: [self._data.Iallgather(here, sizes)])
@@ -84,7 +84,7 @@ class MpiWorld:
 
     def broadcast(self, array: np.ndarray, name: str) -> np.ndarray:
         """The array of rank 0."""
-        what = Collective(name, "", array.dtype.name, (array.shape,))
+        what = Collective.named(name, "", array.dtype.name, (array.shape,))
         buffer = np.array(array, order="C")
         if buffer.size:
             data = buffer.reshape(-1).view(np.uint8)
@@ -94,13 +94,13 @@ class MpiWorld:
     def any(self, flag: bool, name: str) -> bool:
         """Whether the flag holds on some rank."""
         here, everywhere = np.array([flag], np.uint8), np.empty(1, np.uint8)
-        what = Collective(name, "MAX", "bool", ((),))
+        what = Collective.named(name, "MAX", "bool", ((),))
         self._run(what, lambda: [self._data.Iallreduce(here, everywhere, op=self._mpi.MAX)])
         return bool(everywhere[0])
 
     def barrier(self, name: str) -> None:
         """Returns when all ranks have called it."""
-        self._run(Collective(name, "", "", ()), list)
+        self._run(Collective.named(name, "", "", ()), list)
 
     # ---- agreement and deadlines
 
@@ -117,7 +117,7 @@ class MpiWorld:
         self._number += 1
         checksum = self._checksums.get(what)
         if checksum is None:
-            checksum = self._checksums[what] = zlib.crc32(repr(tuple(what)).encode())
+            checksum = self._checksums[what] = zlib.crc32(repr(what.agreed).encode())
         mark = (self._number & 0x3FFFFFFF) << 32 | checksum
         mine, largest = np.array([mark, -mark], np.int64), np.empty(2, np.int64)
         agreement = self._agreement.Iallreduce(mine, largest, op=self._mpi.MAX)

@@ -29,6 +29,7 @@ from tapeflow._src.distribute.input import (
     from_function,
     from_functions,
 )
+from tapeflow._src.distribute.keras_files import write_on_first_worker
 from tapeflow._src.distribute.options import pack_size
 from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.distribute.variables import creator
@@ -376,6 +377,7 @@ class Strategy:
     def _share_initial_value(self, variable: Any) -> None:
         """All processes begin with the value of the first one."""
         if self._group.size > 1 and not _core.is_tracing():
+            write_on_first_worker(self._group)
             name = f"broadcast of the initial value of variable {variable.name}"
             variable.assign(collectives.broadcast(self._group, variable.read_value(), name))
 
