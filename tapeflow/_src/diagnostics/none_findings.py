@@ -8,7 +8,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.finding import Finding
-from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.flow import Flow, known
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with
 
@@ -30,18 +30,21 @@ class NoneFindings:
         """One call of gradient."""
         everything = all(g is None for g in gradients)
         targets = [t for t in targets if t is not None]
+        flat = Flow(tape, flat=True) if any(_is_symbolic(g) or _is_zero(g) for g in gradients) else flow
+        goals = {known(i) for t in targets if (i := tape._index_of(t)) is not None}
         for number, (source, gradient) in enumerate(zip(sources, gradients)):
             variable = variable_behind(source)
             self._alive.append(variable)
             is_none = gradient is None
-            if not is_none and not _is_zero(gradient):
+            start = tape._index_of(variable) if _is_symbolic(gradient) else None
+            is_flat = start is not None and flat.reached(known(start)).isdisjoint(goals)
+            if not is_none and not _is_zero(gradient) and not is_flat:
                 self._connected.add(id(variable))
                 continue
             if not targets or not _core.is_tensor(variable):
                 continue
             index = number if len(sources) > 1 else None
-            asked = flow if is_none else Flow(tape, flat=True)
-            answer = explain_with(tape, asked, frames, targets, source, is_none, index)
+            answer = explain_with(tape, flow if is_none else flat, frames, targets, source, is_none, index)
             if answer.cause == "connected":
                 if not is_none:
                     self._connected.add(id(variable))
@@ -81,7 +84,11 @@ class NoneFindings:
         return found
 
 
+def _is_symbolic(gradient: Any) -> bool:
+    return gradient is not None and _core.is_tensor(gradient) and bool(_core.is_symbolic(gradient))
+
+
 def _is_zero(gradient: Any) -> bool:
-    if hasattr(gradient, "indices") or not _core.is_tensor(gradient) or _core.is_symbolic(gradient):
+    if gradient is None or hasattr(gradient, "indices") or not _core.is_tensor(gradient) or _core.is_symbolic(gradient):
         return False
     return gradient.dtype.is_floating and not gradient.numpy().any()

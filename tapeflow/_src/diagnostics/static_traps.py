@@ -74,7 +74,7 @@ def _zipped(tree: ast.AST, file: str, pair: ast.Tuple) -> Iterator[Finding]:
     """Two datasets, of which one alone is shuffled before they are zipped."""
     shuffles = []
     for part in pair.elts:
-        found = [part] if isinstance(part, ast.Call) else []
+        found: list[ast.expr] = [part] if isinstance(part, ast.Call) else []
         if isinstance(part, ast.Name):
             bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
             found = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]

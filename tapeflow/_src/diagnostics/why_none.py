@@ -519,10 +519,12 @@ class _Question:
     def _nearest(self) -> tuple[str, tuple[str | None, int | None]]:
         """The last thing that does depend on the source, and its line."""
         reached = self.flow.reached(known(self.start))
-        made = (s for s in reversed(self.flow.steps) if s.event == "record" and not reached.isdisjoint(s.outputs))
+        steps = [s for s in self.flow.steps if s.event == "record" and s.short_name != "identity"]
+        made = (s for s in reversed(steps) if not reached.isdisjoint(s.outputs))
         last = next((s for s in made if not set(s.outputs) <= {self.start}), None)
         if last is None:
-            return "nothing that was recorded does", self._bound(names_of(self.target, self.frames))
+            bound = self._bound(names_of(self.target, self.frames), self._target_place())
+            return "nothing that was recorded does", bound
         file, line = last.place
         return f"the last value that does is the result of {last.short_name} at {file}:{line}", (file, line)
 
