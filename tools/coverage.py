@@ -6,6 +6,7 @@ TensorFlow's names come from tools/tensorflow_api.txt, a list made once from Ten
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -62,7 +63,7 @@ reason_by_prefix = {
     "tf.nn.experimental": TO_COME,
     "tf.profiler": "TensorFlow's own profiler",
     "tf.queue": "TensorFlow 1's input queues",
-    "tf.raw_ops": "queues, data sets, devices, variables, quantized numbers, and others without a public function",
+    "tf.raw_ops": "raw operations of the runtime itself: debugging, tests, handles",
     "tf.saved_model": "graph files",
     "tf.summary": "traces of graphs for TensorBoard",
     "tf.sysconfig": "building kernels against TensorFlow's own library",
@@ -71,6 +72,37 @@ reason_by_prefix = {
     "tf.train": "checkpoints and cluster descriptions",
     "tf.xla": "another compiler",
 }
+
+# The same for raw operations, by what their names hold; the first match counts.
+reason_by_raw_name = [
+    (r"Dataset|Iterator|Optional|DataService|StatsAggregator|MapDefun|Options|ThreadPool|ompress|SeedGenerator|GetElement"
+     r"|IterationCounter|WindowOp|ComputeBatchSize",
+     "raw operations of input pipelines: methods of `tf.data.Dataset`"),
+    (r"Queue|Barrier|Stage|^Map|OrderedMap|^Stack|Reader|Accumulator|Mutex|RecordInput",
+     "raw operations of TensorFlow 1's queues and stages"),
+    (r"^Resource|Apply|Assign|Variable|VarHandle|VarIs|^Scatter|CountUpTo|DestroyResource|Temporary|^Ref|ImmutableConst",
+     "raw operations on variables: methods of `tf.Variable`, and optimizers"),
+    (r"Collective|Nccl|AllToAll|Send|Recv|TPU|Tpu|Replica|Distributed|Infeed|Outfeed|Enqueue|Xla|Rpc|Dequeue|Device|Global"
+     r"|Prelinearize|CheckPinned|CopyHost|CooTensor|Minibatch",
+     "raw operations for several devices: `tf.distribute`"),
+    (r"[Qq]uanti[zs]|FakeQuant", "raw operations on quantized numbers, of which there are no tensors"),
+    (r"BoostedTrees|TensorForest|Sdca|Decision|KMC2|Kmeans|NearestNeighbors|WALS|Vocab|LoadAndRemap",
+     "raw operations of estimators, deprecated by TensorFlow itself"),
+    (r"TensorList|TensorArray|TensorMap", "raw operations on lists of tensors: `tf.TensorArray`"),
+    (r"^(If|Stateless(If|While|Case)|While|Case|For|Enter|Exit|Switch|Merge|NextIteration|LoopCond)$|Call$|Gradient$|Py[Ff]unc"
+     r"|^Fake|^Placeholder|ControlTrigger|HostConst|^Batch(Function)?$|^Unbatch",
+     "raw operations of control flow: `tf.cond`, `tf.while_loop` and functions are nodes of their own"),
+    (r"Table|Lookup", "raw operations on tables: `tf.lookup`"),
+    (r"Save|Restore|Summary|Checkpoint|File|MergeV2|Sharded|ImportEvent",
+     "raw operations on files: `tf.io`, `tf.summary`, `tf.train`"),
+    (r"Parse|Decode|Encode|Unicode|String|Regex|Example|erialize|Csv|Skip[Gg]ram|Mfcc|Spectrogram",
+     "raw operations on messages and text: `tf.io`, `tf.strings`, `tf.signal`"),
+    (r"Ragged|Sparse|CSR|DenseTo|SetSize", "raw operations on ragged and sparse tensors: methods, and `tf.sparse`"),
+    (r"Random|Sampler|Multinomial|Rng|Stateless|Stateful|SampleDistorted|Fractional",
+     "raw operations with random numbers: `tf.random`, `tf.image`, `tf.nn` draw them"),
+    (r"LSTM|GRU|RNN|Cudnn|CTC", "raw operations of recurrent networks: `tf.nn.ctc_loss`, Keras' layers"),
+    (r"WithArgmax|FusedResize|ApproxTopK|Proposals", "raw operations that fuse others: call the others"),
+]  # fmt: skip
 
 
 def tensorflow_names() -> list[str]:
@@ -96,6 +128,10 @@ def compared() -> tuple[list[str], list[str]]:
 
 
 def reason_for(name: str) -> str:
+    if name.startswith("tf.raw_ops."):
+        for pattern, reason in reason_by_raw_name:
+            if re.search(pattern, name.removeprefix("tf.raw_ops.")):
+                return reason
     prefixes = [p for p in reason_by_prefix if name == p or name.startswith(p if p.endswith(".") else f"{p}.")]
     return reason_by_prefix[max(prefixes, key=len)]
 

@@ -360,6 +360,36 @@ CALLS: list[tuple[str, dict]] = [
     ("UniqueV2", {"x": i([1, 2], [3, 4], [1, 2]), "axis": [0]}),
     ("UniqueWithCountsV2", {"x": i(5, 5, 6), "axis": np.zeros([0], np.int64)}),
     ("UnsortedSegmentJoin", {"inputs": ["a", "b", "c"], "segment_ids": [0, 1, 0], "num_segments": 2}),
+    ("DataFormatDimMap", {"x": i(0, 1, -1, 2)}),
+    ("DataFormatVecPermute", {"x": i(1, 2, 3, 4)}),
+    ("DataFormatVecPermute", {"x": i([1, 2], [3, 4], [5, 6], [7, 8]), "src_format": "NCHW", "dst_format": "NHWC"}),
+    ("IsotonicRegression", {"input": np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 0.5]], np.float32)}),
+    ("TridiagonalMatMul", {"superdiag": f(1, 3), "maindiag": f(1, 3), "subdiag": f(1, 3), "rhs": f(3, 2)}),
+    ("TridiagonalSolve", {"diagonals": np.eye(3, dtype=np.float32)[[1, 1, 1]] + f(3, 3), "rhs": f(3, 2)}),
+    *(
+        (
+            "ScaleAndTranslate",
+            {
+                "images": IMAGE,
+                "size": [3, 4],
+                "scale": np.array(scale, np.float32),
+                "kernel_type": kind,
+                "translation": np.array([0.3, -0.4], np.float32),
+                "antialias": antialias,
+            },
+        )
+        for kind in ("lanczos1", "lanczos3", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
+        for scale, antialias in (([0.6, 0.7], True), ([0.6, 0.7], False), ([1.7, 1.3], True))
+    ),
+    (
+        "ScaleAndTranslateGrad",
+        {
+            "grads": f(1, 3, 4, 2),
+            "original_image": IMAGE,
+            "scale": np.array([0.6, 0.7], np.float32),
+            "translation": np.array([0.3, -0.4], np.float32),
+        },
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from tapeflow._src import namespace, primitives
 from tapeflow._src.compat.raw_ops import (
     array_ops,
     elementwise_ops,
+    further_ops,
     image_ops,
     nn_ops,
     random_ops,
@@ -482,6 +483,7 @@ _ROWS: list[tuple[str, str, Any]] = [
 _FAMILIES = (
     array_ops.ROWS,
     elementwise_ops.ROWS,
+    further_ops.ROWS,
     nn_ops.ROWS,
     image_ops.ROWS,
     random_ops.ROWS,

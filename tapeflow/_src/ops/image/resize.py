@@ -137,7 +137,7 @@ def _mitchell(x: np.ndarray) -> np.ndarray:
 
 
 # Method -> (radius, function of the distance in pixels).
-_KERNELS = {
+KERNELS = {
     "bilinear": (1.0, lambda x: np.maximum(0, 1 - np.abs(x))),
     "bicubic": (2.0, lambda x: _cubic(x, -0.5)),
     "lanczos3": (3.0, _lanczos(3)),
@@ -149,7 +149,7 @@ _KERNELS = {
 
 def _kernel_taps(size: int, out: int, method: str, antialias: bool) -> Taps:
     """Weights by a kernel around each center; with `antialias` the kernel grows with the step between centers."""
-    radius, kernel = _KERNELS[method]
+    radius, kernel = KERNELS[method]
     step = size / out
     width = max(step, 1.0) if antialias else 1.0
     centers = (np.arange(out) + 0.5) * step
@@ -271,7 +271,7 @@ def resize(
     if isinstance(images, RaggedTensor):
         return _resize_rows(images, size, method, preserve_aspect_ratio, antialias)
     batch, single = image_batch(images)
-    if method != "nearest" and method != "area" and method not in _KERNELS:
+    if method != "nearest" and method != "area" and method not in KERNELS:
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = target_size(batch, size, preserve_aspect_ratio)
     dims = batch.shape
