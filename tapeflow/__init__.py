@@ -1,7 +1,7 @@
 """Tapeflow: TensorFlow 2's gradient system, made anew. `import tapeflow as tf`."""
 
 from tapeflow._src import assembly as _assembly
-from tapeflow._src.diagnostics import notebook as _notebook
+from tapeflow._src.diagnostics.entrances import notebook as _notebook
 from tapeflow._src.types import version as _version
 
 __version__ = _version.VERSION  # TensorFlow's, whose interface this is

@@ -55,7 +55,7 @@ def test_pytest_plugin(tmp_path):
         "def test_healthy():\n    w = tf.Variable(1.5)\n    with tf.GradientTape() as tape:\n        y = w * w\n"
         "    assert tape.gradient(y, w) is not None\n"
     )
-    plugin = ("-m", "pytest", "-q", "-p", "tapeflow._src.diagnostics.pytest_plugin", "-p", "no:cacheprovider")
+    plugin = ("-m", "pytest", "-q", "-p", "tapeflow._src.diagnostics.entrances.pytest_plugin", "-p", "no:cacheprovider")
     assert "2 passed" in run(*plugin, folder=tmp_path).stdout
     watched = run(*plugin, "--tapeflow-doctor", "--", "test_it.py", folder=tmp_path).stdout
     assert "1 failed, 1 passed" in watched and "test_it.py:6" in watched

@@ -1,6 +1,7 @@
 """Answers about a tape: why a gradient is None, what the tape holds, what it looks like."""
 
-from tapeflow._src.diagnostics import doctor, first_nan, keras_callback, last_none
+from tapeflow._src.diagnostics import doctor, first_nan, last_none
+from tapeflow._src.diagnostics.entrances import keras_callback
 from tapeflow._src.namespace import public_later
 
 public_later(

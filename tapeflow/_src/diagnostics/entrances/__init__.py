@@ -1,0 +1,1 @@
+"""Ways to a doctor from outside: Keras callbacks, notebooks, pytest."""
