@@ -90,22 +90,19 @@ def test_faults_end_the_program(how, code, texts):
         assert text in done.err, done.err
 
 
-def test_a_preempted_program_goes_on(tmp_path):
-    expected = launch.run("preempted", str(tmp_path / "a"), "undisturbed").lines(0)
+@pytest.mark.parametrize(
+    ("how", "workers", "restarts"), [("terminate", 2, 1), ("kill", 4, 3), ("torn", 2, 1), ("full", 2, 1)]
+)
+def test_a_program_that_was_ended_goes_on(tmp_path, how, workers, restarts):
+    os.mkdir(tmp_path / "a")
+    os.mkdir(tmp_path / "b")
+    expected = launch.run("preempted", str(tmp_path / "a"), "undisturbed", workers=workers).lines(0)
     assert expected[0].startswith("final") and expected[0].endswith("12")
-    os.mkdir(tmp_path / "b")
-    done = launch.run("preempted", str(tmp_path / "b"), "terminate", options=("--restarts", "1"))
+    options = ("--restarts", str(restarts))
+    done = launch.run("preempted", str(tmp_path / "b"), how, workers=workers, options=options)
     assert done.code == 0, done.err
-    assert "restart 1 of 1" in done.err
-    assert done.lines(0) == done.lines(1) == expected
-
-
-def test_a_killed_program_goes_on_from_its_checkpoint(tmp_path):
-    expected = launch.run("preempted", str(tmp_path / "a"), "undisturbed").lines(0)
-    os.mkdir(tmp_path / "b")
-    done = launch.run("preempted", str(tmp_path / "b"), "kill", options=("--restarts", "1"))
-    assert done.code == 0, done.err
-    assert done.lines(0) == done.lines(1) == expected
+    assert f"restart {restarts} of {restarts}" in done.err
+    assert [done.lines(rank) for rank in range(workers)] == [expected] * workers
 
 
 def test_output_of_the_first_rank_alone(tmp_path):

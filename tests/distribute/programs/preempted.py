@@ -1,6 +1,7 @@
-"""Trains for twelve steps with a checkpoint; ends itself by a signal in the middle of the first run, if asked to."""
+"""Trains for twelve steps with checkpoints; on the way it is ended in one of several ways, if asked to."""
 
 import os
+import resource
 import signal
 import sys
 
@@ -27,12 +28,30 @@ def train():
     step.assign_add(1)
 
 
-marker = os.path.join(folder, "ended")
+def first_time(what):
+    """Whether this is the first run that comes here."""
+    path = os.path.join(folder, f"ended-{what}")
+    if os.path.exists(path):
+        return False
+    open(path, "w").close()
+    return True
+
+
 while int(step.numpy()) < 12:
-    if how != "undisturbed" and int(step.numpy()) == 5 and rank == 1 and not os.path.exists(marker):
-        open(marker, "w").close()
-        os.kill(os.getpid(), signal.SIGTERM if how == "terminate" else signal.SIGKILL)
+    now = int(step.numpy())
+    if rank == 1 and how == "terminate" and now == 5 and first_time(now):
+        os.kill(os.getpid(), signal.SIGTERM)
+    if rank == 1 and how == "kill" and now in (3, 6, 9) and first_time(now):
+        os.kill(os.getpid(), signal.SIGKILL)
     handler.run(train)
-    if how == "kill" and int(step.numpy()) % 4 == 0 and rank == 0:
+    if how in ("kill", "torn", "full") and int(step.numpy()) % 4 == 0 and rank == 0:
+        if how == "full" and first_time("full"):
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # the disk is full
         manager.save()
+        if how == "torn" and first_time("torn"):
+            for name in ("ckpt-7.index", "ckpt-7.data-00000-of-00001"):  # half of a checkpoint, and the end
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(b"half")
+            os.kill(os.getpid(), signal.SIGKILL)
 print("final", w.numpy().tobytes().hex(), int(step.numpy()), flush=True)
