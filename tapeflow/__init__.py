@@ -1,14 +1,10 @@
 """Tapeflow: TensorFlow 2's gradient system, made anew. `import tapeflow as tf`."""
 
 from tapeflow._src import assembly as _assembly
-from tapeflow._src.diagnostics.entrances import notebook as _notebook
 from tapeflow._src.types import version as _version
 
 __version__ = _version.VERSION  # TensorFlow's, whose interface this is
 __tapeflow_version__ = _version.TAPEFLOW_VERSION
 __git_version__, __compiler_version__ = _version.GIT_VERSION, _version.COMPILER_VERSION
-
-load_ipython_extension = _notebook.load_ipython_extension
-unload_ipython_extension = _notebook.unload_ipython_extension
 
 _assembly.install(__name__)

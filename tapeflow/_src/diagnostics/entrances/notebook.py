@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.diagnostics.doctor import Doctor
+from tapeflow._src.namespace import public
 
 
+@public("load_ipython_extension")
 def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext tapeflow` in IPython and Jupyter."""
+    """Called by `%load_ext tapeflow` in IPython and Jupyter: adds the magic `%%doctor`.
+
+    Args:
+      shell: The interactive shell.
+    """
 
     def doctor(options: str, cell: str) -> Doctor:
         """%%doctor [monitor]: runs the cell and reports what is wrong with its gradients."""
@@ -23,6 +29,11 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magic_function(doctor, magic_kind="cell", magic_name="doctor")
 
 
+@public("unload_ipython_extension")
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext tapeflow`."""
+    """Called by `%unload_ext tapeflow`: takes the magic `%%doctor` away.
+
+    Args:
+      shell: The interactive shell.
+    """
     shell.magics_manager.magics["cell"].pop("doctor", None)
