@@ -159,3 +159,34 @@ def test_prepared_run_of_keras_graphs():
         options.target.append(v.assign_add(1.0).op.name)
         run = session._make_callable_from_options(options)
         assert run(np.float32(3.0)) == [13.0] and session.run(v) == 1.0
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda x: tf.linalg.LinearOperatorLowerTriangular(x),
+        lambda x: tf.linalg.LinearOperatorDiag(tf.linalg.diag_part(x)),
+    ],
+)
+def test_singular_operators(operator):
+    singular, regular = tf.constant([[1.0, 0.0], [2.0, 0.0]]), tf.constant([[1.0, 0.0], [2.0, 3.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Singular operator:  Diagonal contained zero values"):
+        operator(singular).assert_non_singular()
+    operator(regular).assert_non_singular()
+
+    @tf.function
+    def check(x):
+        operator(x).assert_non_singular()
+        return x
+
+    check(regular)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Diagonal contained zero values"):
+        check(singular)
+
+
+def test_blocks_lie_inside():
+    from tensorflow.compiler.tf2xla.python.xla import dynamic_slice
+
+    x = tf.reshape(tf.range(12), [3, 4])
+    assert dynamic_slice(x, [1, 1], [2, 2]).numpy().tolist() == [[5, 6], [9, 10]]
+    assert dynamic_slice(x, [2, 9], [2, 2]).numpy().tolist() == [[6, 7], [10, 11]]

@@ -39,7 +39,7 @@ from tapeflow._src.compat.tensorflow.inner_modules.recording import should_recor
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
-from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_update_slice
+from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_slice, dynamic_update_slice
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow._src.config import disable_op_determinism, is_op_determinism_enabled
 from tapeflow._src.control_flow.vectorized_map import vectorized_map
@@ -88,7 +88,7 @@ _LAYERS = {
 }
 
 _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
-    "compiler.tf2xla.python.xla": {"dynamic_update_slice": dynamic_update_slice},
+    "compiler.tf2xla.python.xla": {"dynamic_slice": dynamic_slice, "dynamic_update_slice": dynamic_update_slice},
     "core.example.example_pb2": {name: find_public(f"train.{name}") for name in ("Example", "SequenceExample")},
     "core.example.feature_pb2": {
         name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")

@@ -1,4 +1,4 @@
-"""Replacing a block of a tensor, as XLA does it."""
+"""Taking and replacing a block of a tensor, as XLA does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tapeflow._src.types.dtypes import int32
 
 cast, clip, convert_to_tensor = find("cast"), find("clip_by_value"), find("convert_to_tensor")
 meshgrid, range_, shape, stack = find("meshgrid"), find("range"), find("shape"), find("stack")
-tensor_scatter_nd_update = find("tensor_scatter_nd_update")
+slice_, tensor_scatter_nd_update = find("slice"), find("tensor_scatter_nd_update")
 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
@@ -21,3 +21,10 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     start = clip(cast(start_indices, int32), 0, shape(operand) - size)
     lines = [start[axis] + range_(size[axis]) for axis in range(operand.shape.rank)]
     return tensor_scatter_nd_update(operand, stack(meshgrid(*lines, indexing="ij"), axis=-1), update)
+
+
+def dynamic_slice(x: Any, starts: Any, sizes: Any, name: str | None = None) -> Any:
+    """The block of `x` of these sizes that begins at `starts`; it is moved so that it lies inside."""
+    x = convert_to_tensor(x)
+    last = shape(x) - cast(convert_to_tensor(sizes), int32)
+    return slice_(x, clip(cast(convert_to_tensor(starts), int32), 0, last), sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tapeflow._src.function import spec_messages
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import children_of
 
@@ -159,6 +160,30 @@ def register_session_provider(session_provider: Callable[[], Any]) -> None:
 def get_session() -> Any:
     """The session of the provider that was registered, or None."""
     return _session_providers[0]() if _session_providers else None
+
+
+# ---- structures of specs as messages
+
+
+@public("__internal__.saved_model.encode_structure")
+def encode_structure(nested_structure: Any) -> Any:
+    """A structure of specs, shapes, dtypes and Python values as a message, which `decode_proto` reads.
+
+    >>> message = tf.__internal__.saved_model.encode_structure({"x": tf.TensorSpec([2])})
+    >>> tf.__internal__.saved_model.decode_proto(message)
+    {'x': TensorSpec(shape=(2,), dtype=tf.float32, name=None)}
+    """
+    return spec_messages.encode(nested_structure)
+
+
+@public("__internal__.saved_model.decode_proto")
+def decode_proto(proto: Any) -> Any:
+    """The structure that `encode_structure` wrote.
+
+    >>> tf.__internal__.saved_model.decode_proto(tf.__internal__.saved_model.encode_structure((1, "a")))
+    (1, 'a')
+    """
+    return spec_messages.decode(proto)
 
 
 # ---- types that a saved model gives back

@@ -10,6 +10,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.linalg.operators.operator import (
     Hints,
     LinearOperator,
@@ -338,6 +339,11 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return primitives.MatrixTriangularSolve(self._tril, adjoint_matrix(rhs) if adjoint_arg else rhs, True, adjoint)
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Fails if an element of the diagonal is zero; in a graph, an operation that does."""
+        nonzero = primitives.All(primitives.NotEqual(self._diag_part(), 0))
+        return Assert(nonzero, ["Singular operator:  Diagonal contained zero values."])
 
     def _diag_part(self) -> Any:
         return primitives.MatrixDiagPartV3(self._tril, 0, 0)

@@ -15,6 +15,7 @@ from tapeflow._src.module import Module
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
@@ -394,11 +395,13 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     # ---- assertions
 
-    def assert_non_singular(self, name: str = "assert_non_singular") -> None:
-        """Fails if the condition number is beyond what the dtype can resolve."""
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Fails if the condition number is beyond what the dtype can resolve; in a graph, an operation that does."""
         limit = 1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
-        if not np.all(np.abs(np.asarray(self.cond())) < limit):
-            raise InvalidArgumentError.of("assert_non_singular: Singular matrix up to precision epsilon.")
+        condition = self.cond()
+        condition = primitives.ComplexAbs(condition) if condition.dtype.is_complex else primitives.Abs(condition)
+        within = primitives.All(primitives.Less(condition, limit))
+        return Assert(within, ["assert_non_singular: Singular matrix up to precision epsilon."])
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
         """Fails if the matrices are not positive definite."""

@@ -12,6 +12,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.constants import zeros as zeros_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.linalg.factorizations import inverse_permutation, take_rows
 from tapeflow._src.ops.linalg.operators.derived import LinearOperatorLowerTriangular
 from tapeflow._src.ops.linalg.operators.operator import (
@@ -80,6 +81,11 @@ class LinearOperatorDiag(LinearOperator):
 
     def _to_dense(self) -> Tensor:
         return primitives.MatrixDiagV3(self._diag, 0, padding_value=0)
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Fails if an element of the diagonal is zero; in a graph, an operation that does."""
+        nonzero = primitives.All(primitives.NotEqual(self._diag_part(), 0))
+        return Assert(nonzero, ["Singular operator:  Diagonal contained zero values."])
 
     def _diag_part(self) -> Any:
         return convert_to_tensor(self._diag)
