@@ -163,3 +163,24 @@ def test_convolutions_of_nothing_have_a_shape():
     filters = tf.ones([3, 3, 1, 2])
     assert tf.nn.conv2d(tf.ones([0, 5, 5, 1]), filters, 2, "VALID").shape == [0, 2, 2, 2]
     assert tf.nn.depthwise_conv2d(tf.ones([0, 5, 5, 1]), filters, [1, 1, 1, 1], "SAME").shape == [0, 5, 5, 2]
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float16])
+def test_second_order_of_moments(dtype):
+    x = tf.constant([1.0, 2.0, 4.0], dtype)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            _, variance = tf.nn.moments(x, [0])
+        dx = tape.gradient(variance, x)
+    expected = 2 / 3 * (np.eye(3) - 1 / 3)  # the mean moves with x
+    np.testing.assert_allclose(outer.jacobian(dx, x).numpy().astype(float), expected, atol=1e-3)
+
+
+def test_an_infinite_gradient_does_not_pass_a_closed_relu():
+    x = tf.constant([-1.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.relu(x)
+    np.testing.assert_array_equal(tape.gradient(y, x, tf.constant([np.inf, np.inf])), [0.0, np.inf])

@@ -60,11 +60,10 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
     if axes is not None and (y.dtype is float32 or y.dtype is float64):
-        mean, variance = primitives.Moments(y, axes, False)
+        mean, variance = primitives.Moments(y, axes, True)
     else:
         mean = primitives.Mean(y, axes, True)
-        # The distance to the mean is the same whichever way the mean moves: no gradient passes through it.
-        variance = primitives.Mean(primitives.SquaredDifference(y, primitives.StopGradient(mean)), axes, True)
+        variance = primitives.Mean(primitives.SquaredDifference(y, mean), axes, True)
     if not keepdims:
         mean, variance = primitives.Squeeze(mean, axes), primitives.Squeeze(variance, axes)
     return (mean, variance) if y is x else (cast(mean, x.dtype), cast(variance, x.dtype))
