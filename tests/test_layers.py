@@ -28,6 +28,7 @@ PYTHON_LAYERS = [
     {"primitives"},
     {"types"},
     {"module", "config"},
+    {"config_optimizer"},
     {"ops"},
     {"io"},
     {"numpy"},

@@ -29,6 +29,7 @@ try:
     from tapeflow._src import (
         autodiff,
         config,
+        config_optimizer,
         control_flow,
         data,
         distribute,

@@ -229,48 +229,6 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
     _settings.inter_op_threads = num_threads
 
 
-@public("config.optimizer.get_jit")
-def get_jit() -> str:
-    """What `set_jit` was given: the empty string or "autoclustering".
-
-    >>> tf.config.optimizer.get_jit()
-    ''
-    """
-    return _settings.jit
-
-
-@public("config.optimizer.set_jit")
-def set_jit(enabled: bool | str) -> None:
-    """Notes whether functions shall be compiled; there is no compiler, so it has no effect.
-
-    >>> tf.config.optimizer.set_jit(False)
-    >>> tf.config.optimizer.get_jit()
-    ''
-    """
-    _settings.jit = "autoclustering" if enabled in (True, "autoclustering") else ""
-
-
-@public("config.optimizer.get_experimental_options")
-def get_experimental_options() -> dict[str, Any]:
-    """The options that `set_experimental_options` was given.
-
-    >>> tf.config.optimizer.get_experimental_options()["disable_meta_optimizer"]
-    False
-    """
-    return dict(_settings.optimizer_options)
-
-
-@public("config.optimizer.set_experimental_options")
-def set_experimental_options(options: dict[str, Any]) -> None:
-    """Notes options of TensorFlow's graph optimizer, which have no effect.
-
-    >>> tf.config.optimizer.set_experimental_options({"constant_folding": True})
-    >>> tf.config.optimizer.get_experimental_options()["constant_folding"]
-    True
-    """
-    _settings.optimizer_options.update(options)
-
-
 @public("config.experimental.get_memory_info")
 def get_memory_info(device: str) -> dict[str, int]:
     """The bytes that tensors hold now, and the most they held since the last `reset_memory_stats`.
