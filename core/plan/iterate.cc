@@ -45,7 +45,15 @@ class Plan::Iteration {
   Iteration(PlanCode& code, std::span<const Tensor> inputs, std::span<const int> feedback, bool& running)
       : code_(code), feedback_(feedback), running_(running), flush_(code.flush_subnormals) {
     running_ = true;
-    for (size_t i = 0; i < inputs.size(); ++i) bind(code_.inputs[i].body, inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TensorBody* body = code_.inputs[i].body;
+      bind(body, inputs[i]);
+      const size_t bytes = inputs[i].bytes();
+      // feed_back() writes small values into the body, though one may come as a view of a larger buffer.
+      if (!body->buffer || bytes > sizeof body->small || inputs[i].dtype() == DType::string) continue;
+      std::memcpy(body->small, body->data, bytes);
+      release(body);
+    }
     for (PlanCode::Result& r : code_.results) {
       using Kind = PlanCode::Result::Kind;
       if (r.kind == Kind::computed && !is_small(r)) place(r, Tensor::allocate(r.spec.dtype, r.spec.shape));
