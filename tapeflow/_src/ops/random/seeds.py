@@ -7,6 +7,7 @@ seed of one without is its number in the graph. `set_seed` begins all streams an
 
 from __future__ import annotations
 
+import os
 import random
 import weakref
 from collections.abc import Callable, Iterator
@@ -53,6 +54,21 @@ class _Seeds:
 
 
 _seeds = _Seeds()
+
+
+def _begin_in_child() -> None:
+    """In the child of a fork, streams without a seed begin elsewhere than those of the parent and of other children."""
+    _seeds.lock = Lock()  # another thread may have held it
+    if _seeds.seed is None:
+        _seeds.operation_seeds = random.Random()
+    open_streams = [stream for (_, first, _), stream in _seeds.stream_by_operation.items() if first is None]
+    for streams in list(_seeds.streams_by_graph.values()):
+        open_streams += [stream for stream, _, seeded in streams if not seeded]
+    for stream in open_streams:
+        stream.assign(_new_stream(None, None).read_value())
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
 
 
 class Snapshot:
