@@ -153,9 +153,14 @@ PyObject* sequence_item(PyObject* o, Py_ssize_t i) {
 
 [[noreturn]] void fail_ragged() { fail(ErrorKind::value, "Can't convert non-rectangular Python sequence to Tensor."); }
 
+// A list may hold itself.
+void check_depth(int depth) {
+  if (depth >= kMaxRank) fail(ErrorKind::value, "at most ", kMaxRank, " levels of lists can become a Tensor");
+}
+
 void collect(PyObject* o, int depth, Leaves& leaves) {
   if (is_sequence(o)) {
-    if (depth == kMaxRank) fail(ErrorKind::value, "at most ", kMaxRank, " levels of lists can become a Tensor");
+    check_depth(depth);
     Py_ssize_t n = sequence_size(o);
     if (depth == leaves.shape.rank()) {
       if (!leaves.items.empty()) fail_ragged();
@@ -174,10 +179,11 @@ void collect(PyObject* o, int depth, Leaves& leaves) {
   leaves.items.push_back(o);
 }
 
-bool holds_tensors(PyObject* o) {
+bool holds_tensors(PyObject* o, int depth = 0) {
   if (!is_sequence(o)) return !is_python_scalar(o);
+  check_depth(depth);
   for (Py_ssize_t i = 0; i < sequence_size(o); ++i)
-    if (holds_tensors(sequence_item(o, i))) return true;
+    if (holds_tensors(sequence_item(o, i), depth + 1)) return true;
   return false;
 }
 
@@ -209,10 +215,11 @@ DType common_dtype(const std::vector<PyObject*>& items) {
   return result == DType::invalid ? DType::float32 : result;
 }
 
-DType dtype_inside(PyObject* o) {
+DType dtype_inside(PyObject* o, int depth = 0) {
   if (!is_sequence(o)) return known_dtype(o);
+  check_depth(depth);
   for (Py_ssize_t i = 0; i < sequence_size(o); ++i) {
-    DType d = dtype_inside(sequence_item(o, i));
+    DType d = dtype_inside(sequence_item(o, i), depth + 1);
     if (d != DType::invalid) return d;
   }
   return DType::invalid;
@@ -224,9 +231,11 @@ struct Found {
   DType first = DType::invalid;
   bool any_real = false, only_numpy = true;
 };
-void look_inside(PyObject* o, Found& found) {
+void look_inside(PyObject* o, Found& found, int depth = 0) {
   if (is_sequence(o)) {
-    for (Py_ssize_t i = 0; i < sequence_size(o) && found.only_numpy; ++i) look_inside(sequence_item(o, i), found);
+    check_depth(depth);
+    for (Py_ssize_t i = 0; i < sequence_size(o) && found.only_numpy; ++i)
+      look_inside(sequence_item(o, i), found, depth + 1);
     return;
   }
   const bool python = is_python_scalar(o) && !PyArray_IsScalar(o, Generic);
@@ -239,6 +248,12 @@ void look_inside(PyObject* o, Found& found) {
 }
 
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
+  static thread_local int depth = 0;  // of the lists that are being packed
+  check_depth(depth / 2);             // a list of NumPy values is looked at twice
+  struct Inside {
+    Inside() { ++depth; }
+    ~Inside() { --depth; }
+  } deeper;
   if (Found found; wanted == DType::invalid && preferred == DType::invalid) {
     look_inside(o, found);
     if (found.only_numpy && found.first != DType::invalid) {

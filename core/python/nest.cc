@@ -24,12 +24,25 @@ Ref sorted_keys(PyObject* mapping) {
 
 }  // namespace
 
+namespace {
+// A structure may hold itself.
+struct Deeper {
+  Deeper() {
+    if (Py_EnterRecursiveCall(" in a nested structure")) throw_python_error();
+  }
+  ~Deeper() { Py_LeaveRecursiveCall(); }
+};
+}  // namespace
+
 void flatten(PyObject* structure, SmallVector<PyObject*, 8>& leaves) {
   if (PyList_Check(structure)) {
+    const Deeper deeper;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(structure); ++i) flatten(PyList_GET_ITEM(structure, i), leaves);
   } else if (PyTuple_Check(structure)) {
+    const Deeper deeper;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(structure); ++i) flatten(PyTuple_GET_ITEM(structure, i), leaves);
   } else if (is_mapping(structure)) {
+    const Deeper deeper;
     Ref keys = sorted_keys(structure);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
       Ref value = checked(PyObject_GetItem(structure, PyList_GET_ITEM(keys.get(), i)));
@@ -43,6 +56,7 @@ void flatten(PyObject* structure, SmallVector<PyObject*, 8>& leaves) {
 namespace {
 
 Ref pack_from(PyObject* structure, std::span<Ref> leaves, size_t& next) {
+  const Deeper deeper;
   if (PyList_Check(structure)) {
     Py_ssize_t n = PyList_GET_SIZE(structure);
     Ref result = checked(PyList_New(n));

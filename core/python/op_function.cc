@@ -108,12 +108,12 @@ Tensor restacked(const Tensor& x, PyObject* axis_or_null, const char* who) {
   return stack(rows, axis);
 }
 
-bool holds_symbolic(PyObject* o) {
+bool holds_symbolic(PyObject* o, int depth = 0) {
   if (is_tensor(o)) return tensor_of(o).symbolic();
   if (is_variable(o)) return true;
-  if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
+  if ((!PyList_Check(o) && !PyTuple_Check(o)) || depth > kMaxRank) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-    if (holds_symbolic(PySequence_Fast_GET_ITEM(o, i))) return true;
+    if (holds_symbolic(PySequence_Fast_GET_ITEM(o, i), depth + 1)) return true;
   return false;
 }
 
@@ -175,13 +175,14 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
 }
 
 // An argument, or an item of a list of them, whose class runs operations on itself (tf.RaggedTensor).
-PyObject* find_runner(PyObject* const* args, Py_ssize_t n) {
+PyObject* find_runner(PyObject* const* args, Py_ssize_t n, int depth = 0) {
+  if (depth > kMaxRank) return nullptr;  // a list may hold itself
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* o = args[i];
     if (PyObject_HasAttrString(o, "__tf_operation__")) return o;
     if (!PyList_Check(o) && !PyTuple_Check(o)) continue;
     PyObject** items = PySequence_Fast_ITEMS(o);
-    if (PyObject* found = find_runner(items, PySequence_Fast_GET_SIZE(o))) return found;
+    if (PyObject* found = find_runner(items, PySequence_Fast_GET_SIZE(o), depth + 1)) return found;
   }
   return nullptr;
 }
