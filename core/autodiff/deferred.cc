@@ -17,7 +17,10 @@ struct Plan {
   SmallVector<bool, 8> wanted;  // per input
 };
 
-const Plan& plan_of(const Params& params) { return *static_cast<const Plan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const Plan>> plan = next("plan");
+} inner_params;
+const Plan& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
 Tensors run_rule(const Params& all, std::span<const Tensor> in) {
@@ -79,6 +82,7 @@ const Op& deferred_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .is_program = true,
     .expand = expand,
     .rule_needs_values = true,
 });
@@ -122,17 +126,13 @@ bool waits(const Call& call) {
   return false;
 }
 
-// Rules of elementwise functions of one tensor ask for no shape. The rows that a gather took of a tensor of known shape
-// stay rows, however many they are.
 static bool needs_no_shapes(const RuleContext& c) {
   if (c.params.has_tensor() || c.op.rule_needs_values) return false;
-  if (c.op.family && std::strcmp(c.op.family, "unary") == 0) return true;
-  bool of_rows = std::strcmp(c.op.name, "GatherV2") == 0 && c.params.integer(0) == 0 && c.params.integer(1) == 0;
-  return of_rows && c.kept_inputs[0] && c.kept_inputs[0].size() >= 0;
+  return c.op.rule_needs_no_shapes && c.op.rule_needs_no_shapes(c);
 }
 
 bool waits(const RuleContext& c) {
-  if (c.op.rule_of_its_own || needs_no_shapes(c)) return false;
+  if (c.op.python_rule || needs_no_shapes(c)) return false;
   if (c.op.rule_needs_values || c.params.has_tensor()) return true;
   for (int i = 0; i < c.inputs(); ++i)
     if (c.kept_inputs[size_t(i)] && c.kept_inputs[size_t(i)].size() < 0) return true;

@@ -65,7 +65,10 @@ struct TangentPlan {
   size_t inputs, outputs;
   SmallVector<bool, 8> flows;  // per input: a tangent is given
 };
-const TangentPlan& plan_of(const Params& params) { return *static_cast<const TangentPlan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const TangentPlan>> plan = next("plan");
+} inner_params;
+const TangentPlan& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 Tensors run_tangents(const Params& params, std::span<const Tensor> in) {
   const TangentPlan& plan = plan_of(params);
@@ -103,6 +106,7 @@ const Op& deferred_tangent_op = define_inner(Op{
         },
     .keep = keep_everything,
     .stateful = true,
+    .is_program = true,
     .rule_needs_values = true,
 });
 
@@ -126,7 +130,7 @@ SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> 
 }
 
 SmallVector<Tensor, 4> find_tangents(const Call& call, std::span<const Tensor> x_dot) {
-  return !call.op.rule_of_its_own && waits(call) ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
+  return !call.op.python_rule && waits(call) ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class ForwardAccumulator final : public Recorder, public Watcher {
 
   void record(const Call&) override;
   void read(VariableBody&, const Tensor& value) override;
-  bool follows(const Tensor& t) const override { return find(t) != kNotFollowed; }
+  bool watches(const Tensor& t) const override { return find(t) != kNotFollowed; }
   bool forward() const override { return true; }
 
  private:

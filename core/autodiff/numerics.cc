@@ -11,45 +11,6 @@ namespace {
 
 constinit thread_local NumericsCheck* listening __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Operations that hand elements on: what is wrong with their results was wrong before.
-constexpr std::string_view kHandOn[] = {
-    "BroadcastTo",
-    "Case",
-    "Concat",
-    "ConcatV2",
-    "ExpandDims",
-    "Fill",
-    "Gather",
-    "GatherV2",
-    "Identity",
-    "Maximum",
-    "Minimum",
-    "PartitionedCall",
-    "ReadVariableOp",
-    "Reshape",
-    "Slice",
-    "Squeeze",
-    "Stack",
-    "StopGradient",
-    "StridedSlice",
-    "StridedSliceGrad",
-    "TensorListConcatV2",
-    "TensorListGather",
-    "TensorListGetItem",
-    "TensorListPopBack",
-    "TensorListStack",
-    "Transpose",
-    "Unpack",
-    "While",
-};
-
-bool hands_on(const Op& op) { return std::find(std::begin(kHandOn), std::end(kHandOn), op.name) != std::end(kHandOn); }
-
-// Statistics beside the result: empty sums and the like are usual in them.
-bool beside(const Op& op, size_t output) {
-  return output > 0 && std::string_view(op.name).starts_with("FusedBatchNorm");
-}
-
 template <class Bits> bool all_finite(const void* data, int64_t n, Bits exponent) {
   const char* at = static_cast<const char*>(data);
   bool finite = true;
@@ -134,7 +95,7 @@ void NumericsCheck::record(const Call& call) {
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);
-    if (!count.any() || (hands_on(call.op) && !also_handed_on_) || beside(call.op, i)) continue;
+    if (!count.any() || (call.op.copies_elements && !also_handed_on_)) continue;
     const Origin* origin = current_origin;
     Finding finding{&call.op,
                     origin && origin->backward ? origin->op : nullptr,

@@ -50,8 +50,8 @@ class NumericsCheck final : public Recorder {
 
   void record(const Call&) override;
   void read(VariableBody&, const Tensor&) override {}
-  bool follows(const Tensor&) const override { return false; }
-  bool only_notes() const override { return true; }
+  bool watches(const Tensor&) const override { return false; }
+  bool only_events() const override { return true; }
 
  private:
   Found found_;

@@ -86,8 +86,8 @@ struct AfterClose final : Recorder {
   void read(VariableBody& v, const Tensor&) override {
     if (active()) tape->note_read(v);
   }
-  bool follows(const Tensor&) const override { return false; }
-  bool only_notes() const override { return true; }
+  bool watches(const Tensor&) const override { return false; }
+  bool only_events() const override { return true; }
 };
 constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
 
@@ -304,7 +304,7 @@ bool is_recording() {
   for (Recorder* r : thread_state().recorders) {
     if (r->forward()) return true;
     auto* tape = dynamic_cast<Tape*>(r);
-    if (!r->only_notes() && (!tape || tape->recording())) return true;
+    if (!r->only_events() && (!tape || tape->recording())) return true;
   }
   return false;
 }
@@ -487,7 +487,7 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
                       wanted,
                       {},
                       {}};
-  if (flow[r.first_output].indices && r.op->passes_rows) {  // as in the read of a variable that is looked up in
+  if (flow[r.first_output].indices && r.op->keeps_sparse) {  // as in the read of a variable that is looked up in
     Cotangent& from = flow[r.first_output];
     Cotangent rows{cast(from.values, context.dtype(0)), from.indices};
     if (useful[r.first_output] == kUseful) from = Cotangent();

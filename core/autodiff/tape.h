@@ -44,7 +44,7 @@ class Tape final : public Recorder, public Watcher {
   void record(const Call&) override;
   void read(VariableBody&, const Tensor& value) override;
   bool asked_once() const override { return !persistent_; }
-  bool follows(const Tensor& t) const override { return find(t) != kNotFollowed; }
+  bool watches(const Tensor& t) const override { return find(t) != kNotFollowed; }
 
   // Notes for explanations.
   void note_operation(const Call&, Moment);

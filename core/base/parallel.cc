@@ -124,8 +124,7 @@ class Pool {
   }
 
   void start_workers() {
-    if (started_) return;
-    started_ = true;
+    if (started_.exchange(true)) return;
     // Signals stay with the program's own threads, so that Python's blocking calls see them.
     sigset_t all, before;
     sigfillset(&all);
@@ -209,7 +208,7 @@ class Pool {
   std::atomic<bool> busy_{false};
   std::atomic<bool> retired_{false};
   std::atomic<int> sleepers_{0};
-  bool started_ = false;
+  std::atomic<bool> started_{false};
   const int threads_;
   Pool* const previous_;  // keeps what is never freed in reach of leak checkers
   std::mutex sleep_mutex_;

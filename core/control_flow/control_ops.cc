@@ -15,15 +15,18 @@
 namespace tapeflow {
 namespace {
 
-// What a control operation is; the first of its parameters. The second one says for which inputs a gradient is asked
-// for.
+// What a control operation is; the first of its parameters.
 struct Control {
   std::vector<std::shared_ptr<Graph>> graphs;
   std::vector<Param> variables;  // that the graphs read themselves; their values are the last inputs, to be followed
   std::vector<VariableBody*> touched;
   std::unique_ptr<Loop> loop;
 };
-const Control& control_in(const Params& params) { return *static_cast<const Control*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const Control>> control = next("control");
+  Key<Ints> asked = next("asked");  // for which inputs a gradient is asked for
+} control_params;
+const Control& control_in(const Params& params) { return params[control_params.control]; }
 
 // The results of a run. An input may be among them: it is not the same value to a tape.
 void give(Call& call, Tensors&& results) {
@@ -51,13 +54,13 @@ template <class History> const History* history_in(const Tensor& t) {
 }
 // If somebody listens to a rule, the run is repeated, so that it can be heard.
 bool heard() {
-  return std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_notes(); });
+  return std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_events(); });
 }
 
 // The sources that the second parameter names; `first` is where the inputs of the graphs begin.
 Sources sources_of(const Params& params, size_t first, size_t inputs) {
   const Control& control = control_in(params);
-  const Ints& asked = params.ints(1);
+  const Ints& asked = params[control_params.asked];
   Sources sources;
   for (size_t i = 0; i < inputs; ++i) sources.inputs.push_back(uint8_t(asked[first + i]));
   for (size_t v = 0; v < control.variables.size(); ++v)
@@ -104,8 +107,9 @@ void ask_node(const RuleContext& c) {
   Node& node = graph.nodes[size_t(graph.values[place.value].node)];
   Ints asked;
   for (int i = 0; i < c.inputs(); ++i)
-    asked.push_back(c.wants(i) || (node.params[1].kind == Param::Kind::ints && node.params.ints(1)[size_t(i)]));
-  node.params = Params{node.params[0], Param(asked)};
+    asked.push_back(c.wants(i) ||
+                    (node.params.has(control_params.asked) && node.params[control_params.asked][size_t(i)]));
+  node.params = node.params.with(control_params.asked, Param(asked));
 }
 const bool hears = (before_deferring = [](RuleContext& c) {
   if (is_control_op(c.op)) ask_node(c);
@@ -114,16 +118,16 @@ const bool hears = (before_deferring = [](RuleContext& c) {
 
 // While tracing, only forward mode asks for residuals here: a tape does so when a gradient is asked for (ask_node).
 Params watched_params(const Params& params, std::span<const Tensor> inputs) {
-  Ints asked = params[1].is_none() ? Ints() : params.ints(1);
+  Ints asked = params.has(control_params.asked) ? params[control_params.asked] : Ints();
   asked.resize(inputs.size());
   bool any = false, staged = thread_state().stage;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto follows = [&](const Recorder* r) { return (!staged || r->forward()) && r->follows(inputs[i]); };
-    if (std::ranges::none_of(thread_state().recorders, follows)) continue;
+    auto watches = [&](const Recorder* r) { return (!staged || r->forward()) && r->watches(inputs[i]); };
+    if (std::ranges::none_of(thread_state().recorders, watches)) continue;
     asked[i] = 1;
     any = true;
   }
-  return any ? Params{params[0], Param(asked)} : params;
+  return any ? params.with(control_params.asked, Param(asked)) : params;
 }
 
 Shape common_shape(const Shape& a, const Shape& b) {
@@ -163,7 +167,7 @@ const Op& case_op = define_inner(Op{
           PauseRecording unheard;
           const auto& branch = chosen_branch(call.params, call.in[0]);
           std::span<const Tensor> in = call.in.subspan(1, branch->inputs.size());
-          if (call.params[1].is_none()) {
+          if (!call.params.has(control_params.asked)) {
             give(call, call_graph(branch, in));
             return call.out.push_back(no_history());
           }
@@ -188,9 +192,12 @@ const Op& case_op = define_inner(Op{
     .keep = keep_everything,
     .stateful = true,
     .effect = true,
+    .is_program = true,
+    .copies_elements = true,
     .watched_params = watched_params,
     .rule_needs_values = true,
     .keeps_params = true,
+    .node_name = "cond",
 });
 
 // ---- loops: the loop variables, then what condition and body use besides
@@ -211,7 +218,7 @@ const Op& while_op = define_inner(Op{
         [](Call& call) {
           PauseRecording unheard;
           const Loop& loop = *control_in(call.params).loop;
-          if (call.params[1].is_none()) {
+          if (!call.params.has(control_params.asked)) {
             give(call, loop.run(call.in));
             return call.out.push_back(no_history());
           }
@@ -237,9 +244,12 @@ const Op& while_op = define_inner(Op{
     .keep = keep_everything,
     .stateful = true,
     .effect = true,
+    .is_program = true,
+    .copies_elements = true,
     .watched_params = watched_params,
     .rule_needs_values = true,
     .keeps_params = true,
+    .node_name = "while",
 });
 
 // The variables that the graph, and the graphs inside it, read or assign to.
@@ -249,7 +259,7 @@ void find_variables(const Graph& graph, std::vector<VariableBody*>& found) {
     if (is_control_op(*n.op)) {
       for (const auto& inner : graphs_of(n)) find_variables(*inner, found);
     } else if (n.op == &read_variable_op() || n.op == &assign_op()) {
-      VariableBody* v = &variable_in(n.params[0]);
+      VariableBody* v = &variable_in(n.params);
       if (std::ranges::find(found, v) == found.end()) found.push_back(v);
     }
   }

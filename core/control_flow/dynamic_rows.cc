@@ -10,13 +10,17 @@ namespace {
 
 int64_t integer_in(const Tensor& t) { return t.dtype() == DType::int32 ? *t.data<int32_t>() : *t.data<int64_t>(); }
 
+constexpr struct : Keys {
+  Key<int64_t> rows = next("rows");
+} place_params;
 const Op& place_op = define_inner(Op{
     .name = "RowNumber",
-    .arguments = {},
+    .arguments = {tensor("place", any_dtype), integer(place_params.rows)},
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), {1}); },
     .kernel =
         [](Call& call) {
-          const int64_t place = integer_in(call.in[0]), number = place < 0 ? place + call.params.integer(0) : place;
+          const int64_t place = integer_in(call.in[0]),
+                        number = place < 0 ? place + call.params[place_params.rows] : place;
           const Tensor& y = call.out[0];
           if (y.dtype() == DType::int32)
             *y.mutable_data<int32_t>() = int32_t(number);
@@ -47,7 +51,7 @@ Tensor place_in_key(const Graph& graph, const Tensor& key) {
   const Value& value = graph.values[key.body()->symbol().value];
   if (value.node < 0) return Tensor();
   const Node& pack = graph.nodes[size_t(value.node)];
-  if (std::strcmp(pack.op->name, "Pack") != 0 || pack.inputs.size() != kNumbersPerPart) return Tensor();
+  if (pack.op != &stack_op() || pack.inputs.size() != kNumbersPerPart) return Tensor();
   const Value& kind = graph.values[pack.inputs[0]];
   if (kind.node != Value::kConstant || integer_in(kind.tensor) != int64_t(SlicePart::Kind::index)) return Tensor();
   const Tensor& place = graph.values[pack.inputs[1]].tensor;

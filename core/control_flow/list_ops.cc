@@ -24,7 +24,10 @@ Shape list_shape(int64_t length, const Shape& element) {
 int64_t length_of(const Shape& list) { return list.known_rank() && list.rank() > 0 ? list[0] : -1; }
 
 // The shape of elements as a parameter: nothing, if the rank is not known.
-const Shape& element_in(const Params& params) { return *static_cast<const Shape*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const Shape>> element = next("element");
+} element_params;
+const Shape& element_in(const Params& params) { return params[element_params.element]; }
 Param element_param(const Shape& element) {
   return Param(std::static_pointer_cast<void>(std::make_shared<Shape>(element)));
 }
@@ -54,12 +57,16 @@ Tensor with_string(const Tensor& list, int64_t index, const Tensor& value, int64
   return stack(rows, 0);
 }
 
+constexpr struct : Keys {
+  Key<bool> growing = next("growing");
+} set_params;
 const Op& set_op = define_inner(Op{
     .name = "TensorListSetItem",
-    .arguments = {tensor("list", any_dtype), tensor("index", any_dtype), tensor("value", any_dtype), flag("growing")},
+    .arguments = {tensor("list", any_dtype), tensor("index", any_dtype), tensor("value", any_dtype),
+                  flag(set_params.growing)},
     .infer_staged =
         [](Call& call) {
-          int64_t length = call.params.flag(0) ? -1 : length_of(call.in[0].shape());
+          int64_t length = call.params[set_params.growing] ? -1 : length_of(call.in[0].shape());
           call.returns(call.in[2].dtype(), list_shape(length, call.in[2].shape()));
         },
     .kernel =
@@ -68,12 +75,12 @@ const Op& set_op = define_inner(Op{
           const Tensor &list = call.in[0], &value = call.in[2];
           int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
           if (value.dtype() == DType::string) {
-            check_write(index, length, call.params.flag(0));
+            check_write(index, length, call.params[set_params.growing]);
             Tensor rows = is_blank(list) ? zeros(list.dtype(), list_shape(length, value.shape())) : list;
             return call.out.push_back(with_string(rows, index, value, std::max(length, index + 1)));
           }
           RowBuffer rows(list);
-          rows.write(index, value, call.params.flag(0));
+          rows.write(index, value, call.params[set_params.growing]);
           call.out.push_back(rows.list());
         },
     .makes_outputs = true,
@@ -124,9 +131,10 @@ const Op& get_op = define_inner(Op{
           c.set_rows(0, reshape(c.dy(), row), reshape(c.x(1), {1}));
         },
     .keep = keep_input(1),
+    .copies_elements = true,
 });
 
-const Op& stack_op = define_inner(Op{
+const Op& list_stack_op = define_inner(Op{
     .name = "TensorListStack",
     .arguments = {tensor("list", any_dtype)},
     .infer_staged =
@@ -148,26 +156,36 @@ const Op& stack_op = define_inner(Op{
         },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.shape(0).elements() ? c.dy() : zeros(c.dtype(0), c.shape(0))); },
+    .copies_elements = true,
 });
 
+constexpr struct : Keys {
+  Key<Boxed<const std::string>> message = next("message");
+} required_params;
 const Op& required_op = define_inner(Op{
     .name = "Required",
     .arguments = {tensor("value", any_dtype), tensor("holds", DType::boolean)},
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
     .kernel =
         [](Call& call) {
-          if (!*call.in[1].data<bool>())
-            fail(ErrorKind::invalid_argument, *static_cast<const std::string*>(call.params[0].object.get()));
+          if (!*call.in[1].data<bool>()) fail(ErrorKind::invalid_argument, call.params[required_params.message]);
           call.out.push_back(call.in[0].view(call.in[0].shape()));
         },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
-    .rule_of_its_own = true,
+    .python_rule = true,
 });
 
 }  // namespace
 
+bool list_grows(const Params& params) { return params[set_params.growing]; }
 bool is_list_write(const Op& op) { return &op == &set_op; }
+const Shape* list_element_of(const Node& node) {
+  return node.op == &get_op || node.op == &list_stack_op ? &element_in(node.params) : nullptr;
+}
+const std::string* required_message_of(const Node& node) {
+  return node.op == &required_op ? &node.params[required_params.message] : nullptr;
+}
 
 RowBuffer::RowBuffer(const Tensor& list) : rows_(list), length_(list.dim(0)) {}
 
@@ -223,7 +241,7 @@ Tensor list_get(const Tensor& list, const Tensor& index, const Shape& element) {
   return run(get_op, std::initializer_list<Tensor>{list, index}, {element_param(element)});
 }
 Tensor list_stack(const Tensor& list, const Shape& element) {
-  return run(stack_op, std::initializer_list<Tensor>{list}, {element_param(element)});
+  return run(list_stack_op, std::initializer_list<Tensor>{list}, {element_param(element)});
 }
 Tensor required(const Tensor& t, const Tensor& holds, std::string text) {
   return run(required_op, std::initializer_list<Tensor>{t, holds},

@@ -15,6 +15,11 @@ Tensor list_stack(const Tensor& list, const Shape& element);
 Tensor required(const Tensor&, const Tensor& holds, std::string text);
 
 bool is_list_write(const Op&);
+bool list_grows(const Params&);  // of a write
+
+// What the object among the parameters of a node is; null if the node is another operation.
+const Shape* list_element_of(const Node&);
+const std::string* required_message_of(const Node&);
 
 // A list that its holder changes in place, as long as nobody else sees the elements; not of strings.
 class RowBuffer {

@@ -11,6 +11,7 @@
 #include "control_flow/dynamic_rows.h"
 #include "control_flow/list_ops.h"
 #include "graph/run.h"
+#include "ops/arrays/slicing.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -143,7 +144,7 @@ void Loop::find_writes() {
     for (const Node* n : chain | std::views::reverse) {
       wanted.push_back(n->inputs[1]);
       wanted.push_back(n->inputs[2]);
-      writes.push_back(n->params.flag(0));
+      writes.push_back(list_grows(n->params));
     }
   }
   holds_ = trimmed(*condition_, condition_->outputs);
@@ -177,7 +178,7 @@ SmallVector<uint8_t, 16> Loop::spread(const Sources& sources) const {
       if (followed[size_t(round_.inputs[i])]) from.push_back(round.inputs[i]);
     for (const Node& n : round.nodes)
       if (n.op == &read_variable_op() &&
-          std::ranges::find(sources.variables, &variable_in(n.params[0])) != sources.variables.end())
+          std::ranges::find(sources.variables, &variable_in(n.params)) != sources.variables.end())
         from.push_back(n.first_output);
     const SmallVector<uint8_t, 64> depends = dependents(round, from);
     for (size_t k = 0; k < variables_; ++k) {
@@ -215,9 +216,8 @@ std::shared_ptr<Halves> Loop::halves_for(const Sources& sources, std::span<const
 }
 
 bool item_as_rows(RuleContext& c) {
-  if (!differentiating_round || std::strcmp(c.op.name, "GetItem") != 0 || c.params[0].kind != Param::Kind::tensor)
-    return false;
-  const Tensor& key = c.params[0].tensor();
+  if (!differentiating_round || &c.op != &get_item_op() || !c.params.has_tensor()) return false;
+  const Tensor& key = c.params.value(get_item_params.key).tensor();
   auto* graph = static_cast<Graph*>(key.body()->symbol().graph);
   const Tensor place = graph && c.x(0).size() >= 0 ? place_in_key(*graph, key) : Tensor();
   if (!place) return false;

@@ -33,7 +33,7 @@ bool Graph::takes(const Call& call) const {
     if (is_of_program && t.body()->wrapper && differentiable.has(t.dtype()) && first_seen_in(*t.body()) != trace)
       return true;
     for (const Recorder* r : listening)
-      if (r->follows(t)) return true;
+      if (r->watches(t)) return true;
   }
   return false;
 }
@@ -159,17 +159,6 @@ const ValueId* Graph::find_read(const VariableBody& v) const {
 }
 
 namespace {
-// What TensorFlow's function for an operation calls it, where that is not the operation's own name.
-const char* default_name(const Op& op) {
-  static const std::unordered_map<std::string_view, const char*> name_by_op = {
-      {"AddV2", "Add"},           {"RealDiv", "truediv"}, {"ConcatV2", "concat"},
-      {"Pack", "stack"},          {"Unpack", "unstack"},  {"GetItem", "strided_slice"},
-      {"Transpose", "transpose"}, {"Range", "range"},     {"BatchMatMulV2", "MatMul"},
-      {"While", "while"},         {"Case", "cond"}};
-  auto it = name_by_op.find(op.name);
-  return it == name_by_op.end() ? op.name : it->second;
-}
-
 // An operation that refuses two tensors of different dtypes: while tracing that is a TypeError, as in TensorFlow.
 void check_dtypes(const Call& call, std::string_view told) {
   if (told.find("(zero-based) was expected to be a") == told.npos || call.in.size() < 2 || call.op.arguments.size() < 2)
@@ -216,7 +205,7 @@ void Graph::add(Call& call) {
   }
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
   if (takes_everything_ && names_nodes) {
-    node.name = unique_name(scope + (wanted_name ? wanted_name : default_name(call.op)));
+    node.name = unique_name(scope + (wanted_name ? wanted_name : call.op.node_name ? call.op.node_name : call.op.name));
     name_constants(call, node);
   } else {
     if (wanted_name) node.name = wanted_name;  // made unique when somebody asks
@@ -225,7 +214,7 @@ void Graph::add(Call& call) {
   if (call.params.has_tensor()) {
     node.params = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i) {
-      const Param& p = call.params[i];
+      const Param& p = call.params.at(i);
       node.params.mutable_at(i) =
           p.kind == Param::Kind::tensor ? Param(values[id_of(p.tensor())].tensor, p.argument_kind()) : p;
     }
@@ -243,7 +232,7 @@ void Graph::add(Call& call) {
   }
   nodes.push_back(std::move(node));
   if (&call.op == &assign_op()) {
-    VariableBody& v = variable_in(call.params[0]);
+    VariableBody& v = variable_in(call.params);
     reads_.erase(&v);
     if (!std::count(changing.begin(), changing.end(), &v)) changing.push_back(&v);
   } else if (call.op.effect) {
@@ -322,7 +311,7 @@ void Graph::infer(Call& call) {
     Params told = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i)
       told.mutable_at(i) =
-          call.params[i].kind == Param::Kind::tensor ? known_param(*this, call.params[i]) : call.params[i];
+          call.params.at(i).kind == Param::Kind::tensor ? known_param(*this, call.params.at(i)) : call.params.at(i);
     Call view(call.op, call.in, told);
     call.op.infer_staged(view);
     call.specs = view.specs;
@@ -332,6 +321,23 @@ void Graph::infer(Call& call) {
 }
 
 namespace {
+
+// The elements as an operation that moves them does, known or not.
+void move_known(const Graph& graph, const Node& node, Ints& result) {
+  if (node.params.has_tensor()) return;
+  EnterStage nowhere(nullptr);
+  PauseRecording paused;
+  SmallVector<Tensor, 4> in;
+  for (ValueId v : node.inputs) {
+    const Tensor& t = graph.values[v].tensor;
+    if (t.size() < 0) return;
+    Ints elements = known_elements(graph, t);
+    if (int64_t(elements.size()) != t.size()) return;
+    in.push_back(int_tensor(elements, DType::int64).view(t.shape()));
+  }
+  Ints moved = read_ints(run(*node.op, in, node.params));
+  if (moved.size() == result.size()) result = moved;
+}
 
 // The elements that arithmetic on known numbers gives.
 void fold_known(const Graph& graph, const Node& node, Ints& result) {
@@ -399,33 +405,20 @@ Ints known_elements(const Graph& graph, const Tensor& t) {
   }
   const Node& node = graph.nodes[size_t(value.node)];
   if (!node.op) return result;
-  std::string_view name = node.op->name;
-  if (name == "Const") return read_ints(constant_in(node.params[0]));
+  if (node.op == &constant_op()) return read_ints(constant_in(node.params));
   auto input = [&](size_t i) -> const Tensor& { return graph.values[node.inputs[i]].tensor; };
-  if (name == "Shape") {
-    for (size_t i = 0; i < result.size(); ++i)  // the rank is known, since the size of the result is
-      if (input(0).dim(int(i)) >= 0) result[i] = input(0).dim(int(i));
-  } else if (name == "Pack" || name == "ConcatV2") {
-    if (t.rank() != 1 && node.params.integer(0) != 0) return result;
-    Ints joined;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      for (int64_t n : known_elements(graph, input(i))) joined.push_back(n);
-    if (joined.size() == result.size()) result = joined;
-  } else if (name == "Cast" || name == "Reshape" || name == "Identity" || name == "ExpandDims" || name == "Squeeze") {
-    Ints same = known_elements(graph, input(0));
-    if (same.size() == result.size()) result = same;
-  } else if ((name == "GetItem" || name == "StridedSlice") && input(0).size() >= 0 && !node.params.has_tensor()) {
-    Ints from = known_elements(graph, input(0));
-    if (int64_t(from.size()) != input(0).size()) return result;
-    EnterStage nowhere(nullptr);
-    PauseRecording unheard;
-    Tensor places = int_tensor(from, DType::int64);
-    Tensor cut = run(*node.op, {places.view(input(0).shape())}, node.params);
-    Ints picked = read_ints(cut);
-    if (picked.size() == result.size()) result = picked;
-  } else if ((name == "Mul" || name == "AddV2" || name == "Sub" || name == "FloorDiv" || name == "Prod") &&
-             integers.has(t.dtype())) {
-    fold_known(graph, node, result);
+  switch (node.op->elements) {
+    case Elements::unknown: break;
+    case Elements::shape:
+      for (size_t i = 0; i < result.size(); ++i)  // the rank is known, since the size of the result is
+        if (input(0).dim(int(i)) >= 0) result[i] = input(0).dim(int(i));
+      break;
+    case Elements::of_input:
+      if (Ints same = known_elements(graph, input(0)); same.size() == result.size()) result = same;
+      break;
+    case Elements::moved: move_known(graph, node, result); break;
+    case Elements::computed:
+      if (integers.has(t.dtype())) fold_known(graph, node, result);
   }
   return result;
 }

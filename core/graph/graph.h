@@ -28,7 +28,7 @@ struct Node {
 template <class Use> void for_each_operand(const Node& node, Use use) {
   for (ValueId v : node.inputs) use(v);
   for (int p = 0; p < int(node.params.size()); ++p)
-    if (node.params[p].kind == Param::Kind::tensor) use(node.params[p].tensor().body()->symbol().value);
+    if (node.params.at(p).kind == Param::Kind::tensor) use(node.params.at(p).tensor().body()->symbol().value);
 }
 
 struct Value {
@@ -182,7 +182,9 @@ const Op& read_variable_op();
 const Op& assign_op();  // params: the variable, the kind of update
 // Operations of TensorFlow 1's graphs: Const, Placeholder, PlaceholderWithDefault, NoOp, VarIsInitializedOp.
 Tensor add_constant(const Tensor&);
+const Op& constant_op();
 const Tensor& constant_in(const Param&);
+const Tensor& constant_in(const Params&);
 Tensor add_placeholder(Graph&, const Spec&, std::string name);
 Tensor placeholder_with_default(const Tensor& value, const Shape&);
 int add_no_op(Graph&);
@@ -191,5 +193,11 @@ enum class Update : int { assign, add, subtract };
 void apply_update(VariableBody&, const Tensor&, Update);
 Param variable_param(VariableBody&);
 VariableBody& variable_in(const Param&);
+VariableBody& variable_in(const Params&);
+// The parameters of the operations that read a variable or write it; only those that write say how.
+inline constexpr struct : Keys {
+  Key<Boxed<VariableBody>> variable = next("variable");
+  Key<int64_t> update = next("update");
+} variable_params;
 
 }  // namespace tapeflow

@@ -15,6 +15,7 @@ Param variable_param(VariableBody& v) {
   return Param(std::shared_ptr<void>(&v, [](void* p) { static_cast<VariableBody*>(p)->drop(); }));
 }
 VariableBody& variable_in(const Param& p) { return *static_cast<VariableBody*>(p.object.get()); }
+VariableBody& variable_in(const Params& params) { return params[variable_params.variable]; }
 
 namespace {
 
@@ -60,25 +61,29 @@ const Op& read_op = define_inner(Op{
     .arguments = {},
     .infer =
         [](Call& call) {
-          const VariableBody& v = variable_in(call.params[0]);
+          const VariableBody& v = variable_in(call.params);
           call.returns(v.dtype, v.shape);
         },
     .kernel =
         [](Call& call) {
-          const Tensor& value = variable_in(call.params[0]).value;
-          if (!value) fail_uninitialized(variable_in(call.params[0]));
+          const Tensor& value = variable_in(call.params).value;
+          if (!value) fail_uninitialized(variable_in(call.params));
           call.out.push_back(value.view(value.shape()));
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
     .stateful = true,
+    .copies_elements = true,
 });
 
 const Op& assign_variable_op = define_inner(Op{
     .name = "AssignVariableOp",
-    .arguments = {tensor("value", any_dtype), integer("update")},
+    .arguments = {tensor("value", any_dtype)},
     .infer_staged = [](Call&) {},
-    .kernel = [](Call& call) { apply_update(variable_in(call.params[0]), call.in[0], Update(call.params.integer(1))); },
+    .kernel =
+        [](Call& call) {
+          apply_update(variable_in(call.params), call.in[0], Update(call.params[variable_params.update]));
+        },
     .makes_outputs = true,
     .gradient = Gradient::none,
     .stateful = true,
@@ -197,7 +202,7 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     const Node& node = graph.nodes[i];
     if (!needs.nodes[i]) continue;
     if (node.op == &read_op) {
-      VariableBody& variable = variable_in(node.params[0]);
+      VariableBody& variable = variable_in(node.params);
       if (!variable.value && !thread_state().stage) fail_uninitialized(variable);
       Tensor again = Replay::reading(variable);
       at[node.first_output] = again ? std::move(again) : read_variable(variable);
@@ -205,11 +210,13 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
       continue;
     }
     if (node.op == &assign_variable_op && stage && stage->plain_updates &&
-        node.params.integer(1) != int(Update::assign)) {
-      VariableBody& v = variable_in(node.params[0]);
+        node.params[variable_params.update] != int(Update::assign)) {
+      VariableBody& v = variable_in(node.params);
       Tensor before = read_variable(v), delta = at[node.inputs[0]];
-      Tensor after = node.params.integer(1) == int(Update::add) ? add(before, delta) : subtract(before, delta);
-      run_all(assign_variable_op, std::span(&after, 1), {node.params[0], Param(int64_t(Update::assign))});
+      Tensor after =
+          node.params[variable_params.update] == int(Update::add) ? add(before, delta) : subtract(before, delta);
+      run_all(assign_variable_op, std::span(&after, 1),
+              node.params.with(variable_params.update, Param(int64_t(Update::assign))));
       continue;
     }
     in.clear();
@@ -221,7 +228,8 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     }
     Params params = node.params;
     if (params.has_tensor())
-      params = resolved_params(node.params, [&](int p) { return at[node.params[p].tensor().body()->symbol().value]; });
+      params =
+          resolved_params(node.params, [&](int p) { return at[node.params.at(p).tensor().body()->symbol().value]; });
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
     if (node.op->watched_params && !thread_state().recorders.empty()) params = node.op->watched_params(params, in);

@@ -16,7 +16,7 @@ const Op& reading_op = define_inner(Op{
     .arguments = {tensor("source", any_dtype)},
     .kernel =
         [](Call& call) {
-          const Tensor& value = variable_in(call.params[0]).value;
+          const Tensor& value = variable_in(call.params).value;
           call.out.push_back(value.view(value.shape()));
         },
     .makes_outputs = true,

@@ -44,7 +44,8 @@ Param resolved_param(const Param&, Tensor now);
 template <class At> Params resolved_params(const Params& params, At at) {
   Params result = Params::sized(params.size());
   for (int p = 0; p < int(params.size()); ++p)
-    result.mutable_at(p) = params[p].kind == Param::Kind::tensor ? resolved_param(params[p], at(p)) : params[p];
+    result.mutable_at(p) =
+        params.at(p).kind == Param::Kind::tensor ? resolved_param(params.at(p), at(p)) : params.at(p);
   return result;
 }
 

@@ -4,19 +4,23 @@
 
 namespace tapeflow {
 
+constexpr struct : Keys {
+  Key<Boxed<const Tensor>> value = next("value");
+} constant_params;
 const Tensor& constant_in(const Param& p) { return *static_cast<const Tensor*>(p.object.get()); }
+const Tensor& constant_in(const Params& params) { return params[constant_params.value]; }
 
 namespace {
 
-const Op& constant_op = define_inner(Op{
+const Op& constant_entry = define_inner(Op{
     .name = "Const",
     .arguments = {},
     .infer =
         [](Call& call) {
-          const Tensor& value = constant_in(call.params[0]);
+          const Tensor& value = constant_in(call.params);
           call.returns(value.dtype(), value.shape());
         },
-    .kernel = [](Call& call) { call.out.push_back(constant_in(call.params[0])); },
+    .kernel = [](Call& call) { call.out.push_back(constant_in(call.params)); },
     .makes_outputs = true,
     .gradient = Gradient::none,
 });
@@ -25,7 +29,10 @@ struct Missing {
   Spec spec;
   std::string name;
 };
-const Missing& missing_in(const Params& params) { return *static_cast<const Missing*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const Missing>> placeholder = next("placeholder");
+} placeholder_params;
+const Missing& missing_in(const Params& params) { return params[placeholder_params.placeholder]; }
 
 std::string shape_text(const Shape& shape) {
   if (!shape.known_rank()) return "<unknown>";
@@ -56,17 +63,17 @@ const Op& placeholder_op = define_inner(Op{
     .stateful = true,
 });
 
+constexpr struct : Keys {
+  Key<Boxed<const Spec>> spec = next("spec");
+} default_params;
 const Op& default_op = define_inner(Op{
     .name = "PlaceholderWithDefault",
     .arguments = {tensor("input", any_dtype)},
-    .infer_staged =
-        [](Call& call) {
-          call.returns(call.in[0].dtype(), static_cast<const Spec*>(call.params[0].object.get())->shape);
-        },
+    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), call.params[default_params.spec].shape); },
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
-    .rule_of_its_own = true,
+    .python_rule = true,
 });
 
 const Op& no_op = define_inner(Op{
@@ -82,15 +89,17 @@ const Op& is_initialized_op = define_inner(Op{
     .name = "VarIsInitializedOp",
     .arguments = {},
     .infer = [](Call& call) { call.returns(DType::boolean, Shape()); },
-    .kernel = [](Call& call) { *call.out[0].mutable_data<bool>() = bool(variable_in(call.params[0]).value); },
+    .kernel = [](Call& call) { *call.out[0].mutable_data<bool>() = bool(variable_in(call.params).value); },
     .gradient = Gradient::none,
     .stateful = true,
 });
 
 }  // namespace
 
+const Op& constant_op() { return constant_entry; }
+
 Tensor add_constant(const Tensor& value) {
-  return run(constant_op, std::span<const Tensor>(),
+  return run(constant_entry, std::span<const Tensor>(),
              {Param(std::static_pointer_cast<void>(std::make_shared<Tensor>(value)))});
 }
 

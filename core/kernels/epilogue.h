@@ -5,8 +5,8 @@
 
 namespace tapeflow {
 
-// finish(first, count, rows, pitch): `rows` runs of `count` elements, which begin `pitch` apart, from element `first`
+// epilogue(first, count, rows, pitch): `rows` runs of `count` elements, which begin `pitch` apart, from element `first`
 // of the result on, are computed. It is called once for every element, by the thread that computed it.
-using Finish = FunctionRef<void(int64_t first, int64_t count, int64_t rows, int64_t pitch)>;
+using Epilogue = FunctionRef<void(int64_t first, int64_t count, int64_t rows, int64_t pitch)>;
 
 }  // namespace tapeflow

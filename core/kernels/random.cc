@@ -7,119 +7,13 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/simd/philox.h"
 #include "kernels/simd/vector.h"
 
 namespace tapeflow {
 namespace {
 
 constexpr uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u, kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
-constexpr int kLanes = 16;
-
-// 16 consecutive blocks, lane by lane in every line, so that the compiler makes vectors of it. The low word of the
-// counter must not overflow within them.
-[[gnu::always_inline]] inline void sixteen_blocks(const Philox& p, uint32_t first, uint32_t* __restrict words) {
-  alignas(64) uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
-  for (int l = 0; l < kLanes; ++l) {
-    c0[l] = first + uint32_t(l);
-    c1[l] = uint32_t(p.low >> 32);
-    c2[l] = uint32_t(p.high);
-    c3[l] = uint32_t(p.high >> 32);
-  }
-  uint32_t key0 = uint32_t(p.key), key1 = uint32_t(p.key >> 32);
-#pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
-    for (int l = 0; l < kLanes; ++l) {
-      uint64_t a = uint64_t(kMultiplier0) * c0[l], b = uint64_t(kMultiplier1) * c2[l];
-      uint32_t n0 = uint32_t(b >> 32) ^ c1[l] ^ key0, n2 = uint32_t(a >> 32) ^ c3[l] ^ key1;
-      c0[l] = n0;
-      c1[l] = uint32_t(b);
-      c2[l] = n2;
-      c3[l] = uint32_t(a);
-    }
-    key0 += kWeyl0;
-    key1 += kWeyl1;
-  }
-  for (int l = 0; l < kLanes; ++l) {
-    words[4 * l] = c0[l];
-    words[4 * l + 1] = c1[l];
-    words[4 * l + 2] = c2[l];
-    words[4 * l + 3] = c3[l];
-  }
-}
-
-[[gnu::always_inline]] inline void many_blocks(const Philox& p, int64_t sixteens, uint32_t* words) {
-  for (int64_t i = 0; i < sixteens; ++i)
-    sixteen_blocks(p, uint32_t(p.low) + uint32_t(i * kLanes), words + i * kLanes * 4);
-}
-
-[[gnu::always_inline]] inline void to_floats(uint32_t* words, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    float f = std::bit_cast<float>((words[i] & 0x7fffffu) | 0x3f800000u) - 1.0f;
-    std::memcpy(words + i, &f, sizeof f);
-  }
-}
-
-// The first half of Box and Muller's transform, up to the functions: u and an angle of each pair of words. The smallest
-// u is not 0, whose logarithm is infinite.
-[[gnu::always_inline]] inline void to_polar(const uint32_t* __restrict words, int64_t pairs, float* __restrict u,
-                                            float* __restrict angle) {
-  for (int64_t i = 0; i < pairs; ++i) {
-    float a = std::bit_cast<float>((words[2 * i] & 0x7fffffu) | 0x3f800000u) - 1.0f;
-    float b = std::bit_cast<float>((words[2 * i + 1] & 0x7fffffu) | 0x3f800000u) - 1.0f;
-    u[i] = a > 1.0e-7f ? a : 1.0e-7f;
-    angle[i] = float(2.0 * M_PI * double(b));
-  }
-}
-// The second half: from the logarithm of u, the sine and the cosine.
-[[gnu::always_inline]] inline void from_polar(const float* __restrict log, const float* __restrict sine,
-                                              const float* __restrict cosine, int64_t pairs, float* __restrict y) {
-  for (int64_t i = 0; i < pairs; ++i) {
-    float radius = std::sqrt(-2.0f * log[i]);
-    y[2 * i] = sine[i] * radius;
-    y[2 * i + 1] = cosine[i] * radius;
-  }
-}
-
-using ManyBlocks = void (*)(const Philox&, int64_t, uint32_t*);
-using ToFloats = void (*)(uint32_t*, int64_t);
-using ToPolar = void (*)(const uint32_t*, int64_t, float*, float*);
-using FromPolar = void (*)(const float*, const float*, const float*, int64_t, float*);
-struct Kernels {
-  ManyBlocks blocks;
-  ToFloats floats;
-  ToPolar to_polar;
-  FromPolar from_polar;
-};
-
-#define TAPEFLOW_RANDOM_KERNELS(isa, target)                                                                     \
-  target void blocks_##isa(const Philox& p, int64_t n, uint32_t* w) { many_blocks(p, n, w); }                    \
-  target void floats_##isa(uint32_t* w, int64_t n) { to_floats(w, n); }                                          \
-  target void to_polar_##isa(const uint32_t* w, int64_t n, float* u, float* angle) { to_polar(w, n, u, angle); } \
-  target void from_polar_##isa(const float* log, const float* sine, const float* cosine, int64_t n, float* y) {  \
-    from_polar(log, sine, cosine, n, y);                                                                         \
-  }                                                                                                              \
-  constexpr Kernels kernels_##isa = {blocks_##isa, floats_##isa, to_polar_##isa, from_polar_##isa};
-
-TAPEFLOW_RANDOM_KERNELS(baseline, )
-#ifndef TAPEFLOW_BASELINE_ONLY
-#define TAPEFLOW_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
-TAPEFLOW_RANDOM_KERNELS(avx2, [[gnu::target("avx2")]])
-TAPEFLOW_RANDOM_KERNELS(avx512, TAPEFLOW_AVX512)
-#undef TAPEFLOW_AVX512
-#endif
-#undef TAPEFLOW_RANDOM_KERNELS
-
-const Kernels& kernels() {
-  static const Kernels chosen = [] {
-#ifndef TAPEFLOW_BASELINE_ONLY
-    if (std::strcmp(vector_isa(), "avx512") == 0) return kernels_avx512;
-    if (std::strcmp(vector_isa(), "avx2") == 0) return kernels_avx2;
-#endif
-    return kernels_baseline;
-  }();
-  return chosen;
-}
-
 constexpr int64_t kChunkBlocks = 256;  // 4 KB of words at a time
 
 // Hands out the words of the elements [begin, end) in chunks: use(words, first element, elements).
@@ -138,11 +32,11 @@ float uniform_float(uint32_t word) { return std::bit_cast<float>((word & 0x7ffff
 void to_normals(uint32_t* words, int64_t pairs) {
   alignas(64) float u[kChunkBlocks * 2], angle[kChunkBlocks * 2], cosine[kChunkBlocks * 2];
   const VectorKernels<float>& vector = vector_kernels<float>();
-  kernels().to_polar(words, pairs, u, angle);
+  philox_kernels().to_polar(words, pairs, u, angle);
   vector.log(u, u, pairs);
   vector.cos(angle, cosine, pairs);
   vector.sin(angle, angle, pairs);
-  kernels().from_polar(u, angle, cosine, pairs, reinterpret_cast<float*>(words));
+  philox_kernels().from_polar(u, angle, cosine, pairs, reinterpret_cast<float*>(words));
 }
 void normal_pair(uint32_t a, uint32_t b, float* y) {
   uint32_t words[2] = {a, b};
@@ -184,8 +78,8 @@ void Philox::block(uint32_t* words) const {
 void philox_blocks(const Philox& start, int64_t n, uint32_t* words) {
   int64_t done = 0;
   uint64_t room = 0x100000000u - uint64_t(uint32_t(start.low));  // blocks before the low word overflows
-  int64_t sixteens = std::min(n, int64_t(room)) / kLanes;
-  if (sixteens) kernels().blocks(start, sixteens, words), done = sixteens * kLanes;
+  int64_t sixteens = std::min(n, int64_t(room)) / kPhiloxLanes;
+  if (sixteens) philox_kernels().blocks(start, sixteens, words), done = sixteens * kPhiloxLanes;
   for (; done < n; ++done) start.skipped(uint64_t(done)).block(words + 4 * done);
 }
 
@@ -223,7 +117,7 @@ template <class T> void fill_uniform(const Philox& p, int64_t begin, int64_t end
         int64_t count = std::min(whole - begin, kChunkBlocks * 4);
         auto words = reinterpret_cast<uint32_t*>(y + begin);
         philox_blocks(p.skipped(uint64_t(begin / 4)), count / 4, words);
-        kernels().floats(words, count);
+        philox_kernels().floats(words, count);
       }
       begin = whole;
     }

@@ -48,9 +48,8 @@ Work sorted_rows(const Call& call) {
   return {double(x.elements()) * std::log2(double(length) + 1), x.elements() / length};
 }
 
-Work scans(const Call& call) {
+Work scan_along(const Call& call, int64_t axis) {
   const Shape& x = shape_in(call);
-  const int64_t axis = call.params.integer(0);
   return {double(x.elements()), x.elements(0, int(axis < 0 ? axis + x.rank() : axis))};
 }
 

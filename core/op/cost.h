@@ -10,6 +10,8 @@ Work products(const Call&);               // multiply-adds of a matrix product, 
 Work convolutions(const Call&);           // of a convolution or one of its gradients, from the sizes of its tensors
 Work matrices(const Call&);               // matrices of the first input: their sizes to the third power
 Work sorted_rows(const Call&);            // n log n for each row of the last dimension
-Work scans(const Call&);                  // along the axis that is the first parameter
+// Along the axis that a parameter names.
+Work scan_along(const Call&, int64_t axis);
+template <int Axis> Work scans(const Call& call) { return scan_along(call, call.params.at(Axis).integer); }
 
 }  // namespace tapeflow::cost

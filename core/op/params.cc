@@ -28,18 +28,39 @@ Params Params::sized(size_t count) {
 Params Params::joined(Param first, const Params& rest) {
   Params all = sized(rest.size() + 1);
   all.mutable_at(0) = std::move(first);
-  for (int i = 0; i < int(rest.size()); ++i) all.mutable_at(i + 1) = rest[i];
+  for (int i = 0; i < int(rest.size()); ++i) all.mutable_at(i + 1) = rest.at(i);
   return all;
 }
 
 Params Params::without_first() const {
   Params rest = sized(size() - 1);
-  for (int i = 1; i < int(size()); ++i) rest.mutable_at(i - 1) = (*this)[i];
+  for (int i = 1; i < int(size()); ++i) rest.mutable_at(i - 1) = at(i);
   return rest;
 }
 
 Param::Param(Tensor symbolic, int argument_kind)
     : kind(Kind::tensor), integer(argument_kind), object(std::make_shared<Tensor>(std::move(symbolic))) {}
+
+Params Params::first(int count) const {
+  Params result = sized(size_t(count));
+  for (int i = 0; i < count; ++i) result.mutable_at(i) = at(i);
+  return result;
+}
+
+Params Params::appended(Param last) const {
+  Params result = sized(size() + 1);
+  for (int i = 0; i < int(size()); ++i) result.mutable_at(i) = at(i);
+  result.mutable_at(int(size())) = std::move(last);
+  return result;
+}
+
+Params Params::with(int i, Param changed) const {
+  Params result = sized(size());
+  for (int k = 0; k < int(size()); ++k)
+    if (k != i) result.mutable_at(k) = at(k);
+  result.mutable_at(i) = std::move(changed);
+  return result;
+}
 
 bool Params::has_tensor() const {
   for (size_t i = 0; i < size(); ++i)
@@ -47,8 +68,8 @@ bool Params::has_tensor() const {
   return false;
 }
 
-Shape Params::shape(int i) const {
-  const Ints& dims = ints(i);
+Shape Params::shape(Key<Ints> key) const {
+  const Ints& dims = (*this)[key];
   if (dims.size() > size_t(kMaxRank))
     fail(ErrorKind::invalid_argument, "a shape has at most ", kMaxRank, " dimensions; got ", dims.size());
   return Shape(dims.data(), int(dims.size()));
@@ -66,32 +87,42 @@ void Params::recycle(Block* block) {
 using Kind = Argument::Kind;
 
 Argument tensor(const char* name, DTypes allowed, int group) {
-  return {Kind::tensor, name, allowed, group, true, Param(), DType::invalid};
+  return {Kind::tensor, name, allowed, group, true, Param(), DType::invalid, -1, Argument::Whole::tensor};
 }
 Argument tensors(const char* name, DTypes allowed, int group) {
-  return {Kind::tensors, name, allowed, group, true, Param(), DType::invalid};
+  return {Kind::tensors, name, allowed, group, true, Param(), DType::invalid, -1, Argument::Whole::tensor};
 }
 Argument index_tensor(const char* name) {
-  return {Kind::tensor, name, DTypes(DType::int32) | DType::int64, -1, true, Param(), DType::int32};
+  return {Kind::tensor,           name, DTypes(DType::int32) | DType::int64, -1, true, Param(), DType::int32, -1,
+          Argument::Whole::tensor};
 }
-Argument flag(const char* name, bool fallback) {
-  return {Kind::flag, name, {}, -1, false, Param(fallback), DType::invalid};
+Argument Argument::or_array() const {
+  Argument a = *this;
+  a.whole = Whole::array;
+  return a;
 }
-Argument integer(const char* name) { return {Kind::integer, name, {}, -1, true, Param(), DType::invalid}; }
-Argument integer(const char* name, int64_t fallback) {
-  return {Kind::integer, name, {}, -1, false, Param(fallback), DType::invalid};
+Argument Argument::or_numbers() const {
+  Argument a = *this;
+  a.whole = Whole::numbers;
+  return a;
 }
-Argument real(const char* name, double fallback) {
-  return {Kind::real, name, {}, -1, false, Param(fallback), DType::invalid};
+
+namespace {
+Argument parameter(Kind kind, const auto& key, bool required, Param fallback = Param()) {
+  return {kind, key.name, {}, -1, required, std::move(fallback), DType::invalid, key.index, Argument::Whole::tensor};
 }
-Argument dtype_argument(const char* name) { return {Kind::dtype, name, {}, -1, false, Param(), DType::invalid}; }
-Argument required_dtype(const char* name) { return {Kind::dtype, name, {}, -1, true, Param(), DType::invalid}; }
-Argument axes(const char* name) { return {Kind::axes, name, {}, -1, false, Param(), DType::invalid}; }
-Argument ints(const char* name) { return {Kind::ints, name, {}, -1, true, Param(), DType::invalid}; }
-Argument optional_ints(const char* name) { return {Kind::ints, name, {}, -1, false, Param(), DType::invalid}; }
-Argument text(const char* name) { return {Kind::text, name, {}, -1, true, Param(), DType::invalid}; }
-Argument text(const char* name, const char* fallback) {
-  return {Kind::text, name, {}, -1, false, Param(fallback), DType::invalid};
-}
+}  // namespace
+
+Argument flag(Key<bool> key, bool fallback) { return parameter(Kind::flag, key, false, Param(fallback)); }
+Argument integer(Key<int64_t> key) { return parameter(Kind::integer, key, true); }
+Argument integer(Key<int64_t> key, int64_t fallback) { return parameter(Kind::integer, key, false, Param(fallback)); }
+Argument real(Key<double> key, double fallback) { return parameter(Kind::real, key, false, Param(fallback)); }
+Argument dtype_argument(Key<DType> key) { return parameter(Kind::dtype, key, false); }
+Argument required_dtype(Key<DType> key) { return parameter(Kind::dtype, key, true); }
+Argument axes(Key<Ints> key) { return parameter(Kind::axes, key, false); }
+Argument ints(Key<Ints> key) { return parameter(Kind::ints, key, true); }
+Argument optional_ints(Key<Ints> key) { return parameter(Kind::ints, key, false); }
+Argument text(Key<std::string> key) { return parameter(Kind::text, key, true); }
+Argument text(Key<std::string> key, const char* fallback) { return parameter(Kind::text, key, false, Param(fallback)); }
 
 }  // namespace tapeflow

@@ -47,6 +47,31 @@ struct Param {
   bool is_none() const { return kind == Kind::none; }
 };
 
+// A parameter by name: its place among the parameters of an entry, and the type of its value. define() checks that the
+// entry's signature has it there.
+template <class T> struct Key {
+  int index;
+  const char* name;
+};
+template <class T> struct Boxed {};  // Key<Boxed<T>>: an object of C++ that no program gives
+
+// The parameters of an entry, in the order of its signature:
+//   constexpr struct : Keys {
+//     Key<int64_t> axis = next("axis");
+//     Key<bool> reverse = next("reverse");
+//   } scan_params;
+// Its arguments are then {tensor("x", numbers), integer(scan_params.axis, 0), flag(scan_params.reverse)}, and a kernel
+// reads call.params[scan_params.axis].
+struct Keys {
+  struct Next {
+    int index;
+    const char* name;
+    template <class T> constexpr operator Key<T>() const { return {index, name}; }
+  };
+  int count = 0;
+  constexpr Next next(const char* name) { return {count++, name}; }
+};
+
 // The values in the order of the signature; shared by a call, its records and its graph nodes.
 class Params {
  public:
@@ -71,18 +96,26 @@ class Params {
   static Params sized(size_t count);
   static Params joined(Param first, const Params& rest);
   Params without_first() const;
+  Params first(int count) const;
+  Params appended(Param last) const;
   bool has_tensor() const;  // a value that only running the graph gives
 
   size_t size() const { return block_ ? block_->values.size() : 0; }
-  const Param& operator[](int i) const { return block_->values[size_t(i)]; }
+  const Param& at(int i) const { return block_->values[size_t(i)]; }
   Param& mutable_at(int i) { return block_->values[size_t(i)]; }
-  bool flag(int i) const { return block_->values[size_t(i)].flag; }
-  int64_t integer(int i) const { return block_->values[size_t(i)].integer; }
-  double real(int i) const { return block_->values[size_t(i)].real; }
-  DType dtype(int i) const { return block_->values[size_t(i)].dtype; }
-  const Ints& ints(int i) const { return block_->values[size_t(i)].ints; }
-  const std::string& text(int i) const { return block_->values[size_t(i)].text; }
-  Shape shape(int i) const;  // throws if there are too many dimensions
+  // By name.
+  const Param& value(const auto& key) const { return block_->values[size_t(key.index)]; }
+  bool has(const auto& key) const { return !value(key).is_none(); }  // it is not None
+  bool operator[](Key<bool> key) const { return value(key).flag; }
+  int64_t operator[](Key<int64_t> key) const { return value(key).integer; }
+  double operator[](Key<double> key) const { return value(key).real; }
+  DType operator[](Key<DType> key) const { return value(key).dtype; }
+  const Ints& operator[](Key<Ints> key) const { return value(key).ints; }
+  const std::string& operator[](Key<std::string> key) const { return value(key).text; }
+  template <class T> T& operator[](Key<Boxed<T>> key) const { return *static_cast<T*>(value(key).object.get()); }
+  Shape shape(Key<Ints>) const;  // throws if there are too many dimensions
+  Params with(const auto& key, Param changed) const { return with(key.index, std::move(changed)); }
+  Params with(int i, Param changed) const;
 
  private:
   struct Block {
@@ -102,21 +135,27 @@ struct Argument {
   bool required = true;
   Param fallback;                    // when not given
   DType preferred = DType::invalid;  // tensors: the dtype a Python number or list takes if nothing else decides
+  int index = -1;                    // others: the place that its key says
+  // Lists of tensors: what is taken for the whole list, beside a tensor.
+  enum class Whole : uint8_t { tensor, array, numbers } whole = Whole::tensor;
+
+  Argument or_array() const;    // as tf.concat
+  Argument or_numbers() const;  // as tf.stack, which puts the elements of a list of numbers side by side
 };
 
 Argument tensor(const char* name, DTypes allowed, int group = 0);
 Argument tensors(const char* name, DTypes allowed, int group = 0);  // a list of tensors
 Argument index_tensor(const char* name);                            // int32 or int64, a dtype of its own
-Argument flag(const char* name, bool fallback = false);
-Argument integer(const char* name);
-Argument integer(const char* name, int64_t fallback);
-Argument real(const char* name, double fallback);
-Argument dtype_argument(const char* name);  // a dtype or None
-Argument required_dtype(const char* name);
-Argument axes(const char* name);  // None, an int or a list of ints
-Argument ints(const char* name);  // an int or a list of ints, or a tensor of them
-Argument optional_ints(const char* name);
-Argument text(const char* name);
-Argument text(const char* name, const char* fallback);
+Argument flag(Key<bool>, bool fallback = false);
+Argument integer(Key<int64_t>);
+Argument integer(Key<int64_t>, int64_t fallback);
+Argument real(Key<double>, double fallback);
+Argument dtype_argument(Key<DType>);  // a dtype or None
+Argument required_dtype(Key<DType>);
+Argument axes(Key<Ints>);  // None, an int or a list of ints
+Argument ints(Key<Ints>);  // an int or a list of ints, or a tensor of them
+Argument optional_ints(Key<Ints>);
+Argument text(Key<std::string>);
+Argument text(Key<std::string>, const char* fallback);
 
 }  // namespace tapeflow

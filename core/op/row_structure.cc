@@ -59,7 +59,7 @@ bool rows_meet(const Call& call, std::span<const bool> by_row) {
 }
 
 RowStructure rows_of_reduction(const Call& call) {
-  const Param& axes = call.params[0];
+  const Param& axes = call.params.value(reduction_params.axis);
   bool first = axes.is_none();
   if (!first && axes.kind != Param::Kind::ints) return RowStructure::mixed;
   if (!first)

@@ -10,6 +10,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/simd/vector.h"
+#include "op/batching.h"
 #include "op/op.h"
 #include "ops/ops.h"
 
@@ -190,6 +191,7 @@ template <class RuleA, class RuleB> void binary_jvp(RuleContext& c) {
 
 }  // namespace family
 
+// What most elementwise entries say besides functions and rules. One that has other properties gives an Op with them.
 struct Named {
   std::vector<const char*> names;
   const char* doc;
@@ -198,8 +200,8 @@ struct Named {
 };
 
 // y = f(x), element by element.
-template <DTypes Set, class F, class Fast, class Rule> const Op& unary(const char* name, F, Fast, Rule, Named named) {
-  Op op{.name = name, .arguments = {tensor(named.arguments.empty() ? "x" : named.arguments[0], Set)}};
+template <DTypes Set, class F, class Fast, class Rule> const Op& unary(F, Fast, Rule, Op op) {
+  if (op.arguments.empty()) op.arguments = {tensor("x", Set)};
   op.infer = op.infer_staged = family::infer_unary<Set, F>;
   op.kernel = family::unary_kernel<Set, F, Fast>;
   if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32))
@@ -212,19 +214,22 @@ template <DTypes Set, class F, class Fast, class Rule> const Op& unary(const cha
     op.jvp = family::unary_jvp<Rule>;
     op.keep = family::Signature<Rule>::keep;
   }
-  op.planning = named.planning;
-  op.names = std::move(named.names);
-  op.doc = named.doc;
+  op.rule_needs_no_shapes = [](const RuleContext&) { return true; };
+  op.batch = batch_leading;
   op.family = "unary";
   return define(std::move(op));
+}
+template <DTypes Set, class F, class Fast, class Rule>
+const Op& unary(const char* name, F f, Fast fast, Rule rule, Named named) {
+  Op op{.name = name, .planning = named.planning, .names = std::move(named.names), .doc = named.doc};
+  if (!named.arguments.empty()) op.arguments = {tensor(named.arguments[0], Set)};
+  return unary<Set>(f, fast, rule, std::move(op));
 }
 
 // y = f(a, b), element by element, with broadcasting.
 template <DTypes Set, int64_t Grain = kCheapGrain, class F, class Fast, class RuleA, class RuleB>
-const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
-  bool given = !named.arguments.empty();
-  Op op{.name = name,
-        .arguments = {tensor(given ? named.arguments[0] : "x", Set), tensor(given ? named.arguments[1] : "y", Set)}};
+const Op& binary(F, Fast, RuleA, RuleB, Op op) {
+  if (op.arguments.empty()) op.arguments = {tensor("x", Set), tensor("y", Set)};
   op.infer = op.infer_staged = family::infer_binary<Set, F>;
   op.kernel = family::binary_kernel<Set, F, Fast, Grain>;
   if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32)) {
@@ -242,11 +247,15 @@ const Op& binary(const char* name, F, Fast, RuleA, RuleB, Named named) {
     op.keep = op.keep_for[0] | op.keep_for[1];
     op.keep_by_input = true;
   }
-  op.planning = named.planning;
-  op.names = std::move(named.names);
-  op.doc = named.doc;
+  op.batch = batch_broadcasting;
   op.family = "binary";
   return define(std::move(op));
+}
+template <DTypes Set, int64_t Grain = kCheapGrain, class F, class Fast, class RuleA, class RuleB>
+const Op& binary(const char* name, F f, Fast fast, RuleA a, RuleB b, Named named) {
+  Op op{.name = name, .planning = named.planning, .names = std::move(named.names), .doc = named.doc};
+  if (!named.arguments.empty()) op.arguments = {tensor(named.arguments[0], Set), tensor(named.arguments[1], Set)};
+  return binary<Set, Grain>(f, fast, a, b, std::move(op));
 }
 
 }  // namespace tapeflow

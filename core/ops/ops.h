@@ -12,6 +12,7 @@ Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
 Tensor divide_no_nan(const Tensor& a, const Tensor& b);
 Tensor floor_div(const Tensor& a, const Tensor& b);
+Tensor floor_mod(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor power(const Tensor& a, const Tensor& b);
 Tensor xdivy(const Tensor& a, const Tensor& b);
@@ -19,6 +20,8 @@ Tensor xlogy(const Tensor& a, const Tensor& b);
 Tensor xlog1py(const Tensor& a, const Tensor& b);
 Tensor truncate_div(const Tensor& a, const Tensor& b);
 Tensor negative(const Tensor& x);
+Tensor absolute(const Tensor& x);
+Tensor complex_absolute(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor sqrt(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
@@ -50,6 +53,13 @@ Tensor greater_equal(const Tensor& a, const Tensor& b);
 Tensor less_equal(const Tensor& a, const Tensor& b);
 Tensor greater(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+Tensor bitwise_and(const Tensor& a, const Tensor& b);
+Tensor bitwise_or(const Tensor& a, const Tensor& b);
+Tensor bitwise_xor(const Tensor& a, const Tensor& b);
+Tensor invert(const Tensor& x);
 Tensor select(const Tensor& condition, const Tensor& x, const Tensor& y);
 
 // casting
@@ -80,13 +90,19 @@ Tensor shape_tensor(const Tensor& x, DType);  // as an operation, for shapes tha
 Tensor broadcast_to(const Tensor& x, const Shape&);
 Tensor broadcast_to(const Tensor& x, const Tensor& shape);
 Tensor unbroadcast(const Tensor& x, const Shape&);  // sums what broadcasting from `shape` repeated
+inline constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+} concat_params;
 Tensor concat(std::span<const Tensor> parts, int64_t axis);
+const Op& concat_op();
 Tensor stack(std::span<const Tensor> parts, int64_t axis);
+const Op& stack_op();
 Tensors split(const Tensor& x, const Ints& sizes, int64_t axis);
 Tensors unstack(const Tensor& x, int64_t axis);
 Tensor pad(const Tensor& x, const Ints& paddings);  // zeros; before and after for each dimension
 Tensor slice(const Tensor& x, const Ints& begin, const Ints& size);
 Tensor identity(const Tensor& x);
+Tensor stop_gradient(const Tensor& x);
 Tensor reverse(const Tensor& x, Ints axes);
 
 // indexing
@@ -97,6 +113,9 @@ Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, in
                      int64_t batch_dims);  // transposed gather
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t segments);
+
+// random numbers: the operation that gives a generator's key and counter, and its state further on
+const Op& advance_op();
 
 // contraction
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, bool adjoint_a = false,

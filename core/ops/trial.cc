@@ -37,16 +37,16 @@ class Trial {
       if (!shapes_.back().known_rank()) rankless_.push_back(i);
     }
     for (int i = 0; i < int(call.params.size()); ++i)
-      if (call.params[i].kind == Param::Kind::tensor) guessed_.push_back(i);
+      if (call.params.at(i).kind == Param::Kind::tensor) guessed_.push_back(i);
     if (!guessed_.empty()) {
       params_ = Params::sized(call.params.size());
-      for (int i = 0; i < int(call.params.size()); ++i) params_.mutable_at(i) = call.params[i];
+      for (int i = 0; i < int(call.params.size()); ++i) params_.mutable_at(i) = call.params.at(i);
     }
   }
 
   void run(Specs& result) {
     for (int g = 0; g < (guessed_.empty() ? 1 : kGuesses); ++g) {
-      for (int i : guessed_) params_.mutable_at(i) = guess(Argument::Kind(call_.params[i].argument_kind()), g);
+      for (int i : guessed_) params_.mutable_at(i) = guess(Argument::Kind(call_.params.at(i).argument_kind()), g);
       try_ranks();
     }
     if (successes_ == 0) throw Error(kind_, message_);

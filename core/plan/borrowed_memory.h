@@ -14,6 +14,19 @@ inline Tensor bare_body(DType dtype, const Shape& shape) {
   body->size = shape.elements();
   return Tensor(body);
 }
+// A view with a body and a buffer of its own, which keeps the tensor.
+inline Tensor lasting_view(const Tensor& t) {
+  const void* data = t.raw();
+  Tensor view = bare_body(t.dtype(), t.shape());
+  if (t.bytes() <= sizeof view.body()->small && t.dtype() != DType::string && t.dtype() != DType::variant) {
+    if (t.bytes()) std::memcpy(view.body()->small, data, t.bytes());
+    return view;
+  }
+  view.body()->buffer = wrap_foreign_memory(const_cast<void*>(data), t.bytes(), new Tensor(t),
+                                            [](void* kept) { delete static_cast<Tensor*>(kept); });
+  view.body()->data = const_cast<void*>(data);
+  return view;
+}
 // Makes a body a view of a tensor, until it is released.
 inline void bind(TensorBody* body, const Tensor& t) {
   const void* data = t.raw();

@@ -41,11 +41,18 @@ Cost cost_of(const Graph& g, const Node& n, int threads) {
   return shared(work.amount * model.nanoseconds * factor(dtype), work.pieces, threads);
 }
 
+bool needs_interpreter_lock(const Graph& g, const Node& n) {
+  const Op& op = *n.op;
+  if (op.effect || op.calls_python || op.is_program || op.custom_gradient) return true;
+  if ((op.stateful && !op.random) || find_op(op.name) != &op) return true;
+  return std::ranges::any_of(n.inputs, [&](ValueId v) { return g.values[v].tensor.dtype() == DType::variant; });
+}
+
 // Of the families only the division of integers fails.
 bool may_fail(const Graph& g, const Node& n) {
   if (n.op->stateful && !n.op->effect && find_op(n.op->name) == n.op) return false;  // random numbers
   if (n.op->planning.cannot_fail) return false;
-  const bool simple = n.op->family || n.op->finishes || n.op->float_unary || n.op->float_binary;
+  const bool simple = n.op->family || n.op->runs_epilogue || n.op->float_unary || n.op->float_binary;
   return !simple || !(floating | complexes | booleans).has(g.values[n.first_output].tensor.dtype());
 }
 

@@ -19,6 +19,9 @@ Cost cost_of(const Graph&, const Node&, int threads);
 // Of a fusion of so many elementwise operations on so many elements.
 Cost cost_of_fusion(int64_t elements, size_t operations, int threads);
 
+// Whether a kernel touches more than its tensors: variables, graphs, Python.
+bool needs_interpreter_lock(const Graph&, const Node&);
+
 // Whether a kernel can fail though the shapes are right.
 bool may_fail(const Graph&, const Node&);
 

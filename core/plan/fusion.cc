@@ -33,7 +33,7 @@ bool reads_in_full(const PlanIR& ir, const Node& n, ValueId v, int64_t size) {
 ReductionTable reduction_table(const PlanIR& ir, const Node& n) {
   constexpr int64_t kMostColumns = 1 << 14, kLongTable = 1 << 16;
   const Shape& shape = ir.shape(n.inputs[0]);
-  const Param& axes = n.params[0];
+  const Param& axes = n.params.value(reduction_params.axis);
   if (axes.kind == Param::Kind::none) return {shape.elements(), 1};
   if (axes.kind != Param::Kind::ints) return {0, 0};
   bool reduced[kMaxRank] = {};

@@ -67,8 +67,7 @@ TensorBody* PlanIR::body_of(ValueId v) {
   if (!info.body) {
     const Tensor& t = graph->values[v].tensor;
     if (info.kind == ValueInfo::Kind::constant && root(v) == v) {
-      t.raw();
-      info.body = t;
+      info.body = lasting_view(t);
     } else {
       info.body = bare_body(t.dtype(), t.shape());
     }

@@ -45,14 +45,9 @@ class Plan::Iteration {
   Iteration(PlanCode& code, std::span<const Tensor> inputs, std::span<const int> feedback, bool& running)
       : code_(code), feedback_(feedback), running_(running), flush_(code.flush_subnormals) {
     running_ = true;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      TensorBody* body = code_.inputs[i].body;
-      bind(body, inputs[i]);
-      const size_t bytes = inputs[i].bytes();
-      // feed_back() writes small values into the body, though one may come as a view of a larger buffer.
-      if (!body->buffer || bytes > sizeof body->small || inputs[i].dtype() == DType::string) continue;
-      std::memcpy(body->small, body->data, bytes);
-      release(body);
+    for (size_t i = 0; i < inputs.size(); ++i) {  // counts of holders that no other thread sees: see Unlocked
+      views_.push_back(lasting_view(inputs[i]));
+      bind(code_.inputs[i].body, views_.back());
     }
     for (PlanCode::Result& r : code_.results) {
       using Kind = PlanCode::Result::Kind;
@@ -132,6 +127,7 @@ class Plan::Iteration {
   std::span<const int> feedback_;
   bool& running_;
   FlushSubnormals flush_;
+  Tensors views_;  // of the inputs
   Tensors results_;
   SmallVector<const PlanCode::Result*, 8> sources_;  // by result: where it is computed; null if it is an input
   Tensors spare_;                                    // by result: the other tensor

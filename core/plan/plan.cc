@@ -3,8 +3,38 @@
 
 #include "base/subnormals.h"
 #include "plan/borrowed_memory.h"
+#include "tensor/unlocked.h"
 
 namespace tapeflow {
+namespace {
+
+// Makes a body a view of a tensor of the program, until it is given back.
+void lend(PlanCode::Lent& lent, TensorBody* body, const Tensor& t) {
+  const void* data = t.raw();
+  if (t.body()->buffer) {
+    lent.holder = t;
+    lent.own.references = 2;  // the body's, and one that stays
+    body->buffer = &lent.own;
+    body->data = const_cast<void*>(data);
+  } else {
+    std::memcpy(body->small, data, sizeof body->small);
+    body->data = body->small;
+  }
+}
+// The same for memory that the plan writes.
+void lend_for_writing(PlanCode::Lent& lent, TensorBody* body, const Tensor& t) {
+  lent.holder = t;
+  lent.own.references = 2;
+  body->buffer = t.body()->buffer ? &lent.own : nullptr;
+  body->data = t.mutable_raw();
+}
+void give_back(PlanCode::Lent& lent, TensorBody* body) {
+  body->buffer = nullptr;
+  body->data = body->small;
+  lent.holder = Tensor();
+}
+
+}  // namespace
 
 bool Plan::fits(std::span<const Tensor> inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -43,20 +73,32 @@ void Plan::run_step(Step& step) {
   auto run_epilogue = [&](int64_t first, int64_t count, int64_t rows, int64_t pitch) {
     step.program->run_part(first, count, rows, pitch);
   };
-  const Finish finish(run_epilogue);
-  step.call->finish = &finish;
+  const Epilogue finish(run_epilogue);
+  step.call->epilogue = &finish;
   run_kernel(step);
-  if (std::exchange(step.call->finish, nullptr)) step.program->run();
+  if (std::exchange(step.call->epilogue, nullptr)) step.program->run();
 }
 
 void Plan::run_steps() {
+  const bool worthwhile = code_.microseconds >= kWorthUnlocking;
   size_t s = 0;
-  for (Region& region : code_.regions) {
-    while (s < region.first) run_step(code_.steps[s++]);
-    run_region(region);
-    s = region.lanes.back().end;
+  auto region = code_.regions.begin();
+  while (s < code_.steps.size()) {
+    if (code_.steps[s].needs_lock) {
+      run_step(code_.steps[s++]);
+      continue;
+    }
+    const Unlocked unlocked(worthwhile);
+    while (s < code_.steps.size() && !code_.steps[s].needs_lock) {
+      if (region != code_.regions.end() && s == region->first) {
+        run_region(*region);
+        s = region->lanes.back().end;
+        ++region;
+      } else {
+        run_step(code_.steps[s++]);
+      }
+    }
   }
-  while (s < code_.steps.size()) run_step(code_.steps[s++]);
 }
 
 bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
@@ -68,17 +110,17 @@ bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
     ~Running() {
       plan.running_ = false;
       for (PlanCode::Alias& a : plan.code_.aliases) release(a.body);
-      for (PlanCode::Input& i : plan.code_.inputs) release(i.body);
-      for (PlanCode::VariableUse& u : plan.code_.variables) release(u.body);
       for (PlanCode::KernelResults& m : plan.code_.kernel_results) {
         for (PlanCode::Alias& a : m.aliases) release(a.body);
         for (TensorBody* b : m.bodies) release(b);
         m.held.clear();
       }
       for (PlanCode::Store& s : plan.code_.stores) {
-        if (s.computed) release(s.body);
+        if (s.computed) give_back(s.lent, s.body);
         s.fresh = Tensor();
       }
+      for (PlanCode::Input& i : plan.code_.inputs) give_back(i.lent, i.body);
+      for (PlanCode::VariableUse& u : plan.code_.variables) give_back(u.lent, u.body);
       for (PlanCode::Result& r : plan.code_.results) {
         if (r.kind == PlanCode::Result::Kind::computed) release(r.body);
         if (r.kind == PlanCode::Result::Kind::computed || r.kind == PlanCode::Result::Kind::variable)
@@ -95,11 +137,10 @@ bool Plan::run(std::span<const Tensor> inputs, Tensors& outputs) {
     if (old) old.raw();
     bool over = s.in_place && old && old.unique() && old.shape() == s.spec.shape;
     if (!over) s.fresh = Tensor::allocate(s.spec.dtype, s.spec.shape);
-    const Tensor& place = over ? old : s.fresh;
-    alias(s.body, place.body(), 0);
+    lend_for_writing(s.lent, s.body, over ? old : s.fresh);
   }
-  for (size_t i = 0; i < code_.inputs.size(); ++i) bind(code_.inputs[i].body, inputs[i]);
-  for (PlanCode::VariableUse& u : code_.variables) bind(u.body, u.variable->value);
+  for (size_t i = 0; i < code_.inputs.size(); ++i) lend(code_.inputs[i].lent, code_.inputs[i].body, inputs[i]);
+  for (PlanCode::VariableUse& u : code_.variables) lend(u.lent, u.body, u.variable->value);
   for (PlanCode::Result& r : code_.results) {
     if (r.kind == PlanCode::Result::Kind::variable)
       r.tensor = code_.variables[size_t(r.which)].variable->value.view(r.spec.shape);

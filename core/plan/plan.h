@@ -25,6 +25,7 @@ struct PlanCode {
     const ElementwiseProgram* program = nullptr;  // a fusion; beside a kernel, its epilogue
     int program_order = 0;                        // of steps in parallel regions
     int after = -1;                               // the step of the first lane that must be done
+    bool needs_lock = false;                      // of the interpreter: it touches more than its tensors
   };
   // The body of a value that is a view of another one.
   struct Alias {
@@ -60,10 +61,17 @@ struct PlanCode {
     std::atomic<int> reached = -1;  // the last step of the first lane that is done, or kFailed
     static constexpr int kFailed = std::numeric_limits<int>::max();
   };
+  // Memory of the program for one run, through a buffer of the plan's own: the counts of holders that kernels change
+  // then belong to the thread that runs the plan, which may run without the interpreter lock.
+  struct Lent {
+    Tensor holder;
+    Buffer own{1, 0, nullptr, nullptr, nullptr, 0, false, false};
+  };
   struct VariableUse {
     VariableBody* variable;
     TensorBody* body;  // of the value it has when the run begins
     Spec spec;
+    Lent lent = {};
   };
   // A value that a variable has at the end of the run.
   struct Store {
@@ -73,6 +81,7 @@ struct PlanCode {
     bool computed;  // by a step, straight into the variable's memory; otherwise it is copied
     bool in_place;  // over the old value
     Tensor fresh;
+    Lent lent = {};
   };
   struct Result {
     enum class Kind : uint8_t { computed, input, variable, constant, copied, stored } kind;
@@ -84,6 +93,7 @@ struct PlanCode {
   struct Input {
     TensorBody* body;
     Spec spec;
+    Lent lent = {};
   };
 
   std::shared_ptr<Graph> graph;  // specialised; owns the constants and parameters
@@ -98,6 +108,7 @@ struct PlanCode {
   std::vector<Store> stores;
   std::vector<Result> results;
   bool flush_subnormals = true;
+  double microseconds = 0;  // that the steps are estimated to take
 };
 
 class Plan {

@@ -11,7 +11,7 @@ namespace tapeflow {
 namespace {
 
 // A plan does not pay for shapes that never come again: after the first few, shapes must have been seen before.
-constexpr size_t kMostPlans = 8, kFirstPlans = 4, kMostSeen = 32;
+constexpr size_t kMostPlans = 8, kFirstPlans = 4, kMostSeen = 32, kMostRunning = 4;
 constexpr int kPatience = 16, kOften = 4;  // after so many plans, shapes must come so often
 struct Plans {
   std::vector<Prepared> list;
@@ -52,8 +52,9 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
   if (!graph.plans) graph.plans = std::make_shared<Plans>();
   auto& plans = *static_cast<Plans*>(graph.plans.get());
   if (plans.none) return nullptr;
-  for (const Prepared& p : plans.list)
-    if (fits(p, inputs)) return &p;
+  for (const Prepared& p : plans.list)  // one that another thread runs serves no second one
+    if (fits(p, inputs) && !running(p)) return &p;
+  if (std::ranges::count_if(plans.list, running) >= int(kMostRunning)) return nullptr;
   if (!worth_preparing(plans, inputs)) return nullptr;
   Prepared made;
   try {

@@ -51,7 +51,7 @@ PyObject* keep_followed(PyObject*, PyObject* args) {
 struct FollowsNumbers final : Recorder {
   void record(const Call&) override {}
   void read(VariableBody&, const Tensor&) override {}
-  bool follows(const Tensor& t) const override { return (floating | complexes).has(t.dtype()); }
+  bool watches(const Tensor& t) const override { return (floating | complexes).has(t.dtype()); }
 };
 
 // keep_constants(graph): what is done to known numbers becomes nodes, so that tf.gradients finds the way back to them.

@@ -208,7 +208,7 @@ PyObject* get_variables(PyObject* self, void*) {
     std::vector<VariableBody*> variables;
     for (const Node& node : graph_of(self)->nodes) {
       if (node.op != &read_variable_op() && node.op != &assign_op()) continue;
-      VariableBody* v = &variable_in(node.params[0]);
+      VariableBody* v = &variable_in(node.params);
       if (std::find(variables.begin(), variables.end(), v) == variables.end()) variables.push_back(v);
     }
     return variable_list(variables);

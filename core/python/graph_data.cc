@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "control_flow/control_ops.h"
+#include "control_flow/list_ops.h"
 #include "control_flow/loop.h"
 #include "python/graph.h"
 #include "python/graph_rows.h"
@@ -26,17 +27,15 @@ PyObject* data_of(const Graph&);
 
 // What a parameter that is an object is; it depends on the operation.
 PyObject* object_of(const Node& node, const Param& p) {
-  std::string_view name = node.op->name;
   if (node.op == &read_variable_op() || node.op == &assign_op()) {
     void* wrapper = variable_in(p).wrapper;
     if (!wrapper) fail(ErrorKind::value, "a variable that the graph uses does not exist any more");
     return Py_NewRef(static_cast<PyObject*>(wrapper));
   }
   if (is_control_op(*node.op)) return list_of(graphs_of(node), [](const auto& graph) { return data_of(*graph); });
-  if (name == "TensorListGetItem" || name == "TensorListStack")
-    return wrap_shape(*static_cast<const Shape*>(p.object.get()));
-  if (name == "Required") return PyUnicode_FromString(static_cast<const std::string*>(p.object.get())->c_str());
-  if (name == "Const") return wrap(constant_in(p));
+  if (const Shape* element = list_element_of(node)) return wrap_shape(*element);
+  if (const std::string* message = required_message_of(node)) return PyUnicode_FromString(message->c_str());
+  if (node.op == &constant_op()) return wrap(constant_in(p));
   if (PyObject* call = python_call_in(node)) return call;
   return Py_NewRef(Py_Ellipsis);
 }
@@ -63,7 +62,7 @@ PyObject* param_of(const Node& node, const Param& p) {
 // (operation, inputs, parameters, first output, number of outputs, for a loop its variables and limit, number)
 PyObject* node_of(const Node& node, size_t number) {
   Ref inputs = checked(list_of(node.inputs, number_of)), params = checked(PyList_New(0));
-  for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params[i]));
+  for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params.at(i)));
   const Loop* loop = is_control_op(*node.op) ? loop_of(node) : nullptr;
   Ref extent =
       loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit())))

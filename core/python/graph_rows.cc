@@ -112,7 +112,7 @@ bool GraphRows::expand(const Op& op, const Params& params, const Location& locat
 void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<ValueIndex>& at) {
   const Op& op = *node.op;
   if (&op == &read_variable_op()) {
-    at[node.first_output] = variable_(variable_in(node.params[0]));
+    at[node.first_output] = variable_(variable_in(node.params));
     if (at[node.first_output] == kNotFollowed) at[node.first_output] = next_++;
     return;
   }
@@ -123,7 +123,7 @@ void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<Value
     input_specs.push_back(spec_of(graph, v));
   }
   if (&op == &assign_op()) {
-    ValueIndex variable = variable_(variable_in(node.params[0]));
+    ValueIndex variable = variable_(variable_in(node.params));
     if (variable != kNotFollowed)
       add_row("assign", node.location, 0, {inputs.begin(), inputs.size()}, {&variable, 1}, true,
               {input_specs.begin(), input_specs.size()}, {input_specs.begin(), input_specs.size()});

@@ -1,4 +1,7 @@
 // The extension module: registers what Python hands over, and small functions about the core as a whole.
+#include <chrono>
+#include <thread>
+
 #include "autodiff/tape.h"
 #include "base/parallel.h"
 #include "graph/run.h"
@@ -8,12 +11,27 @@
 #include "ops/ops.h"
 #include "plan/parallel_regions.h"
 #include "python/graph.h"
+#include "tensor/unlocked.h"
 
 namespace tapeflow::python {
 namespace {
 
 PyObject* registered_objects = nullptr;     // dict by name
 PyObject* dtype_objects[kDTypeLimit] = {};  // tf.DType by number
+
+void* release_interpreter() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+// keep_interpreter_lock(): from now on kernels run under the lock; waits for those that do not. Called at exit.
+PyObject* keep_interpreter_lock(PyObject*, PyObject*) {
+  no_more_unlocking.store(true);
+  for (int tries = 0; unlocked_threads.load() > 0 && tries < 10000; ++tries) {
+    Py_BEGIN_ALLOW_THREADS;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Py_END_ALLOW_THREADS;
+  }
+  Py_RETURN_NONE;
+}
+
+void acquire_interpreter(void* released) { PyEval_RestoreThread(static_cast<PyThreadState*>(released)); }
 
 PyObject* register_objects(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "register_objects takes a dict");
@@ -121,6 +139,8 @@ PyObject* checksum(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
+    {"keep_interpreter_lock", keep_interpreter_lock, METH_NOARGS,
+     "Runs all kernels under the interpreter lock from now on."},
     {"set_class_attributes", set_class_attributes, METH_VARARGS, "Sets attributes of a class; its slots stay."},
     {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
     {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},
@@ -195,6 +215,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_variable_type(module.get());
     add_tape_type(module.get());
     add_forward_accumulator_type(module.get());
+    tapeflow::interpreter_lock = {release_interpreter, acquire_interpreter};
     add_python_rules(module.get());
     add_recording(module.get());
     add_op_functions(module.get());

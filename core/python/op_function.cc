@@ -71,12 +71,6 @@ void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssiz
        " is not in the list of allowed values: ", allowed, "; argument '", a.name, "' has dtype ", name_of(d));
 }
 
-// Whether what stands beside a tensor may be of another dtype until the shape rule looks: tf.add and tf.matmul.
-bool only_prefers(const Op& op) {
-  std::string_view name = op.name;
-  return name == "AddV2" || name == "MatMul";
-}
-
 // The dtype of a tensor or variable, and, if asked for, of other values that have one.
 DType dtype_of(PyObject* o, bool of_arrays) {
   return of_arrays || is_tensor(o) || is_variable(o) ? known_dtype(o) : DType::invalid;
@@ -93,11 +87,15 @@ DType dtype_inside_list(PyObject* list, bool of_arrays) {
 
 // Whether what is given as a list of tensors becomes one tensor: a tensor, plain numbers that tf.stack would put side
 // by side anyway, an array for tf.concat.
-bool takes_whole(const Op& op, PyObject* o) {
+bool takes_whole(const Argument& a, PyObject* o) {
   if (is_tensor(o) || is_variable(o) || o == Py_None) return true;
-  std::string_view name = op.name;
-  if (name == "Pack") return (PyList_Check(o) || PyTuple_Check(o)) && dtype_inside_list(o, true) == DType::invalid;
-  return name == "ConcatV2" && known_dtype(o) != DType::invalid && !PyList_Check(o) && !PyTuple_Check(o);
+  const bool listed = PyList_Check(o) || PyTuple_Check(o);
+  switch (a.whole) {
+    case Argument::Whole::tensor: return false;
+    case Argument::Whole::array: return !listed && known_dtype(o) != DType::invalid;
+    case Argument::Whole::numbers: return listed && dtype_inside_list(o, true) == DType::invalid;
+  }
+  return false;
 }
 
 // tf.stack of the rows of a tensor.
@@ -242,14 +240,14 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         in.push_back(to_tensor(slot[i], wanted_of_empty(a, slot[i]), preferred, op.public_name()));
         DType own = in.back().dtype(), decided = a.group >= 0 ? group_dtype[a.group] : DType::invalid;
         if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) &&
-            !only_prefers(op))
+            !op.mixed_dtypes)
           fail_conversion(slot[i], decided);
         if (!a.dtypes.has(own)) fail_dtype(op, a, in.size() - 1, own, slot[i]);
         if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
       } else if (a.kind == Argument::Kind::tensors) {
-        if (takes_whole(op, slot[i])) {
+        if (takes_whole(a, slot[i])) {
           Tensor whole = to_tensor(slot[i], DType::invalid, preferred, op.public_name());
-          if (std::string_view(op.name) == "Pack") return wrap(restacked(whole, slot[i + 1], op.public_name()));
+          if (a.whole == Argument::Whole::numbers) return wrap(restacked(whole, slot[i + 1], op.public_name()));
           in.push_back(std::move(whole));
         } else {
           Ref items = checked(PySequence_Fast(slot[i], "a list of tensors is expected"));
@@ -445,7 +443,7 @@ const char* gradient_word(Gradient g) {
   return g == Gradient::rule ? "rule" : g == Gradient::none ? "none" : "missing";
 }
 
-// One row per entry: (name, function, function for raw_ops, public paths, facts for tests).
+// One row per entry: (name, function, function for raw_ops, public paths, facts)
 PyObject* op_functions(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
@@ -469,10 +467,15 @@ PyObject* op_functions(PyObject*, PyObject*) {
           }
         PyList_Append(dtypes.get(), set.get());
       }
-      Ref facts = checked(Py_BuildValue("{s:s,s:s,s:O,s:O,s:O,s:O}", "gradient", gradient_word(op->gradient), "family",
-                                        op->family ? op->family : "", "has_jvp", op->jvp ? Py_True : Py_False, "dtypes",
-                                        dtypes.get(), "kinds", kinds.get(), "returns_list",
-                                        op->returns_list ? Py_True : Py_False));
+      auto as_bool = [](bool value) { return value ? Py_True : Py_False; };
+      const bool indexes = std::ranges::any_of(op->arguments, [](const Argument& a) {
+        return a.kind == Argument::Kind::tensor && a.group < 0 && a.preferred == DType::int32;
+      });
+      Ref facts = checked(Py_BuildValue(
+          "{s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:z}", "gradient", gradient_word(op->gradient), "family",
+          op->family ? op->family : "", "has_jvp", as_bool(op->jvp), "dtypes", dtypes.get(), "kinds", kinds.get(),
+          "returns_list", as_bool(op->returns_list), "has_batch_rule", as_bool(op->batch), "indexes", as_bool(indexes),
+          "node_name", op->node_name ? op->node_name : op->name, "advice", op->advice));
       Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
       PyList_Append(list.get(), row.get());
     }

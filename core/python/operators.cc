@@ -11,12 +11,6 @@ namespace {
 
 bool is_operand(PyObject* o) { return is_tensor(o) || is_variable(o); }
 
-const Op& entry(const char* name) {
-  const Op* op = find_op(name);
-  if (!op) fail(ErrorKind::runtime, "no operation ", name);
-  return *op;
-}
-
 // Types that know better than us what an operator means with one of our tensors: they have no way to become one.
 bool stranger(PyObject* o) {
   if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None)
@@ -73,12 +67,7 @@ template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* 
 PyObject* nb_add(PyObject* a, PyObject* b) { return binary(a, b, "add", "add", add, Beside::may_differ); }
 PyObject* nb_subtract(PyObject* a, PyObject* b) { return binary(a, b, "subtract", "sub", subtract); }
 PyObject* nb_floor_divide(PyObject* a, PyObject* b) { return binary(a, b, "floordiv", "floordiv", floor_div); }
-PyObject* nb_remainder(PyObject* a, PyObject* b) {
-  return binary(a, b, "floormod", "mod", [](const Tensor& x, const Tensor& y) {
-    static const Op& op = entry("FloorMod");
-    return run(op, {x, y});
-  });
-}
+PyObject* nb_remainder(PyObject* a, PyObject* b) { return binary(a, b, "floormod", "mod", floor_mod); }
 
 // Whole numbers divide as floats: float32 for the 8 and 16 bit types, float64 for the others.
 Tensor true_divide(const Tensor& x, const Tensor& y) {
@@ -101,35 +90,22 @@ PyObject* nb_matrix_multiply(PyObject* a, PyObject* b) {
   return binary(a, b, "matmul", "matmul", multiply_matrices, Beside::may_differ);
 }
 
-template <class Names> Tensor by_dtype(const Tensor& x, const Tensor& y, Names) {
-  static const Op &logical = entry(Names::logical), &bitwise = entry(Names::bitwise);
-  return run(x.dtype() == DType::boolean ? logical : bitwise, {x, y});
+// Of booleans the logical operation, of others the one on bits.
+template <auto Logical, auto Bitwise> Tensor by_dtype(const Tensor& x, const Tensor& y) {
+  return x.dtype() == DType::boolean ? Logical(x, y) : Bitwise(x, y);
 }
-struct AndNames {
-  static constexpr const char *logical = "LogicalAnd", *bitwise = "BitwiseAnd";
-};
-struct OrNames {
-  static constexpr const char *logical = "LogicalOr", *bitwise = "BitwiseOr";
-};
-struct XorNames {
-  static constexpr const char *logical = "NotEqual", *bitwise = "BitwiseXor";
-};
 PyObject* nb_multiply(PyObject* a, PyObject* b) {
   auto multiply_or_both = [](const Tensor& x, const Tensor& y) {
-    return x.dtype() == DType::boolean && y.dtype() == DType::boolean ? by_dtype(x, y, AndNames{}) : multiply(x, y);
+    return x.dtype() == DType::boolean && y.dtype() == DType::boolean ? logical_and(x, y) : multiply(x, y);
   };
   return binary(a, b, "multiply", "mul", multiply_or_both);
 }
 PyObject* nb_and(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_and", "and",
-                [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, AndNames{}); });
+  return binary(a, b, "logical_and", "and", by_dtype<logical_and, bitwise_and>);
 }
-PyObject* nb_or(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_or", "or", [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, OrNames{}); });
-}
+PyObject* nb_or(PyObject* a, PyObject* b) { return binary(a, b, "logical_or", "or", by_dtype<logical_or, bitwise_or>); }
 PyObject* nb_xor(PyObject* a, PyObject* b) {
-  return binary(a, b, "logical_xor", "xor",
-                [](const Tensor& x, const Tensor& y) { return by_dtype(x, y, XorNames{}); });
+  return binary(a, b, "logical_xor", "xor", by_dtype<not_equal, bitwise_xor>);
 }
 
 PyObject* nb_negative(PyObject* a) {
@@ -140,16 +116,14 @@ PyObject* nb_positive(PyObject* a) {
 }
 PyObject* nb_absolute(PyObject* a) {
   return guarded([&] {
-    static const Op &real = entry("Abs"), &complex = entry("ComplexAbs");
     Tensor x = operand(a);
-    return wrap(run(complexes.has(x.dtype()) ? complex : real, {x}));
+    return wrap(complexes.has(x.dtype()) ? complex_absolute(x) : absolute(x));
   });
 }
 PyObject* nb_invert(PyObject* a) {
   return guarded([&] {
-    static const Op &logical = entry("LogicalNot"), &bitwise = entry("Invert");
     Tensor x = operand(a);
-    return wrap(run(x.dtype() == DType::boolean ? logical : bitwise, {x}));
+    return wrap(x.dtype() == DType::boolean ? logical_not(x) : invert(x));
   });
 }
 

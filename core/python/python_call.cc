@@ -23,7 +23,10 @@ struct PythonCall {
     Py_DECREF(rule);
   }
 };
-const PythonCall& python_call(const Params& params) { return *static_cast<const PythonCall*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const PythonCall>> call = next("call");
+} python_params;
+const PythonCall& python_call(const Params& params) { return params[python_params.call]; }
 
 Op python_op(const char* name, bool effect) {
   return Op{
@@ -64,8 +67,9 @@ Op python_op(const char* name, bool effect) {
       .keep = keep_everything,
       .stateful = true,
       .effect = effect,
+      .calls_python = true,
       .keeps_params = true,
-      .rule_of_its_own = true,
+      .python_rule = true,
   };
 }
 

@@ -11,10 +11,15 @@
 namespace tapeflow::python {
 namespace {
 
+constexpr struct : Keys {
+  Key<Boxed<PyObject>> rule = next("rule"), forward_rule = next("forward_rule");
+  Key<int64_t> outputs = next("outputs");  // only of a node, which takes the outputs before the inputs
+} custom_params;
+
 // The rule of a custom operation: a callable from the list of dy to the list of dx, one per input, None for no
 // gradient.
 void call_python_rule(RuleContext& c) {
-  auto* rule = static_cast<PyObject*>(c.params[0].object.get());
+  PyObject* rule = &c.params[custom_params.rule];
   Ref dy = checked(PyList_New(0));
   for (const Tensor& t : c.given) {
     Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
@@ -23,7 +28,7 @@ void call_python_rule(RuleContext& c) {
   Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
   Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
   PyObject* slices = registered("IndexedSlices");
-  int first = c.params.size() > 2 ? int(c.params.integer(2)) : 0;  // as a node of a graph, the outputs are inputs too
+  const int first = int(c.params.size()) == custom_params.count ? int(c.params[custom_params.outputs]) : 0;
   for (int i = first; i < c.inputs(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i - first);
     if (item == Py_None || !c.wants(i)) continue;
@@ -41,7 +46,7 @@ void call_python_rule(RuleContext& c) {
 // The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of
 // y_dot.
 void call_python_forward_rule(RuleContext& c) {
-  auto* rule = static_cast<PyObject*>(c.params[1].object.get());
+  PyObject* rule = &c.params[custom_params.forward_rule];
   Ref x_dot = checked(PyList_New(0));
   for (const Tensor& t : c.given) {
     Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
@@ -61,20 +66,22 @@ const Op& custom_op(bool with_forward_rule) {
                                         .planning = {.view = ViewKind::always},
                                         .arguments = {},
                                         .vjp = call_python_rule,
-                                        .rule_of_its_own = true,
+                                        .custom_gradient = true,
+                                        .python_rule = true,
                                         .names = {"custom_gradient"}});
   static const Op& both = define_inner(Op{.name = "CustomGradient",
                                           .planning = {.view = ViewKind::always},
                                           .arguments = {},
                                           .vjp = call_python_rule,
                                           .jvp = call_python_forward_rule,
-                                          .rule_of_its_own = true,
+                                          .custom_gradient = true,
+                                          .python_rule = true,
                                           .names = {"custom_gradient"}});
   return with_forward_rule ? both : op;
 }
 
 // The same as a node of a graph: takes the outputs and then the inputs, and gives the outputs.
-int staged_outputs(const Params& params) { return int(params.integer(2)); }
+int staged_outputs(const Params& params) { return int(params[custom_params.outputs]); }
 
 const Op& staged_custom_op() {
   static const Op& op = define_inner(Op{
@@ -97,7 +104,8 @@ const Op& staged_custom_op() {
           [](RuleContext& c) {
             for (int i = 0; i < staged_outputs(c.params); ++i) c.set(i, c.x_dot(i));
           },
-      .rule_of_its_own = true,
+      .custom_gradient = true,
+      .python_rule = true,
       .names = {"custom_gradient"},
   });
   return op;
@@ -110,7 +118,10 @@ struct TracedRule {
   int outputs, inputs;
   SmallVector<int, 8> kinds;  // per input: 0 no gradient, 1 a tensor, 2 rows and their numbers
 };
-const TracedRule& traced_rule(const Params& params) { return *static_cast<const TracedRule*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const TracedRule>> rule = next("rule");
+} traced_params;
+const TracedRule& traced_rule(const Params& params) { return params[traced_params.rule]; }
 
 const Op& traced_custom_op() {
   static const Op& op = define_inner(Op{
@@ -152,7 +163,8 @@ const Op& traced_custom_op() {
             for (int i = 0; i < traced_rule(c.params).outputs; ++i) c.set(i, c.x_dot(i));
           },
       .keep = keep_all_inputs,
-      .rule_of_its_own = true,
+      .custom_gradient = true,
+      .python_rule = true,
       .names = {"custom_gradient"},
   });
   return op;
@@ -217,8 +229,7 @@ PyObject* record_operation(PyObject*, PyObject* args) {
     for (const Tensor& t : in) both.push_back(t);
     for (const Tensor& t : both) symbolic |= t.symbolic();
     if (thread_state().stage && symbolic)
-      return wrap_list(
-          run_all(staged_custom_op(), both, {params[0], params[1], Param(int64_t(PyList_GET_SIZE(outputs)))}));
+      return wrap_list(run_all(staged_custom_op(), both, params.appended(Param(int64_t(PyList_GET_SIZE(outputs))))));
     Call call(custom_op(has_forward_rule), in, params);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));

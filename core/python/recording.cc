@@ -62,7 +62,7 @@ PyObject* tells_followed(PyObject*, PyObject* object) {
   return guarded([&] {
     Tensor t = operand(object);
     bool followed = false;
-    for (const Recorder* r : thread_state().recorders) followed |= r->follows(t);
+    for (const Recorder* r : thread_state().recorders) followed |= r->watches(t);
     return PyBool_FromLong(followed);
   });
 }

@@ -1,5 +1,6 @@
 // Where operations go while a function is traced, and the nodes of control flow and of lists of tensors.
 #include <algorithm>
+#include <chrono>
 
 #include "control_flow/control_ops.h"
 #include "control_flow/list_ops.h"
@@ -197,8 +198,15 @@ std::string describe_in_python(const Tensor& t) {
 }
 
 void add_stage(PyObject* module) {
-  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop
+  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop; other threads get their turn
+    using Clock = std::chrono::steady_clock;
+    static thread_local Clock::time_point last_turn = Clock::now();
     if (PyErr_CheckSignals() < 0) throw_python_error();
+    if (const auto now = Clock::now(); now - last_turn > std::chrono::milliseconds(1)) {
+      last_turn = now;
+      Py_BEGIN_ALLOW_THREADS;
+      Py_END_ALLOW_THREADS;
+    }
   };
   describe_escaped = describe_in_python;
   first_seen_in = [](const TensorBody& body) { return static_cast<const TensorObject*>(body.wrapper)->trace; };

@@ -93,7 +93,7 @@ SliceKey parse_key_with(PyObject* key, OpenNumbers* open) {
 Params encode_open_key(const SliceKey& key, const OpenNumbers& open) {
   Params known = encode_key(key);
   SmallVector<Tensor, 8> numbers;
-  for (int64_t n : known.ints(0)) numbers.push_back(Tensor::scalar(n));
+  for (int64_t n : known[get_item_params.key]) numbers.push_back(Tensor::scalar(n));
   for (const OpenNumber& o : open) numbers[o.place] = cast(o.value, DType::int64);
   return {Param(stack(numbers, 0), int(Argument::Kind::ints))};
 }

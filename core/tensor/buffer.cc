@@ -5,6 +5,7 @@
 // bits fight for the same cache sets, which halves the speed of loops over several of them.
 #include "tensor/buffer.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,12 +16,15 @@
 #include <utility>
 
 #include "base/blocks.h"
-#include "tensor/shared_memory.h"
+#include "tensor/unlocked.h"
 
 namespace tapeflow {
 
-constinit std::atomic<bool> memory_is_shared{false};
+constinit std::atomic<int> memory_sharers{0};
 constinit std::mutex memory_mutex;
+InterpreterLock interpreter_lock;
+constinit std::atomic<int> unlocked_threads{0};
+constinit std::atomic<bool> no_more_unlocking{false};
 
 namespace {
 
@@ -56,12 +60,14 @@ size_t class_bytes(uint32_t c) {
 
 size_t raw_bytes(size_t usable) { return kHeader + usable + (usable >= kPage ? kPage : 0); }
 
+void free_cached_blocks();
+
 void* raw_allocate(size_t usable) {
   size_t bytes = raw_bytes(usable);
   size_t alignment = bytes >= kHugeBlock ? kHugePage : kLine;
   void* block = nullptr;
   if (posix_memalign(&block, alignment, bytes) != 0) {
-    trim_memory();
+    free_cached_blocks();
     if (posix_memalign(&block, alignment, bytes) != 0) throw std::bad_alloc();
   }
   if (alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE);
@@ -153,19 +159,48 @@ void Buffer::destroy() {
   next_free = std::exchange(pool.free_blocks[size_class], this);
 }
 
-MemoryInfo memory_info() { return {pool.current, pool.peak, pool.cached}; }
-void reset_memory_peak() { pool.peak = pool.current; }
+// In the child of a fork only the thread that forked is left: nobody shares its memory.
+[[maybe_unused]] static const int memory_fork_handlers =
+    pthread_atfork([] { memory_mutex.lock(); }, [] { memory_mutex.unlock(); },
+                   [] {
+                     memory_mutex.unlock();
+                     memory_sharers.store(0);
+                     unlocked_threads.store(0);
+                   });
 
-void trim_memory() {
+MemoryInfo memory_info() {
+  LockMemory lock;
+  return {pool.current, pool.peak, pool.cached};
+}
+void reset_memory_peak() {
+  LockMemory lock;
+  pool.peak = pool.current;
+}
+
+namespace {
+void free_cached_blocks() {
   for (Buffer*& blocks : pool.free_blocks)
     while (blocks) std::free(raw_of(std::exchange(blocks, blocks->next_free)));
   pool.cached = 0;
+}
+}  // namespace
+
+void trim_memory() {
+  {
+    LockMemory lock;
+    free_cached_blocks();
+  }
   trim_blocks();
 }
 
 void set_cache_limit(int64_t bytes) {
-  pool.limit = bytes;
-  if (pool.cached > bytes) trim_memory();
+  bool full;
+  {
+    LockMemory lock;
+    pool.limit = bytes;
+    full = pool.cached > bytes;
+  }
+  if (full) trim_memory();
 }
 
 }  // namespace tapeflow

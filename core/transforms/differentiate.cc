@@ -14,7 +14,7 @@ std::vector<VariableBody*> variables_read(const Graph& graph) {
   std::vector<VariableBody*> result;
   for (const Node& node : graph.nodes) {
     if (node.op != &read_variable_op()) continue;
-    VariableBody* v = &variable_in(node.params[0]);
+    VariableBody* v = &variable_in(node.params);
     if (differentiable.has(v->dtype) && std::find(result.begin(), result.end(), v) == result.end()) result.push_back(v);
   }
   return result;
@@ -208,7 +208,10 @@ const std::shared_ptr<Graph>& backward_part(Halves& halves, std::span<const uint
   return halves.parts.back().second;
 }
 
-const CallPlan& plan_in(const Params& params) { return *static_cast<const CallPlan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const CallPlan>> plan = next("plan");
+} call_params;
+const CallPlan& plan_in(const Params& params) { return params[call_params.plan]; }
 
 // A cotangent has come to what the last level keeps: the graph runs again under a tape.
 void differentiate_again(RuleContext& c, const CallPlan& plan) {
@@ -219,7 +222,7 @@ void differentiate_again(RuleContext& c, const CallPlan& plan) {
   const auto& variables = plan.levels[0]->variables;
   for (const Node& n : graph.nodes)
     if (n.op == &read_variable_op()) {
-      size_t at = size_t(std::find(variables.begin(), variables.end(), &variable_in(n.params[0])) - variables.begin());
+      size_t at = size_t(std::find(variables.begin(), variables.end(), &variable_in(n.params)) - variables.begin());
       if (at == variables.size()) continue;
       given.push_back(n.first_output);
       from.push_back(graph.inputs.size() + at);
@@ -282,6 +285,7 @@ Op call_entry(Keep keep) {
           },
       .keep = keep,
       .stateful = true,
+      .copies_elements = true,
       .keeps_params = true,
   };
 }
@@ -359,13 +363,13 @@ Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> 
   }
   SmallVector<const Recorder*, 4> listening;
   for (const Recorder* r : state.recorders)
-    if (!r->only_notes()) listening.push_back(r);
+    if (!r->only_events()) listening.push_back(r);
   if (listening.empty()) return run_graph(*graph, inputs);
   Derivatives& d = derivatives_of(*graph);
   SmallVector<Tensor, 8> in;
   Tensors constants;
   auto anyone_follows = [&](const Tensor& t) {
-    return std::any_of(listening.begin(), listening.end(), [&](const Recorder* r) { return r->follows(t); });
+    return std::any_of(listening.begin(), listening.end(), [&](const Recorder* r) { return r->watches(t); });
   };
   for (const Tensor& t : inputs) in.push_back(t);
   for (const Tensor& t : d.constants)
@@ -376,7 +380,7 @@ Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> 
   size_t order = 0;
   bool asked_again = false;
   for (const Recorder* r : listening) {
-    if (std::none_of(in.begin(), in.end(), [&](const Tensor& t) { return r->follows(t); })) continue;
+    if (std::none_of(in.begin(), in.end(), [&](const Tensor& t) { return r->watches(t); })) continue;
     if (r->forward()) return interpret(*graph, inputs);
     ++order;
     asked_again |= !r->asked_once();

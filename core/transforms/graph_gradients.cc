@@ -112,7 +112,7 @@ class Walk {
 std::vector<ValueId> readings(const Graph& graph, const VariableBody& v, bool outermost) {
   std::vector<ValueId> result;
   for (const Node& node : graph.nodes)
-    if (node.op == &read_variable_op() && &variable_in(node.params[0]) == &v) result.push_back(node.first_output);
+    if (node.op == &read_variable_op() && &variable_in(node.params) == &v) result.push_back(node.first_output);
   const ValueId* captured = graph.find_read(v);
   if (outermost && captured && graph.values[*captured].node < 0) result.push_back(*captured);
   return result;

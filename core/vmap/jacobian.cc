@@ -143,7 +143,10 @@ struct RowsPlan {
   bool by_example;
   int64_t chunk;
 };
-const RowsPlan& plan_of(const Params& params) { return *static_cast<const RowsPlan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const RowsPlan>> plan = next("plan");
+} inner_params;
+const RowsPlan& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 Shape joined_shape(const Shape& target, const Shape& source, bool by_example) {
   if (!target.known_rank() || !source.known_rank()) return Shape::unknown();

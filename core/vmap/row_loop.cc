@@ -7,21 +7,18 @@
 #include "autodiff/deferred.h"
 #include "control_flow/control_ops.h"
 #include "graph/run.h"
-#include "vmap/rules.h"
+#include "op/batching.h"
+#include "ops/ops.h"
 #include "vmap/vmap.h"
 
 namespace tapeflow {
 
-bool is_program(const Op& op) {
-  std::string_view name = op.name;
-  return name == "Deferred" || name == "DeferredTangent" || is_control_op(op);
-}
-
-bool is_custom_gradient(const Op& op) { return std::string_view(op.name) == "CustomGradient"; }
-
 namespace {
 
-const RowPlan& plan_of(const Params& params) { return *static_cast<const RowPlan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const RowPlan>> plan = next("plan");
+} inner_params;
+const RowPlan& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 [[noreturn]] void fail_unequal(const Op& op, const Shape& a, const Shape& b) {
   fail(ErrorKind::invalid_argument, "vectorized_map: the results of all rows must have one shape; ", op.public_name(),
@@ -34,10 +31,10 @@ const RowPlan& plan_of(const Params& params) { return *static_cast<const RowPlan
 template <class At> Params params_with(const RowPlan& plan, const Params& own, At at) {
   if (plan.places.empty()) return own;
   Params told = Params::sized(own.size());
-  for (int p = 0; p < int(own.size()); ++p) told.mutable_at(p) = own[p];
+  for (int p = 0; p < int(own.size()); ++p) told.mutable_at(p) = own.at(p);
   for (size_t k = 0; k < plan.places.size(); ++k) {
     int place = plan.places[k];
-    told.mutable_at(place) = resolved_param(own[place], at(k));
+    told.mutable_at(place) = resolved_param(own.at(place), at(k));
   }
   return told;
 }
@@ -136,7 +133,7 @@ Tensors run_branches(const RowPlan& plan, const Params& own, std::span<const Ten
 bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor> in, Tensors& result) {
   const bool *first = plan.batched.begin(), *params_from = first + plan.inputs, *end = plan.batched.end();
   bool any = std::count(first, params_from, true) > 0, params_alike = std::count(params_from, end, true) == 0;
-  BatchRule rule = any && params_alike ? find_batch_rule(*plan.op) : nullptr;
+  BatchRule rule = any && params_alike ? plan.op->batch : nullptr;
   if (!rule) return false;
   Params told = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
   if (told.has_tensor()) return false;
@@ -153,7 +150,7 @@ Tensors run_rows(const Params& params, std::span<const Tensor> in) {
   if (run_by_rule(plan, own, in, result)) return result;
   bool any = std::count(plan.batched.begin(), plan.batched.end(), true) > 0;
   if (plan.by_branch && plan.batched[0]) return run_branches(plan, own, in);
-  if (any && plan.places.empty() && is_program(*plan.op) && trace_rows(plan, own, in, plan.rows, result)) return result;
+  if (any && plan.places.empty() && plan.op->is_program && trace_rows(plan, own, in, plan.rows, result)) return result;
   return run_each_row(plan, own, in, plan.rows);
 }
 
@@ -163,7 +160,7 @@ bool expand(Call& call) {
   const RowPlan& plan = plan_of(call.params);
   Params own = call.params.without_first();
   Tensors result;
-  bool deferred = plan.places.empty() && is_program(*plan.op) && !is_control_op(*plan.op);
+  bool deferred = plan.places.empty() && plan.op->is_program && !is_control_op(*plan.op);
   if (!run_by_rule(plan, own, call.in, result) && !(deferred && trace_rows(plan, own, call.in, plan.rows, result)))
     return false;
   for (Tensor& t : result) call.out.push_back(std::move(t));
@@ -219,9 +216,8 @@ const Op& batched_custom_op = []() -> const Op& {
 }  // namespace
 
 Tensors run_by_row(std::shared_ptr<RowPlan> plan, std::span<const Tensor> in, const Params& own) {
-  bool kept =
-      plan->op->effect || std::string_view(plan->op->name) == "Composition";  // what calls Python is not planned
-  const Op& form = kept ? batched_effect_op : is_custom_gradient(*plan->op) ? batched_custom_op : batched_op;
+  const bool kept = plan->op->effect || plan->op->calls_python;  // what calls Python is not planned
+  const Op& form = kept ? batched_effect_op : plan->op->custom_gradient ? batched_custom_op : batched_op;
   Params params = Params::joined(Param(std::static_pointer_cast<void>(std::move(plan))), own);
   Call call(form, in, params);
   if (!thread_state().stage || !form.expand(call)) dispatch(call);

@@ -20,8 +20,4 @@ struct RowPlan {
 // The outputs that are used, for all rows.
 Tensors run_by_row(std::shared_ptr<RowPlan>, std::span<const Tensor> in, const Params& own);
 
-// Operations whose kernel runs other operations: it can be traced, as far as it looks at no values of rows.
-bool is_program(const Op&);
-bool is_custom_gradient(const Op&);
-
 }  // namespace tapeflow

@@ -7,23 +7,13 @@
 #include "autodiff/deferred.h"
 #include "control_flow/control_ops.h"
 #include "graph/run.h"
+#include "op/batching.h"
+#include "ops/ops.h"
 #include "vmap/row_loop.h"
-#include "vmap/rules.h"
 
 namespace tapeflow {
 
 void (*forget_error)() = [] {};
-
-Tensor for_all_rows(const Tensor& t, int64_t rows) {
-  if (t.size() < 0) {  // the only row of a stack, taken many times
-    Ints first;
-    first.resize(size_t(rows));
-    std::fill(first.begin(), first.end(), 0);
-    return gather(stack(std::span(&t, 1), 0), int_tensor(first), 0, 0);
-  }
-  Shape one = with_rows_in_front(1, t.shape()), all = with_rows_in_front(rows, t.shape());
-  return broadcast_to(reshape(t, one), all);
-}
 
 Tensors rows_of(const BatchedValues& values, int64_t rows) {
   Tensors result;
@@ -36,18 +26,16 @@ namespace {
 
 // ---- random numbers: every row draws its own, as it would in a loop
 
-const Op& advance_op() {
-  static const Op& op = *find_op("PhiloxAdvance");
-  return op;
-}
-
 // The keys and counters of the rows, and the state after the last one.
+constexpr struct : Keys {
+  Key<int64_t> rows = next("rows");
+} advance_params;
 const Op& advance_rows_op = define_inner(Op{
     .name = "AdvanceRows",
-    .arguments = {tensor("state", any_dtype), tensor("blocks", any_dtype), integer("rows")},
+    .arguments = {tensor("state", any_dtype), tensor("blocks", any_dtype), integer(advance_params.rows)},
     .infer_staged =
         [](Call& call) {
-          int64_t rows = call.params.integer(0);
+          int64_t rows = call.params[advance_params.rows];
           call.returns(DType::uint64, {rows, 1});
           call.returns(DType::uint64, {rows, 2});
           call.returns(DType::int64, {3});
@@ -57,7 +45,7 @@ const Op& advance_rows_op = define_inner(Op{
           PauseRecording unheard;
           SmallVector<Tensor, 8> keys, counters;
           Tensor state = call.in[0];
-          for (int64_t row = 0; row < call.params.integer(0); ++row) {
+          for (int64_t row = 0; row < call.params[advance_params.rows]; ++row) {
             Tensor in[] = {state, call.in[1]};
             Tensors out = run_all(advance_op(), in);
             keys.push_back(out[0]);
@@ -86,7 +74,7 @@ bool differs_by_row(const Node& node) {
 
 // A custom gradient gives its first inputs; if nobody listens, that is all it does.
 bool shows_inputs(const Op& op) {
-  return is_custom_gradient(op) && thread_state().recorders.empty() && !thread_state().stage;
+  return op.custom_gradient && thread_state().recorders.empty() && !thread_state().stage;
 }
 
 class BatchedRun {
@@ -142,7 +130,7 @@ class BatchedRun {
   }
 
   void run_node(const Node& node) {
-    if (node.op == &read_variable_op()) return give(node, 0, read_variable(variable_in(node.params[0])), false);
+    if (node.op == &read_variable_op()) return give(node, 0, read_variable(variable_in(node.params)), false);
     SmallVector<Tensor, 4> in;
     SmallVector<bool, 8> batched;
     SmallVector<int, 2> places;
@@ -152,9 +140,9 @@ class BatchedRun {
     };
     for (ValueId v : node.inputs) take(v);
     for (int p = 0; p < int(node.params.size()); ++p)
-      if (node.params[p].kind == Param::Kind::tensor) {
+      if (node.params.at(p).kind == Param::Kind::tensor) {
         places.push_back(p);
-        take(node.params[p].tensor().body()->symbol().value);
+        take(node.params.at(p).tensor().body()->symbol().value);
       }
     bool any = std::count(batched.begin(), batched.end(), true) > 0;
     if (any && shows_inputs(*node.op)) {
@@ -166,7 +154,7 @@ class BatchedRun {
     if (!any && !differs_by_row(node)) return run_once(node, in, places);
     Params params = node.params;
     if (!places.empty() && !settle(node, in, batched, places, &params)) return run_later(node, in, batched, places);
-    BatchRule rule = any ? find_batch_rule(*node.op) : nullptr;
+    BatchRule rule = any ? node.op->batch : nullptr;
     bool known =
         std::all_of(in.begin(), in.begin() + node.inputs.size(), [](const Tensor& t) { return t.size() >= 0; });
     if (!rule || !known) return run_later(node, in, batched, places);
@@ -187,7 +175,7 @@ class BatchedRun {
       shape.insert(0, rows_);
       in.back() = reshape(in.back(), shape);
     }
-    BatchRule rule = find_batch_rule(*node.op);
+    BatchRule rule = node.op->batch;
     BatchCall call{*node.op, node.params, in, cut, rows_};
     if (!rule || !rule(call)) return run_later(node, in, cut, {});
     for (size_t k = 0; k < call.out.size(); ++k) give(node, k, call.out[k], !call.same_for_all);
@@ -197,11 +185,11 @@ class BatchedRun {
   bool settle(const Node& node, std::span<const Tensor> in, std::span<const bool> batched, std::span<const int> places,
               Params* params) {
     *params = Params::sized(node.params.size());
-    for (int p = 0; p < int(node.params.size()); ++p) params->mutable_at(p) = node.params[p];
+    for (int p = 0; p < int(node.params.size()); ++p) params->mutable_at(p) = node.params.at(p);
     for (size_t k = 0; k < places.size(); ++k) {
       size_t i = node.inputs.size() + k;
       if (batched[i]) return false;
-      params->mutable_at(places[k]) = resolved_param(node.params[places[k]], in[i]);
+      params->mutable_at(places[k]) = resolved_param(node.params.at(places[k]), in[i]);
     }
     return !params->has_tensor();
   }
@@ -224,7 +212,7 @@ class BatchedRun {
     plan->op = node.op;
     plan->inputs = node.inputs.size();
     plan->rows = rows_;
-    plan->by_branch = std::string_view(node.op->name) == "Case" && !differs_by_row(node);
+    plan->by_branch = is_control_op(*node.op) && !loop_of(node) && !differs_by_row(node);
     for (bool b : batched) plan->batched.push_back(b);
     for (int p : places) plan->places.push_back(p);
     for (uint32_t k = 0; k < node.outputs; ++k) {
@@ -236,7 +224,7 @@ class BatchedRun {
     SmallVector<size_t, 2> used = plan->used;
     Params own = Params::sized(node.params.size());
     for (int p = 0; p < int(own.size()); ++p) {
-      const Param& given = node.params[p];
+      const Param& given = node.params.at(p);
       // An input stands for it; what kind of argument it is stays.
       own.mutable_at(p) = given.kind == Param::Kind::tensor ? Param(int64_t(given.argument_kind())) : given;
     }
@@ -246,7 +234,7 @@ class BatchedRun {
 
   void assign(const Node& node, std::span<const Tensor> in, bool any) {
     if (any) {
-      std::string name = variable_in(node.params[0]).name;
+      std::string name = variable_in(node.params).name;
       fail(ErrorKind::value, "vectorized_map: a variable cannot be given another value by every row; `fn` assigns to ",
            name, " what depends on its argument. Return the values and assign after the map, or use tf.map_fn.");
     }
@@ -281,19 +269,17 @@ std::vector<Obstacle> find_obstacles(const Graph& graph, std::span<const bool> b
     if (!node.op) continue;
     bool any = false;
     for_each_operand(node, [&](ValueId v) { any |= batched[v]; });
-    std::string_view name = node.op->name;
-    bool draws =
-        name.starts_with("Philox") || name.starts_with("StatelessRandom") || name.starts_with("StatelessTruncated");
     if (node.op == &assign_op()) {
       if (any) found.push_back({int(i), Obstacle::Kind::assignment});
       continue;
     }
     bool shows = shows_inputs(*node.op);
-    if ((any || differs_by_row(node)) && !draws && !shows && !find_batch_rule(*node.op) && !is_program(*node.op))
+    if ((any || differs_by_row(node)) && !node.op->random && !shows && !node.op->batch && !node.op->is_program)
       found.push_back({int(i), Obstacle::Kind::row_by_row});
     bool own = node.op == &advance_op() ? any : any || differs_by_row(node);  // the state after all rows is one
     for (uint32_t k = 0; k < node.outputs; ++k)
-      batched[node.first_output + k] = (own && name != "Shape") || (node.op == &advance_op() && k < 2);
+      batched[node.first_output + k] =
+          (own && node.op->elements != Elements::shape) || (node.op == &advance_op() && k < 2);
   }
   return found;
 }

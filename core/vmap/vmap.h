@@ -17,9 +17,6 @@ struct BatchedValues {
 BatchedValues run_batched(const Graph&, const BatchedValues& inputs, int64_t rows,
                           std::span<const SmallVector<bool, 4>> cut_inputs = {});
 
-// The same tensor for every row.
-Tensor for_all_rows(const Tensor&, int64_t rows);
-
 // The outputs of such a run, all with the rows in front.
 Tensors rows_of(const BatchedValues&, int64_t rows);
 

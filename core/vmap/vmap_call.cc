@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "autodiff/deferred.h"
-#include "vmap/rules.h"
+#include "op/batching.h"
+#include "ops/ops.h"
 #include "vmap/vmap.h"
 
 namespace tapeflow {
@@ -13,7 +14,10 @@ struct CallPlan {
   std::shared_ptr<Graph> graph;
   SmallVector<bool, 8> sliced;  // per input
 };
-const CallPlan& plan_of(const Params& params) { return *static_cast<const CallPlan*>(params[0].object.get()); }
+constexpr struct : Keys {
+  Key<Boxed<const CallPlan>> plan = next("plan");
+} inner_params;
+const CallPlan& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 // The number of rows, or -1 if it is not known.
 int64_t count_rows(const CallPlan& plan, std::span<const Tensor> in) {

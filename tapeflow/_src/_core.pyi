@@ -352,6 +352,9 @@ def is_tensor(value: object, /) -> bool:
 def is_recording() -> bool:
     """Whether a tape or an accumulator is open on this thread."""
 
+def keep_interpreter_lock() -> None:
+    """Runs all kernels under the interpreter lock from now on; waits for those that do not."""
+
 def op_functions() -> list[tuple[str, OpFunction, OpFunction, list[str], dict[str, Any]]]:
     """All primitives, one row each."""
 

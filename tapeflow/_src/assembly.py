@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -14,6 +15,7 @@ from tapeflow._src.types import dtypes, errors, indexed_slices, library_folders,
 _core.set_skipped_folders(namespace.PACKAGE_FOLDER, os.path.join(os.path.dirname(numpy.__file__), ""))
 _core.set_library_folders(*library_folders.LIBRARY_FOLDERS)
 _core.register_dtypes(dtypes.dtype_by_enum)
+atexit.register(_core.keep_interpreter_lock)
 _core.register_objects({name: getattr(errors, name) for name in vars(errors) if name.endswith("Error")})
 _core.register_objects(
     {

@@ -15,6 +15,7 @@ from tapeflow._src.advice import about_missing
 Definition = TypeVar("Definition")
 
 _definitions: list[tuple[str, object]] = []
+_node_by_function: dict[str, Any] = {}
 _composition_by_function: dict[FunctionType, Any] = {}
 PACKAGE_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 SOURCE_FOLDER = os.path.join(PACKAGE_FOLDER, "_src", "")
@@ -31,8 +32,11 @@ _COMPOSITIONS = tuple(
 _module_by_path: dict[str, ModuleType] = {}
 
 
-def public(*paths: str) -> Callable[[Definition], Definition]:
+def public(*paths: str, node: Any = None) -> Callable[[Definition], Definition]:
     """Names the paths under `tf` at which the decorated function, class or constant is reached.
+
+    `node` is what TensorFlow 1 calls the nodes of this function, if not by its name: a string, or the primitive that
+    TensorFlow has for it.
 
     >>> @public("math.twice", "twice")
     ... def twice(x):
@@ -43,6 +47,8 @@ def public(*paths: str) -> Callable[[Definition], Definition]:
 
     def register(definition: Definition) -> Definition:
         _definitions.extend((path, definition) for path in paths)
+        if node is not None:
+            _node_by_function[paths[0].rpartition(".")[2]] = node
         if isinstance(definition, FunctionType):
             _show_public_name(definition, paths[0])
         return definition
@@ -50,7 +56,16 @@ def public(*paths: str) -> Callable[[Definition], Definition]:
     return register
 
 
-def public_as(doc: str, *paths: str) -> Callable[[Definition], Definition]:
+def node_of(function: str) -> Any:
+    """What the definition of a public function says about its nodes: a string, a primitive or None.
+
+    >>> node_of("sigmoid_cross_entropy_with_logits")
+    'logistic_loss'
+    """
+    return _node_by_function.get(function)
+
+
+def public_as(doc: str, *paths: str, node: Any = None) -> Callable[[Definition], Definition]:
     """As `public`, for a function that a factory makes: it gets the name of the first path and the docstring.
 
     >>> def power(n):
@@ -69,7 +84,7 @@ def public_as(doc: str, *paths: str) -> Callable[[Definition], Definition]:
         function.__name__ = function.__qualname__ = name
         function.__module__ = f"tapeflow.{namespace}" if namespace else "tapeflow"
         function.__doc__ = doc
-        return public(*paths)(function)
+        return public(*paths, node=node)(function)
 
     return register
 

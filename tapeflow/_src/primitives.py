@@ -14,8 +14,12 @@ _rows = _core.op_functions()
 # (public path, function) for `namespace.install`: each primitive under its public names, without those of raw_ops.
 definitions = [(path, function) for _, function, _, paths, _ in _rows for path in paths]
 
-# What the tests ask about every primitive: its gradient, family and dtypes, by operation name.
+# (operation name, function with keywords only) for `raw_ops`: of the primitives that are public.
+raw_functions = [(name, raw) for name, _, raw, paths, _ in _rows if paths]
+
+# What the entry of a primitive says besides its function, by operation name and by public function name.
 facts_by_name = {name: facts for name, _, _, _, facts in _rows}
+facts_by_function = {path.rpartition(".")[2]: facts for _, _, _, paths, facts in _rows for path in paths}
 
 
 def _signature_from_text(text: str) -> object:
@@ -28,6 +32,15 @@ def _signature_from_text(text: str) -> object:
 def _document(name: str, doc: str) -> str:
     """The doc of a primitive, with the sections that follow from its parameters."""
     return primitive_docs.complete(doc, _function_by_name[name].__text_signature__, facts_by_name[name])
+
+
+def operation_name(primitive: _core.OpFunction) -> str:
+    """The name that nodes of a graph have for this primitive.
+
+    >>> operation_name(tf.range)
+    'Range'
+    """
+    return next(name for name, function in _function_by_name.items() if function is primitive)
 
 
 _function_by_name = {name: function for name, function, _, _, _ in _rows}

@@ -102,11 +102,11 @@ int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }
 
 // Whole rows of C are there; the first one begins at element `first`.
-template <class T> void finish_rows(const Product<T>& p, int64_t first, const Finish& finish) {
+template <class T> void run_epilogue_on_rows(const Product<T>& p, int64_t first, const Epilogue& epilogue) {
   if (p.ldc == p.n)
-    finish(first, p.m * p.n, 1, 0);
+    epilogue(first, p.m * p.n, 1, 0);
   else
-    finish(first, p.n, p.m, p.ldc);
+    epilogue(first, p.n, p.m, p.ldc);
 }
 
 // Where the blocks of rows begin. The caller takes blocks from the front and other threads from the back, so those in
@@ -138,16 +138,16 @@ class RowBlocks {
 
 // Cuts C into about `tasks` blocks and makes them in parallel. Threads share the smaller operand and each reads its own
 // part of the larger one: neighbouring blocks, which go to one thread, differ in columns if A is larger, else in rows.
-// The cut does not change the order in which any element is summed. True if it called `finish`.
+// The cut does not change the order in which any element is summed. True if it called `epilogue`.
 template <class T, class Multiply>
-bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, Multiply multiply) {
+bool multiply_blocks(const Product<T>& p, int64_t tasks, const Epilogue* epilogue, Multiply multiply) {
   constexpr int64_t panel = 256 / sizeof(T);
   // Each block of rows copies B, which must be worth it.
   const int64_t least_rows = p.transpose_b ? 128 : 96;
   const int64_t threads = thread_count(), panels = ceil_divide(p.n, panel);
   const bool a_is_larger = p.m >= p.n;
   int64_t row_blocks = 1, column_blocks = 1;
-  if (finish && p.m >= 128 * threads && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10)) {
+  if (epilogue && p.m >= 128 * threads && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10)) {
     row_blocks = 2 * threads;  // whole rows are ready for what follows
   } else if (a_is_larger) {
     for (const int64_t blocks : {threads, 2 * threads, 4 * threads})
@@ -160,7 +160,7 @@ bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, M
   const int64_t columns = round_up(ceil_divide(p.n, column_blocks), panel);
   column_blocks = std::max<int64_t>(1, (p.n + columns / 2) / columns);  // a narrow rest belongs to the last block
   const RowBlocks rows(p.m, row_blocks);
-  const bool finishes = finish && column_blocks == 1;
+  const bool with_epilogue = epilogue && column_blocks == 1;
   parallel_for(row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row_block = a_is_larger ? task / column_blocks : task % row_blocks;
@@ -169,10 +169,10 @@ bool multiply_blocks(const Product<T>& p, int64_t tasks, const Finish* finish, M
       const int64_t width = column_block + 1 == column_blocks ? p.n - column : columns;
       const Product<T> block = p.block(row, rows.start(row_block + 1) - row, column, width);
       multiply(block);
-      if (finishes) finish_rows(block, row * p.ldc, *finish);
+      if (with_epilogue) run_epilogue_on_rows(block, row * p.ldc, *epilogue);
     }
   });
-  return finishes;
+  return with_epilogue;
 }
 
 template <class T> bool fits_library(const Product<T>& p) {
@@ -185,34 +185,34 @@ template <class T> bool large(const Product<T>& p) {
   return std::min({p.m, p.n, p.k}) >= 256 && p.m * p.k * static_cast<int64_t>(sizeof(T)) > second_level_cache;
 }
 
-template <class T> bool multiply_complex_product(const Product<T>& p, const Finish* finish) {
+template <class T> bool multiply_complex_product(const Product<T>& p, const Epilogue* epilogue) {
   const int threads = cost(p) < cost_worth_threads ? 1 : thread_count();
   if (const auto library = blas_gemm<T>(); library && fits_library(p)) {
-    return multiply_blocks(p, threads, finish, [&](const Product<T>& part) { multiply_with_library(library, part); });
+    return multiply_blocks(p, threads, epilogue, [&](const Product<T>& part) { multiply_with_library(library, part); });
   }
-  return multiply_blocks(p, threads, finish, [](const Product<T>& part) { multiply_complex(part); });
+  return multiply_blocks(p, threads, epilogue, [](const Product<T>& part) { multiply_complex(part); });
 }
 
-template <class T> bool multiply_product(const Product<T>& p, const Finish* finish) {
+template <class T> bool multiply_product(const Product<T>& p, const Epilogue* epilogue) {
   if constexpr (is_complex<T>) {
-    return multiply_complex_product(p, finish);
+    return multiply_complex_product(p, epilogue);
   } else {
     const int64_t work = cost(p);
     const int threads = work < cost_worth_threads ? 1 : thread_count();
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
         if (const auto library = blas_gemm<T>()) {
-          return multiply_blocks(p, threads, finish,
+          return multiply_blocks(p, threads, epilogue,
                                  [&](const Product<T>& part) { multiply_with_library(library, part); });
         }
       }
     }
     if (threads > 1) {
-      return multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), finish, multiply_own<T>);
+      return multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), epilogue, multiply_own<T>);
     }
     multiply_own(p);
-    if (finish) finish_rows(p, 0, *finish);
-    return finish;
+    if (epilogue) run_epilogue_on_rows(p, 0, *epilogue);
+    return epilogue;
   }
 }
 
@@ -224,22 +224,22 @@ template <class T> void fill_zero(int64_t m, int64_t n, T* c, int64_t ldc) {
 
 template <class T> bool gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
                              int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool accumulate,
-                             const Finish* finish) {
+                             const Epilogue* epilogue) {
   if (m == 0 || n == 0) return false;
   if (k == 0) {
     if (!accumulate) fill_zero(m, n, c, ldc);
     return false;
   }
-  return multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate}, finish);
+  return multiply_product(Product<T>{transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate}, epilogue);
 }
 
 template <class T> bool gemm_batched(int64_t batch, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                                      const T* a, int64_t lda, int64_t stride_a, const T* b, int64_t ldb,
-                                     int64_t stride_b, T* c, int64_t ldc, int64_t stride_c, const Finish* finish) {
+                                     int64_t stride_b, T* c, int64_t ldc, int64_t stride_c, const Epilogue* epilogue) {
   if (batch == 0) return false;
   const bool one_product = stride_b == 0 && !transpose_a && stride_a == m * lda && stride_c == m * ldc;
   if (batch == 1 || one_product) {
-    return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false, finish);
+    return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false, epilogue);
   }
   auto multiply_one = [&](int64_t i) {
     gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
@@ -249,15 +249,15 @@ template <class T> bool gemm_batched(int64_t batch, bool transpose_a, bool trans
     for (int64_t i = 0; i < batch; ++i) multiply_one(i);
     return false;
   }
-  const bool finishes = finish && ldc == n && stride_c == m * n;
+  const bool with_epilogue = epilogue && ldc == n && stride_c == m * n;
   const int64_t grain = batch * work < cost_worth_threads ? batch : std::max<int64_t>(1, cost_of_a_task / work);
   parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       multiply_one(i);
-      if (finishes) (*finish)(i* stride_c, m* n, 1, 0);
+      if (with_epilogue) (*epilogue)(i* stride_c, m* n, 1, 0);
     }
   });
-  return finishes;
+  return with_epilogue;
 }
 
 // Explicit instantiation of this struct instantiates both functions for T.

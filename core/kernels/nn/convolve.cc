@@ -49,10 +49,10 @@ Scratch<T> pack_panels(const Axes& axes, const ConvGeometry& g, const FilterView
   return packed;
 }
 
-// target[point] = sum over taps of source[point, tap] times filter[tap]. True if it called `finish`, for which the
+// target[point] = sum over taps of source[point, tap] times filter[tap]. True if it called `epilogue`, for which the
 // points must be neighbours in the target.
 template <class T> bool correlate(const ConvGeometry& g, const Axes& axes, const T* source, const FilterView<T>& filter,
-                                  T* target, const Finish* finish) {
+                                  T* target, const Epilogue* epilogue) {
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = filter.groups * filter.depth, target_pixel = filter.groups * filter.columns;
   const int64_t width = filter.columns > kernel.lanes ? 2 * kernel.lanes : kernel.lanes;
@@ -70,7 +70,7 @@ template <class T> bool correlate(const ConvGeometry& g, const Axes& axes, const
   const Blocks blocks =
       cut(g.batch, axes, {source_bytes / static_cast<int64_t>(sizeof(T)) / channels, 4096, 4 * kernel.rows, wanted});
   const int64_t shares = std::clamp<int64_t>(by_panels ? items : items / blocks.count(), 1, total);
-  const bool finishes = finish && shares == 1;
+  const bool with_epilogue = epilogue && shares == 1;
 
   auto run_block = [&](const Block& block, int64_t first_panel, int64_t end_panel) {
     const bool reads = depth > 0;
@@ -107,10 +107,10 @@ template <class T> bool correlate(const ConvGeometry& g, const Axes& axes, const
       const int64_t share = item / blocks.count();
       const Block block = blocks[item % blocks.count()];
       run_block(block, total * share / shares, total * (share + 1) / shares);
-      if (finishes) finish_block(axes, block, target_pixel, *finish);
+      if (with_epilogue) run_epilogue_on_block(axes, block, target_pixel, *epilogue);
     }
   });
-  return finishes;
+  return with_epilogue;
 }
 
 // dx of a convolution with few input channels and one group: products of each row of dy with all taps, added into dx.
@@ -213,7 +213,7 @@ bool is_product(const ConvGeometry& g) {
 }  // namespace
 
 template <class T>
-bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish) {
+bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = out_cells(g) * g.out_channels;
   if (numbers == 0) return false;
@@ -223,16 +223,16 @@ bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* 
   }
   if (is_product(g)) {
     return gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels,
-                   y, g.out_channels, false, finish);
+                   y, g.out_channels, false, epilogue);
   }
   const int64_t depth = g.in_channels / g.groups, columns = g.out_channels / g.groups;
   return correlate<T>(g, forward_axes(g), x,
                       {filter, g.groups, depth, columns, depth * g.out_channels, g.out_channels, 1, columns}, y,
-                      finish);
+                      epilogue);
 }
 
 template <class T>
-bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Finish* finish) {
+bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Epilogue* epilogue) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = in_cells(g) * g.in_channels;
   if (numbers == 0) return false;
@@ -242,7 +242,7 @@ bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* fil
   }
   if (is_product(g)) {
     return gemm<T>(false, true, in_cells(g), g.in_channels, g.out_channels, dy, g.out_channels, filter, g.out_channels,
-                   dx, g.in_channels, false, finish);
+                   dx, g.in_channels, false, epilogue);
   }
   if (g.groups == 1 && g.in_channels <= kernels<T>().lanes / 4) {
     scatter_backward(g, dy, filter, dx);
@@ -254,7 +254,7 @@ bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* fil
   for_each_residue(g, [&](const Axes& axes) {
     finished = correlate<T>(g, axes, dy,
                             {filter, g.groups, depth, columns, columns * g.out_channels, 1, g.out_channels, depth}, dx,
-                            neighbours ? finish : nullptr);
+                            neighbours ? epilogue : nullptr);
   });
   return finished;
 }
@@ -345,10 +345,10 @@ template <class T> void conv_backward_filter(const ConvGeometry& geometry, const
       });
 }
 
-template bool conv_forward(const ConvGeometry&, const float*, const float*, float*, const Finish*);
-template bool conv_forward(const ConvGeometry&, const double*, const double*, double*, const Finish*);
-template bool conv_backward_input(const ConvGeometry&, const float*, const float*, float*, const Finish*);
-template bool conv_backward_input(const ConvGeometry&, const double*, const double*, double*, const Finish*);
+template bool conv_forward(const ConvGeometry&, const float*, const float*, float*, const Epilogue*);
+template bool conv_forward(const ConvGeometry&, const double*, const double*, double*, const Epilogue*);
+template bool conv_backward_input(const ConvGeometry&, const float*, const float*, float*, const Epilogue*);
+template bool conv_backward_input(const ConvGeometry&, const double*, const double*, double*, const Epilogue*);
 template void conv_backward_filter(const ConvGeometry&, const float*, const float*, float*);
 template void conv_backward_filter(const ConvGeometry&, const double*, const double*, double*);
 

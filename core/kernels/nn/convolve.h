@@ -19,17 +19,17 @@ struct ConvGeometry {
 };
 
 // Each writes the whole of its result. T is float or double. The value of a result does not depend on the thread count.
-// Those that take `finish` (which may be null) say whether they called it.
+// Those that take `epilogue` (which may be null) say whether they called it.
 template <class T>
-bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish);
+bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue);
 template <class T>
-bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Finish* finish);
+bool conv_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx, const Epilogue* epilogue);
 template <class T> void conv_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy, T* dfilter);
 
 // Depthwise: filter (filter..., in_channels, multiplier) with out_channels = in_channels * multiplier; output channel
 // c * multiplier + m reads input channel c alone. `groups` is not read.
 template <class T>
-bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish);
+bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue);
 template <class T> void depthwise_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx);
 template <class T> void depthwise_backward_filter(const ConvGeometry& geometry, const T* x, const T* dy, T* dfilter);
 

@@ -318,7 +318,7 @@ Points<T> points_of(const Axes& axes, const Block& block, const Source<T>& sourc
 }
 
 // Tells that a block of the target is there, in runs as long as its rows allow; its points are neighbours.
-inline void finish_block(const Axes& axes, const Block& block, int64_t pixel, const Finish& finish) {
+inline void run_epilogue_on_block(const Axes& axes, const Block& block, int64_t pixel, const Epilogue& epilogue) {
   const bool whole_rows = block.count[2] == axes[2].points,
              whole_planes = whole_rows && block.count[1] == axes[1].points;
   const int64_t row = axes[2].points * pixel;
@@ -326,9 +326,9 @@ inline void finish_block(const Axes& axes, const Block& block, int64_t pixel, co
     for (int64_t i = block.first[0]; i < block.first[0] + (whole_planes ? 1 : block.count[0]); ++i) {
       const int64_t first = ((n * axes[0].points + i) * axes[1].points + block.first[1]) * row + block.first[2] * pixel;
       if (whole_rows) {
-        finish(first, (whole_planes ? block.count[0] : 1) * block.count[1] * row, 1, 0);
+        epilogue(first, (whole_planes ? block.count[0] : 1) * block.count[1] * row, 1, 0);
       } else {
-        finish(first, block.count[2] * pixel, block.count[1], row);
+        epilogue(first, block.count[2] * pixel, block.count[1], row);
       }
     }
 }

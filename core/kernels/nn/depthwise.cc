@@ -9,7 +9,7 @@ namespace {
 // times each; neighbouring runs of `fold` channels are then added into one of the target.
 template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source,
                                            int64_t source_channels, int64_t repeat, const T* filter, int64_t fold,
-                                           T* target, const Finish* finish) {
+                                           T* target, const Epilogue* epilogue) {
   const ConvKernels<T>& kernel = kernels<T>();
   const int64_t channels = source_channels * repeat, pixel = ceil_divide(channels, kernel.lanes) * kernel.lanes;
   const int64_t taps = tap_count(axes);
@@ -63,7 +63,7 @@ template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& ax
             points.write[first + r][c] = sum;
           }
       });
-      if (finish) finish_block(axes, block, channels / fold, *finish);
+      if (epilogue) run_epilogue_on_block(axes, block, channels / fold, *epilogue);
     }
   });
 }
@@ -71,7 +71,7 @@ template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& ax
 }  // namespace
 
 template <class T>
-bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Finish* finish) {
+bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue) {
   const ConvGeometry g = in_three_dimensions(geometry);
   const int64_t numbers = out_cells(g) * g.out_channels;
   if (numbers == 0) return false;
@@ -79,8 +79,8 @@ bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter
     std::fill_n(y, numbers, T(0));
     return false;
   }
-  correlate_lanewise<T>(g, forward_axes(g), x, g.in_channels, g.out_channels / g.in_channels, filter, 1, y, finish);
-  return finish;
+  correlate_lanewise<T>(g, forward_axes(g), x, g.in_channels, g.out_channels / g.in_channels, filter, 1, y, epilogue);
+  return epilogue;
 }
 
 template <class T> void depthwise_backward_input(const ConvGeometry& geometry, const T* dy, const T* filter, T* dx) {
@@ -140,8 +140,8 @@ template <class T> void depthwise_backward_filter(const ConvGeometry& geometry, 
                      });
 }
 
-template bool depthwise_forward(const ConvGeometry&, const float*, const float*, float*, const Finish*);
-template bool depthwise_forward(const ConvGeometry&, const double*, const double*, double*, const Finish*);
+template bool depthwise_forward(const ConvGeometry&, const float*, const float*, float*, const Epilogue*);
+template bool depthwise_forward(const ConvGeometry&, const double*, const double*, double*, const Epilogue*);
 template void depthwise_backward_input(const ConvGeometry&, const float*, const float*, float*);
 template void depthwise_backward_input(const ConvGeometry&, const double*, const double*, double*);
 template void depthwise_backward_filter(const ConvGeometry&, const float*, const float*, float*);

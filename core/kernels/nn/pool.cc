@@ -139,8 +139,9 @@ template <class Body> void for_each_row_range(const PoolGeometry& g, Body&& body
 }
 
 // Backward: windows may overlap, so images are shared out, and cache lines of channels where the images are few. True
-// if it called `finish`, for the input of each image.
-template <class T, class Body> bool for_each_channel_range(const PoolGeometry& g, const Finish* finish, Body&& body) {
+// if it called `epilogue`, for the input of each image.
+template <class T, class Body>
+bool for_each_channel_range(const PoolGeometry& g, const Epilogue* epilogue, Body&& body) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
   const int64_t groups = std::max<int64_t>(1, (g.channels + line - 1) / line);
   const int64_t shares = g.batch >= 2 * thread_count() ? 1 : groups;
@@ -149,10 +150,10 @@ template <class T, class Body> bool for_each_channel_range(const PoolGeometry& g
     for (int64_t item = begin; item < end; ++item) {
       const int64_t share = item % shares;
       body(item / shares, groups * share / shares * line, std::min(g.channels, groups * (share + 1) / shares * line));
-      if (finish && shares == 1) (*finish)(item* in_size(g), in_size(g), 1, 0);
+      if (epilogue && shares == 1) (*epilogue)(item* in_size(g), in_size(g), 1, 0);
     }
   });
-  return finish && shares == 1 && g.batch > 0;
+  return epilogue && shares == 1 && g.batch > 0;
 }
 
 // Windows do not overlap.
@@ -243,11 +244,11 @@ template <class T> void max_pool_forward(const PoolGeometry& geometry, const T* 
 }
 
 template <class T>
-bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Finish* finish) {
+bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Epilogue* epilogue) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
   const auto spread = alone ? kernels<T>().max_backward_alone : kernels<T>().max_backward;
-  return for_each_channel_range<T>(g, finish, [&](int64_t image, int64_t begin, int64_t end) {
+  return for_each_channel_range<T>(g, epilogue, [&](int64_t image, int64_t begin, int64_t end) {
     const T* from = x + image * in_size(g) + begin;
     const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
@@ -309,11 +310,11 @@ template <class T> void avg_pool_forward(const PoolGeometry& geometry, const T* 
   });
 }
 
-template <class T> bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Finish* finish) {
+template <class T> bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Epilogue* epilogue) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
   const auto spread = alone ? kernels<T>().average_backward_alone : kernels<T>().average_backward;
-  return for_each_channel_range<T>(g, finish, [&](int64_t image, int64_t begin, int64_t end) {
+  return for_each_channel_range<T>(g, epilogue, [&](int64_t image, int64_t begin, int64_t end) {
     const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
     if (clear) clear_channels(g, to, begin, end);
@@ -333,8 +334,8 @@ template void max_pool_forward(const PoolGeometry&, const uint8_t*, uint8_t*, in
 template void max_pool_forward(const PoolGeometry&, const uint16_t*, uint16_t*, int64_t*);
 template void max_pool_forward(const PoolGeometry&, const uint32_t*, uint32_t*, int64_t*);
 template void max_pool_forward(const PoolGeometry&, const uint64_t*, uint64_t*, int64_t*);
-template bool max_pool_backward(const PoolGeometry&, const float*, const float*, float*, const Finish*);
-template bool max_pool_backward(const PoolGeometry&, const double*, const double*, double*, const Finish*);
+template bool max_pool_backward(const PoolGeometry&, const float*, const float*, float*, const Epilogue*);
+template bool max_pool_backward(const PoolGeometry&, const double*, const double*, double*, const Epilogue*);
 template void max_pool_gather(const PoolGeometry&, const float*, const float*, float*);
 template void max_pool_gather(const PoolGeometry&, const double*, const double*, double*);
 template void max_pool_backward_at(const PoolGeometry&, const int64_t*, const float*, float*);
@@ -343,7 +344,7 @@ template void max_pool_gather_at(const PoolGeometry&, const int64_t*, const floa
 template void max_pool_gather_at(const PoolGeometry&, const int64_t*, const double*, double*);
 template void avg_pool_forward(const PoolGeometry&, const float*, float*);
 template void avg_pool_forward(const PoolGeometry&, const double*, double*);
-template bool avg_pool_backward(const PoolGeometry&, const float*, float*, const Finish*);
-template bool avg_pool_backward(const PoolGeometry&, const double*, double*, const Finish*);
+template bool avg_pool_backward(const PoolGeometry&, const float*, float*, const Epilogue*);
+template bool avg_pool_backward(const PoolGeometry&, const double*, double*, const Epilogue*);
 
 }  // namespace tapeflow

@@ -26,9 +26,9 @@ struct PoolGeometry {
 template <class T> void max_pool_forward(const PoolGeometry& geometry, const T* x, T* y, int64_t* argmax);
 
 // dx: each dy goes to the cell that `argmax` above would name: the first maximum in scan order. T: float, double. True
-// if it called `finish`, which may be null.
+// if it called `epilogue`, which may be null.
 template <class T>
-bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Finish* finish);
+bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Epilogue* epilogue);
 
 // The transpose of max_pool_backward: y[window] = v[first maximum of x in the window], v shaped like x. It serves the
 // gradient of the gradient and forward mode. T: float, double.
@@ -40,7 +40,7 @@ template <class T> void max_pool_gather_at(const PoolGeometry& geometry, const i
 
 // Mean over the cells of a window that lie inside the input. T: float, double.
 template <class T> void avg_pool_forward(const PoolGeometry& geometry, const T* x, T* y);
-template <class T> bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Finish* finish);
+template <class T> bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Epilogue* epilogue);
 
 // Some neighbouring windows whose cells lie alike: cell i of window w is at w * in_step + offset[i], for each channel;
 // its result is at w * out_step.

@@ -8,14 +8,17 @@
 namespace tapeflow {
 namespace {
 
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape");
+} broadcast_to_params;
 const Op& broadcast_to_op = define(Op{
     .name = "BroadcastTo",
     .planning = {.is_broadcast = true},
-    .arguments = {tensor("input", any_dtype), ints("shape")},
+    .arguments = {tensor("input", any_dtype), ints(broadcast_to_params.shape)},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          Shape shape = call.params.shape(0), both;
+          Shape shape = call.params.shape(broadcast_to_params.shape), both;
           // -1 keeps a dimension.
           for (int i = 0; i < shape.rank(); ++i)
             if (shape[i] == -1 && i >= shape.rank() - x.rank()) shape[i] = x[i - shape.rank() + x.rank()];
@@ -25,11 +28,11 @@ const Op& broadcast_to_op = define(Op{
         },
     .infer_staged =
         [](Call& call) {
-          const Shape &x = call.in[0].shape(), shape = known_shape(call.params[0]);
+          const Shape &x = call.in[0].shape(), shape = known_shape(call.params.value(broadcast_to_params.shape));
           Shape both = shape;
           if (!shape.known_rank() || !x.known_rank()) return call.returns(call.in[0].dtype(), shape);
           for (int i = 0; i < shape.rank(); ++i)
-            if (call.params.ints(0)[size_t(i)] == -1 && i >= shape.rank() - x.rank())
+            if (call.params[broadcast_to_params.shape][size_t(i)] == -1 && i >= shape.rank() - x.rank())
               both[i] = x[i - shape.rank() + x.rank()];
           Shape result;
           if (x.rank() > shape.rank() || !broadcast(x, both, &result))
@@ -77,6 +80,12 @@ const Op& broadcast_to_op = define(Op{
         },
     .vjp = [](RuleContext& c) { c.set(0, unbroadcast(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, broadcast_to(c.x_dot(0), c.y().shape())); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          const Ints& shape = c.params[broadcast_to_params.shape];
+          return c.run_same({c.with_rank(0, int(shape.size()))}, {Param(in_front(c.rows, shape))});
+        },
     .names = {"broadcast_to"},
     .doc = R"(Repeated to a larger shape by the rules of broadcasting.
 
@@ -95,14 +104,17 @@ array([[1, 2],
     .family = "movement",
 });
 
+constexpr struct : Keys {
+  Key<Ints> multiples = next("multiples");
+} tile_params;
 const Op& tile_op = define(Op{
     .name = "Tile",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("input", any_dtype), ints("multiples")},
+    .arguments = {tensor("input", any_dtype), ints(tile_params.multiples)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
-          const Ints& m = call.params.ints(0);
+          const Ints& m = call.params[tile_params.multiples];
           if (int(m.size()) != shape.rank())
             fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples argument to be a vector of length ",
                  shape.rank(), " but got length ", m.size());
@@ -117,7 +129,7 @@ const Op& tile_op = define(Op{
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          const Param& m = call.params[0];
+          const Param& m = call.params.value(tile_params.multiples);
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(m) ? int64_t(m.ints.size()) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (x.rank() >= 0 && count_known(m) && int(m.ints.size()) != x.rank())
@@ -137,7 +149,7 @@ const Op& tile_op = define(Op{
           Shape narrow, wide;
           bool simple = 2 * x.rank() <= kMaxRank;
           for (int i = 0; i < x.rank() && simple; ++i) {
-            int64_t m = call.params.ints(0)[size_t(i)];
+            int64_t m = call.params[tile_params.multiples][size_t(i)];
             narrow.append(1), narrow.append(x.dim(i));
             wide.append(m), wide.append(x.dim(i));
           }
@@ -148,7 +160,7 @@ const Op& tile_op = define(Op{
           Tensor t = x;
           for (int i = 0; i < x.rank(); ++i) {
             SmallVector<Tensor, 8> parts;
-            for (int64_t m = 0; m < call.params.ints(0)[size_t(i)]; ++m) parts.push_back(t);
+            for (int64_t m = 0; m < call.params[tile_params.multiples][size_t(i)]; ++m) parts.push_back(t);
             t = concat(parts, i);
           }
           call.out[0] = t;
@@ -162,11 +174,12 @@ const Op& tile_op = define(Op{
           Ints repeated;
           for (int i = 0; i < x.rank(); ++i) {
             repeated.push_back(wide.rank());
-            wide.append(c.params.ints(0)[size_t(i)]), wide.append(x[i]);
+            wide.append(c.params[tile_params.multiples][size_t(i)]), wide.append(x[i]);
           }
           c.set(0, reduce_sum(reshape(c.dy(), wide), repeated, false));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(in_front(1, c.params[tile_params.multiples]))}); },
     .names = {"tile"},
     .doc = R"(`input` repeated `multiples` times along each dimension.
 

@@ -54,13 +54,16 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
     for (int64_t i = 0; i < n; ++i) store(to + i, converted<Compute<To>>(load(from + i)));
 }
 
+constexpr struct : Keys {
+  Key<DType> dtype = next("dtype");
+} cast_params;
 const Op& cast_op = define(Op{
     .name = "Cast",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("x", fixed_size), required_dtype("dtype")},
+    .arguments = {tensor("x", fixed_size), required_dtype(cast_params.dtype)},
     .infer =
         [](Call& call) {
-          DType to = call.params.dtype(0);
+          DType to = call.params[cast_params.dtype];
           if (!fixed_size.has(to))
             fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(call.in[0].dtype()), " to ",
                  legacy_name_of(to), " is not supported");
@@ -92,7 +95,10 @@ const Op& cast_op = define(Op{
           });
           return loops;
         },
-    .passes_rows = true,
+    .keeps_sparse = true,
+    .batch = batch_leading,
+    .elements = Elements::of_input,
+    .advice = "Integers and bools have no gradient: stay with floating point.",
 });
 
 }  // namespace

@@ -27,7 +27,7 @@ void infer_concat(Call& call) {
   const Shape& first = call.in[0].shape();
   if (first.rank() == 0)
     fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
-  int axis = normalize_axis(call.name(), call.params.integer(0), first.rank());
+  int axis = normalize_axis(call.name(), call.params[concat_params.axis], first.rank());
   Shape shape = first;
   for (size_t i = 1; i < call.in.size(); ++i) {
     const Shape& other = call.in[i].shape();
@@ -63,7 +63,7 @@ void infer_concat_staged(Call& call) {
   if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
   int rank = -1;
   for (const Tensor& t : call.in) rank = std::max(rank, t.rank());
-  int64_t given = known_integer(call.params[0]);
+  int64_t given = known_integer(call.params.value(concat_params.axis));
   if (rank < 0) return call.returns(call.in[0].dtype(), Shape::unknown());
   if (given == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(rank));
   if (rank == 0)
@@ -80,16 +80,16 @@ void infer_concat_staged(Call& call) {
   call.returns(call.in[0].dtype(), shape);
 }
 
-const Op& concat_op = define(Op{
+const Op& concat_entry = define(Op{
     .name = "ConcatV2",
     .planning = {.cannot_fail = true},
-    .arguments = {tensors("values", any_dtype), integer("axis")},
+    .arguments = {tensors("values", any_dtype).or_array(), integer(concat_params.axis)},
     .infer = infer_concat,
     .infer_staged = infer_concat_staged,
     .kernel =
         [](Call& call) {
           const Tensor& y = call.out[0];
-          int axis = normalize_axis(call.name(), call.params.integer(0), y.rank());
+          int axis = normalize_axis(call.name(), call.params[concat_params.axis], y.rank());
           int64_t outer = y.shape().elements(0, axis), row = y.shape().elements(axis, y.rank()), at = 0;
           size_t size = size_of(y.dtype());
           for (const Tensor& x : call.in) {
@@ -100,12 +100,15 @@ const Op& concat_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          int axis = normalize_axis("concat", c.params.integer(0), c.shape(0).rank());
+          int axis = normalize_axis("concat", c.params[concat_params.axis], c.shape(0).rank());
           Ints sizes;
           for (int i = 0; i < c.inputs(); ++i) sizes.push_back(c.shape(i)[axis]);
           auto parts = split(c.dy(), sizes, axis);
           for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
         },
+    .copies_elements = true,
+    .batch = batch_along<concat_params.axis.index>,
+    .elements = Elements::moved,
     .names = {"concat"},
     .doc = R"(Tensors joined along `axis`.
 
@@ -119,12 +122,18 @@ Gradient: Each input gets its own part of `dy`.
 
 >>> tf.concat([[1, 2], [3]], 0)
 <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>)",
+    .node_name = "concat",
 });
+
+constexpr struct : Keys {
+  Key<Ints> size_splits = next("size_splits");
+  Key<int64_t> axis = next("axis");
+} split_params;
 
 void infer_split(Call& call) {
   const Tensor& x = call.in[0];
-  const Param& sizes = call.params[0];
-  int64_t axis = known_integer(call.params[1]);
+  const Param& sizes = call.params.value(split_params.size_splits);
+  int64_t axis = known_integer(call.params.value(split_params.axis));
   if (!count_known(sizes))
     fail(ErrorKind::value, call.name(),
          ": Cannot infer argument `num` from the sizes: their number must be known while tracing");
@@ -155,23 +164,23 @@ void infer_split(Call& call) {
 const Op& split_op = define(Op{
     .name = "SplitV",
     .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
-    .arguments = {tensor("value", any_dtype), ints("size_splits"), integer("axis", 0)},
+    .arguments = {tensor("value", any_dtype), ints(split_params.size_splits), integer(split_params.axis, 0)},
     .infer_staged = infer_split,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int axis = normalize_axis(call.name(), call.params[split_params.axis], x.rank());
           int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank()), at = 0;
           int64_t inner = x.shape().elements(axis + 1, x.rank()), total = 0;
           size_t size = size_of(x.dtype());
-          for (int64_t n : call.params.ints(0)) {
+          for (int64_t n : call.params[split_params.size_splits]) {
             if (n < 0) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
             total += n;
           }
           if (total != x.dim(axis))
             fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis,
                  " of the input, ", x.dim(axis), "; got a sum of ", total);
-          for (int64_t n : call.params.ints(0)) {
+          for (int64_t n : call.params[split_params.size_splits]) {
             Shape shape = x.shape();
             shape[axis] = n;
             int64_t length = n * inner;
@@ -190,15 +199,19 @@ const Op& split_op = define(Op{
         [](RuleContext& c) {
           SmallVector<Tensor, 8> parts;
           for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
-          c.set(0, concat(parts, c.params.integer(1)));
+          c.set(0, concat(parts, c.params[split_params.axis]));
         },
+    .batch = batch_along<split_params.axis.index>,
     .returns_list = true,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+} pack_params;
 const Op& pack_op = define(Op{
     .name = "Pack",
     .planning = {.cannot_fail = true},
-    .arguments = {tensors("values", any_dtype), integer("axis", 0)},
+    .arguments = {tensors("values", any_dtype).or_numbers(), integer(pack_params.axis, 0)},
     .infer =
         [](Call& call) {
           if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
@@ -210,7 +223,7 @@ const Op& pack_op = define(Op{
                    ": Shapes of all inputs must match: values[0].shape = ", first, " != values[", i,
                    "].shape = ", call.in[i].shape());
           }
-          int64_t axis = call.params.integer(0);
+          int64_t axis = call.params[pack_params.axis];
           if (axis < -first.rank() - 1 || axis > first.rank())
             fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ",
                  first.rank() + 1, ")");
@@ -226,7 +239,7 @@ const Op& pack_op = define(Op{
             if (t.dtype() != call.in[0].dtype()) fail_list_dtypes(call);
             merge_dims(call, shape, t.shape(), -1);
           }
-          int64_t axis = known_integer(call.params[0]);
+          int64_t axis = known_integer(call.params.value(pack_params.axis));
           if (!shape.known_rank()) return call.returns(call.in[0].dtype(), shape);
           if (axis == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(shape.rank() + 1));
           if (axis < -shape.rank() - 1 || axis > shape.rank())
@@ -238,7 +251,7 @@ const Op& pack_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &y = call.out[0], &first = call.in[0];
-          int64_t axis = call.params.integer(0);
+          int64_t axis = call.params[pack_params.axis];
           if (axis < 0) axis += first.rank() + 1;
           int64_t outer = first.shape().elements(0, int(axis)),
                   length = first.shape().elements(int(axis), first.rank());
@@ -250,9 +263,15 @@ const Op& pack_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          auto parts = unstack(c.dy(), c.params.integer(0));
+          auto parts = unstack(c.dy(), c.params[pack_params.axis]);
           for (int i = 0; i < c.inputs(); ++i) c.set(i, parts[size_t(i)]);
         },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          return c.run_same(c.all_with_rows(), {Param(c.batch_axis(c.params[pack_params.axis], c.row_rank(0) + 1))});
+        },
+    .elements = Elements::moved,
     .names = {"stack"},
     .doc = R"(Equally shaped tensors put side by side along a new dimension `axis`.
 
@@ -268,16 +287,21 @@ Gradient: Each input gets its own slice of `dy`.
 <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
 array([[1, 2],
        [3, 4]], dtype=int32)>)",
+    .node_name = "stack",
 });
 
+constexpr struct : Keys {
+  Key<int64_t> num = next("num"), axis = next("axis");
+} unpack_params;
 const Op& unpack_op = define(Op{
     .name = "Unpack",
     .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
-    .arguments = {tensor("value", any_dtype), integer("num", -1), integer("axis", 0)},
+    .arguments = {tensor("value", any_dtype), integer(unpack_params.num, -1), integer(unpack_params.axis, 0)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          int64_t num = known_integer(call.params[0]), axis = known_integer(call.params[1]);
+          int64_t num = known_integer(call.params.value(unpack_params.num)),
+                  axis = known_integer(call.params.value(unpack_params.axis));
           Shape shape = x.shape();
           if (axis == kUnknownInt) {
             shape = x.rank() > 0 ? unknown_dims(x.rank() - 1) : Shape::unknown();
@@ -297,12 +321,12 @@ const Op& unpack_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           if (x.rank() == 0)
-            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params.integer(1),
+            fail(ErrorKind::value, "unstack: Argument `axis` = ", call.params[unpack_params.axis],
                  " not in range [0, 0): a scalar has no dimension to take apart");
-          int axis = normalize_axis(call.name(), call.params.integer(1), x.rank());
+          int axis = normalize_axis(call.name(), call.params[unpack_params.axis], x.rank());
           int64_t outer = x.shape().elements(0, axis), n = x.dim(axis), length = x.shape().elements(axis + 1, x.rank());
-          if (call.params.integer(0) >= 0 && call.params.integer(0) != n)
-            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params.integer(0),
+          if (call.params[unpack_params.num] >= 0 && call.params[unpack_params.num] != n)
+            fail(ErrorKind::invalid_argument, "unstack: num must be ", n, "; got ", call.params[unpack_params.num],
                  " for shape ", x.shape());
           Shape shape = x.shape();
           shape.remove(axis);
@@ -322,14 +346,19 @@ const Op& unpack_op = define(Op{
         [](RuleContext& c) {
           SmallVector<Tensor, 8> parts;
           for (int i = 0; i < c.outputs(); ++i) parts.push_back(c.dy(i));
-          c.set(0, stack(parts, c.params.integer(1)));
+          c.set(0, stack(parts, c.params[unpack_params.axis]));
         },
+    .copies_elements = true,
+    .batch = batch_along<unpack_params.axis.index>,
+    .node_name = "unstack",
     .returns_list = true,
 });
 
 }  // namespace
 
-Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_op, parts, {Param(axis)}); }
+Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_entry, parts, {Param(axis)}); }
+const Op& concat_op() { return concat_entry; }
+const Op& stack_op() { return pack_op; }
 Tensor stack(std::span<const Tensor> parts, int64_t axis) { return run(pack_op, parts, {Param(axis)}); }
 Tensors split(const Tensor& x, const Ints& sizes, int64_t axis) {
   return run_all(split_op, std::span(&x, 1), {Param(sizes), Param(axis)});

@@ -103,21 +103,26 @@ Shape diagonals_shape(const Shape& matrix, const Band& band) {
   return shape;
 }
 
+constexpr struct : Keys {
+  Key<Ints> k = next("k");
+  Key<std::string> align = next("align");
+} diag_part_params;
 const Op& diag_part_op = define(Op{
     .name = "MatrixDiagPartV3",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("input", fixed_size), ints("k"), tensor("padding_value", fixed_size),
-                  text("align", "RIGHT_LEFT")},
+    .arguments = {tensor("input", fixed_size), ints(diag_part_params.k), tensor("padding_value", fixed_size),
+                  text(diag_part_params.align, "RIGHT_LEFT")},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          call.returns(call.in[0].dtype(),
-                       diagonals_shape(x, band_of("diag_part", x, call.params.ints(0), call.params.text(1))));
+          call.returns(call.in[0].dtype(), diagonals_shape(x, band_of("diag_part", x, call.params[diag_part_params.k],
+                                                                      call.params[diag_part_params.align])));
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          const Band band = band_of("diag_part", x.shape(), call.params.ints(0), call.params.text(1));
+          const Band band =
+              band_of("diag_part", x.shape(), call.params[diag_part_params.k], call.params[diag_part_params.align]);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T *from = static_cast<const T*>(x.raw()), pad = *static_cast<const T*>(call.in[1].raw());
             T* to = static_cast<T*>(y.mutable_raw());
@@ -133,20 +138,29 @@ const Op& diag_part_op = define(Op{
         [](RuleContext& c) {
           const Shape& x = c.shape(0);
           if (c.wants(0))
-            c.set(0, matrix_set_diag(zeros(c.dtype(0), x), c.dy(), c.params.ints(0), c.params.text(1).c_str()));
+            c.set(0, matrix_set_diag(zeros(c.dtype(0), x), c.dy(), c.params[diag_part_params.k],
+                                     c.params[diag_part_params.align].c_str()));
         },
+    .batch = batch_leading_but_last,
 });
 
+constexpr struct : Keys {
+  Key<Ints> k = next("k");
+  Key<int64_t> num_rows = next("num_rows"), num_cols = next("num_cols");
+  Key<std::string> align = next("align");
+} diag_params;
 const Op& diag_op = define(Op{
     .name = "MatrixDiagV3",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("diagonal", fixed_size), ints("k"), integer("num_rows", -1), integer("num_cols", -1),
-                  tensor("padding_value", fixed_size), text("align", "RIGHT_LEFT")},
+    .arguments = {tensor("diagonal", fixed_size), ints(diag_params.k), integer(diag_params.num_rows, -1),
+                  integer(diag_params.num_cols, -1), tensor("padding_value", fixed_size),
+                  text(diag_params.align, "RIGHT_LEFT")},
     .infer =
         [](Call& call) {
           const Shape& d = call.in[0].shape();
           const Params& p = call.params;
-          Band band = band_from("diag", d, p.ints(0), p.integer(1), p.integer(2), p.text(3));
+          Band band = band_from("diag", d, p[diag_params.k], p[diag_params.num_rows], p[diag_params.num_cols],
+                                p[diag_params.align]);
           Shape shape = d.slice(0, d.rank() - (band.count() > 1 ? 2 : 1));
           shape.append(band.rows), shape.append(band.columns);
           call.returns(call.in[0].dtype(), shape);
@@ -155,7 +169,8 @@ const Op& diag_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           const Params& p = call.params;
-          const Band band = band_from("diag", x.shape(), p.ints(0), p.integer(1), p.integer(2), p.text(3));
+          const Band band = band_from("diag", x.shape(), p[diag_params.k], p[diag_params.num_rows],
+                                      p[diag_params.num_cols], p[diag_params.align]);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = static_cast<T*>(y.mutable_raw());
@@ -169,19 +184,27 @@ const Op& diag_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(0)) c.set(0, matrix_diag_part(c.dy(), c.params.ints(0), c.params.text(3).c_str()));
+          if (c.wants(0))
+            c.set(0, matrix_diag_part(c.dy(), c.params[diag_params.k], c.params[diag_params.align].c_str()));
         },
+    .batch = batch_leading_but_last,
 });
 
+constexpr struct : Keys {
+  Key<Ints> k = next("k");
+  Key<std::string> align = next("align");
+} set_diag_params;
 const Op& set_diag_op = define(Op{
     .name = "MatrixSetDiagV3",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("input", fixed_size), tensor("diagonal", fixed_size), ints("k"), text("align", "RIGHT_LEFT")},
+    .arguments = {tensor("input", fixed_size), tensor("diagonal", fixed_size), ints(set_diag_params.k),
+                  text(set_diag_params.align, "RIGHT_LEFT")},
     .infer =
         [](Call& call) {
           const Tensor &x = call.in[0], &d = call.in[1];
           if (x.dtype() != d.dtype()) family::fail_dtypes(call);
-          Band band = band_of("set_diag", x.shape(), call.params.ints(0), call.params.text(1));
+          Band band =
+              band_of("set_diag", x.shape(), call.params[set_diag_params.k], call.params[set_diag_params.align]);
           Shape wanted = diagonals_shape(x.shape(), band);
           if (!(d.shape() == wanted))
             fail(ErrorKind::invalid_argument, "set_diag: Expected diagonal to have shape ", wanted,
@@ -191,7 +214,8 @@ const Op& set_diag_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &d = call.in[1], &y = call.out[0];
-          const Band band = band_of("set_diag", x.shape(), call.params.ints(0), call.params.text(1));
+          const Band band =
+              band_of("set_diag", x.shape(), call.params[set_diag_params.k], call.params[set_diag_params.align]);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(d.raw());
             T* to = static_cast<T*>(y.mutable_raw());
@@ -205,8 +229,8 @@ const Op& set_diag_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          const Ints& k = c.params.ints(0);
-          const char* align = c.params.text(1).c_str();
+          const Ints& k = c.params[set_diag_params.k];
+          const char* align = c.params[set_diag_params.align].c_str();
           if (c.wants(0)) c.set(0, matrix_set_diag(c.dy(), zeros(c.dtype(1), c.shape(1)), k, align));
           if (c.wants(1)) c.set(1, matrix_diag_part(c.dy(), k, align));
         },
@@ -216,33 +240,38 @@ const Op& set_diag_op = define(Op{
           Tensor d_dot = c.x_dot(1) ? c.x_dot(1) : zeros(c.dtype(1), c.shape(1));
           c.set(0, run(c.op, {x_dot, d_dot}, c.params));
         },
+    .batch = batch_leading,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> num_lower = next("num_lower"), num_upper = next("num_upper");
+} band_part_params;
 const Op& band_part_op = define(Op{
     .name = "MatrixBandPart",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("input", fixed_size), integer("num_lower"), integer("num_upper")},
+    .arguments = {tensor("input", fixed_size), integer(band_part_params.num_lower),
+                  integer(band_part_params.num_upper)},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
           if (x.rank() < 2)
             fail(ErrorKind::invalid_argument, call.name(), ": input must be at least 2-dim, received shape: ", x);
-          if (call.params.integer(0) > x.back(2))
+          if (call.params[band_part_params.num_lower] > x.back(2))
             fail(ErrorKind::invalid_argument, call.name(),
                  ": num_lower must be negative or less or equal to number of rows (", x.back(2),
-                 ") got: ", call.params.integer(0));
-          if (call.params.integer(1) > x.back(1))
+                 ") got: ", call.params[band_part_params.num_lower]);
+          if (call.params[band_part_params.num_upper] > x.back(1))
             fail(ErrorKind::invalid_argument, call.name(),
                  ": num_upper must be negative or less or equal to number of columns (", x.back(1),
-                 ") got: ", call.params.integer(1));
+                 ") got: ", call.params[band_part_params.num_upper]);
           call.returns(call.in[0].dtype(), x);
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           if (x.size() == 0) return;
-          int64_t lower = call.params.integer(0), upper = call.params.integer(1), rows = x.shape().back(2),
-                  columns = x.shape().back(1);
+          int64_t lower = call.params[band_part_params.num_lower], upper = call.params[band_part_params.num_upper],
+                  rows = x.shape().back(2), columns = x.shape().back(1);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = static_cast<T*>(y.mutable_raw());
@@ -260,8 +289,12 @@ const Op& band_part_op = define(Op{
                          });
           });
         },
-    .vjp = [](RuleContext& c) { c.set(0, band_part(c.dy(), c.params.integer(0), c.params.integer(1))); },
+    .vjp =
+        [](RuleContext& c) {
+          c.set(0, band_part(c.dy(), c.params[band_part_params.num_lower], c.params[band_part_params.num_upper]));
+        },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = batch_leading,
     .names = {"linalg.band_part", "compat.v1.matrix_band_part"},
     .doc = R"(The elements within a band around the main diagonal; all others are 0.
 

@@ -44,19 +44,25 @@ GatherPlan plan_gather(const char* who, const Shape& x, const Shape& indices, in
   return g;
 }
 
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis"), batch_dims = next("batch_dims");
+} gather_params;
 const Op& gather_op = define(Op{
     .name = "GatherV2",
-    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("axis", 0), integer("batch_dims", 0)},
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer(gather_params.axis, 0),
+                  integer(gather_params.batch_dims, 0)},
     .infer =
         [](Call& call) {
-          call.returns(call.in[0].dtype(), plan_gather("gather", call.in[0].shape(), call.in[1].shape(),
-                                                       call.params.integer(0), call.params.integer(1))
-                                               .result);
+          call.returns(call.in[0].dtype(),
+                       plan_gather("gather", call.in[0].shape(), call.in[1].shape(), call.params[gather_params.axis],
+                                   call.params[gather_params.batch_dims])
+                           .result);
         },
     .infer_staged =
         [](Call& call) {
           const Tensor &x = call.in[0], &indices = call.in[1];
-          int64_t axis = known_integer(call.params[0]), batch_dims = known_integer(call.params[1]);
+          int64_t axis = known_integer(call.params.value(gather_params.axis)),
+                  batch_dims = known_integer(call.params.value(gather_params.batch_dims));
           int rank =
               x.rank() < 0 || indices.rank() < 0 || batch_dims == kUnknownInt
                   ? -1
@@ -64,16 +70,16 @@ const Op& gather_op = define(Op{
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(rank));
           try_out(call, [](Call& c) {
-            c.returns(c.in[0].dtype(),
-                      plan_gather("gather", c.in[0].shape(), c.in[1].shape(), c.params.integer(0), c.params.integer(1))
-                          .result);
+            c.returns(c.in[0].dtype(), plan_gather("gather", c.in[0].shape(), c.in[1].shape(),
+                                                   c.params[gather_params.axis], c.params[gather_params.batch_dims])
+                                           .result);
           });
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          GatherPlan g =
-              plan_gather("gather", x.shape(), call.in[1].shape(), call.params.integer(0), call.params.integer(1));
+          GatherPlan g = plan_gather("gather", x.shape(), call.in[1].shape(), call.params[gather_params.axis],
+                                     call.params[gather_params.batch_dims]);
           const Positions index = checked_indices("gather", call.in[1], g.limit);
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
@@ -99,30 +105,53 @@ const Op& gather_op = define(Op{
         [](RuleContext& c) {
           if (!c.wants(0)) return;
           const Shape x = c.shape(0);
-          int axis = normalize_axis("gather", c.params.integer(0), x.rank());
+          int axis = normalize_axis("gather", c.params[gather_params.axis], x.rank());
           const Tensor& indices = c.x(1);
-          int64_t batch_dims = c.params.integer(1);
+          int64_t batch_dims = c.params[gather_params.batch_dims];
           // As in TensorFlow, only axis 0 given as such leaves rows: -1 of a vector does not.
-          if (c.params.integer(0) == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
+          if (c.params[gather_params.axis] == 0 && (batch_dims == 0 || batch_dims == -indices.rank())) {
             Shape rows{indices.size()};
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
           }
-          c.set_spread(0, gather_spread_op, std::array{c.dy(), indices},
-                       {Param(x), Param(int64_t(axis)), Param(batch_dims)});
+          c.set_scatter_add(0, gather_spread_op, std::array{c.dy(), indices},
+                            {Param(x), Param(int64_t(axis)), Param(batch_dims)});
         },
     .jvp =
         [](RuleContext& c) {
-          if (c.x_dot(0)) c.set(0, gather(c.x_dot(0), c.x(1), c.params.integer(0), c.params.integer(1)));
+          if (c.x_dot(0))
+            c.set(0, gather(c.x_dot(0), c.x(1), c.params[gather_params.axis], c.params[gather_params.batch_dims]));
         },
     .keep = keep_input(1),
     .adds_in_place = true,
+    .copies_elements = true,
+    .rule_needs_no_shapes =
+        [](const RuleContext& c) {  // the rows that it took of a tensor of known shape stay rows, however many they are
+          return c.params[gather_params.axis] == 0 && c.params[gather_params.batch_dims] == 0 && c.kept_inputs[0] &&
+                 c.kept_inputs[0].size() >= 0;
+        },
+    .batch =
+        [](BatchCall& c) {
+          const int64_t axis = c.batch_axis(c.params[gather_params.axis], c.row_rank(0));
+          int64_t batch_dims = c.params[gather_params.batch_dims];
+          if (batch_dims < 0) batch_dims += c.row_rank(1);
+          if (batch_dims == 0 && !c.batched[1]) return c.run_same({c.in[0], c.in[1]}, {Param(axis), Param(0)});
+          if (batch_dims > 0 || c.batched[0])
+            return c.run_same({c.with_rows(0), c.with_rows(1)}, {Param(axis), Param(batch_dims + 1)});
+          c.out.push_back(move_dimension(gather(c.in[0], c.in[1], axis - 1, 0), int(axis) - 1, 0));
+          return true;
+        },
 });
 
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape");
+  Key<int64_t> axis = next("axis"), batch_dims = next("batch_dims");
+} gather_spread_params;
 // Adds the rows of dy to those of x that they were gathered from.
 template <class T> void add_gathered(const Call& call, const Shape& shape, Compute<T>* x) {
   const T* from = call.in[0].data<T>();
-  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params.integer(1), call.params.integer(2));
+  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params[gather_spread_params.axis],
+                             call.params[gather_spread_params.batch_dims]);
   const Positions index = checked_indices("gather", call.in[1], g.limit);
   parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
                [&](int64_t begin, int64_t end) {
@@ -136,10 +165,13 @@ template <class T> void add_gathered(const Call& call, const Shape& shape, Compu
 // The transpose of gather.
 const Op& gather_spread_op = define(Op{
     .name = "GatherSpread",
-    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints("shape"), integer("axis"),
-                  integer("batch_dims")},
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
-    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
+    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints(gather_spread_params.shape),
+                  integer(gather_spread_params.axis), integer(gather_spread_params.batch_dims)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(gather_spread_params.shape)); },
+    .infer_staged =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), known_shape(call.params.value(gather_spread_params.shape)));
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.out[0];
@@ -150,7 +182,7 @@ const Op& gather_spread_op = define(Op{
             add_gathered<T>(call, x.shape(), sums.data());
           });
         },
-    .add_to =
+    .scatter_add =
         [](const Call& call, const Tensor& total) {
           visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -159,23 +191,40 @@ const Op& gather_spread_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(0)) c.set(0, gather(c.dy(), c.x(1), c.params.integer(1), c.params.integer(2)));
+          if (c.wants(0))
+            c.set(0, gather(c.dy(), c.x(1), c.params[gather_spread_params.axis],
+                            c.params[gather_spread_params.batch_dims]));
         },
     .keep = keep_input(1),
+    .batch =
+        [](BatchCall& c) {
+          const Ints& shape = c.params[gather_spread_params.shape];
+          const int64_t axis = c.batch_axis(c.params[gather_spread_params.axis], int(shape.size()));
+          int64_t batch_dims = c.params[gather_spread_params.batch_dims];
+          if (batch_dims < 0) batch_dims += c.row_rank(1);
+          const bool alike = batch_dims == 0 && !c.batched[1];
+          return c.run_same({c.with_rows(0), alike ? c.in[1] : c.with_rows(1)},
+                            {Param(in_front(c.rows, shape)), Param(axis), Param(alike ? 0 : batch_dims + 1)});
+        },
 });
 
+constexpr struct : Keys {
+  Key<int64_t> batch_dims = next("batch_dims");
+} gather_nd_params;
 const Op& gather_nd_op = define(Op{
     .name = "GatherNd",
-    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer("batch_dims", 0)},
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer(gather_nd_params.batch_dims, 0)},
     .infer =
         [](Call& call) {
-          call.returns(call.in[0].dtype(),
-                       plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(), call.params.integer(0)).result);
+          call.returns(call.in[0].dtype(), plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(),
+                                                   call.params[gather_nd_params.batch_dims])
+                                               .result);
         },
     .infer_staged =
         [](Call& call) {
           const Tensor &x = call.in[0], &indices = call.in[1];
-          int64_t batch_dims = known_integer(call.params[0]), depth = indices.rank() > 0 ? indices.shape().back() : -1;
+          int64_t batch_dims = known_integer(call.params.value(gather_nd_params.batch_dims)),
+                  depth = indices.rank() > 0 ? indices.shape().back() : -1;
           if (x.rank() < 0 || depth < 0 || batch_dims == kUnknownInt) return call.returns(x.dtype(), Shape::unknown());
           if (depth + batch_dims > x.rank())
             fail(ErrorKind::invalid_argument,
@@ -188,7 +237,7 @@ const Op& gather_nd_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          int64_t batch_dims = call.params.integer(0);
+          int64_t batch_dims = call.params[gather_nd_params.batch_dims];
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
           const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
           by_size(x.dtype(), [&]<class T>(T*) {
@@ -200,7 +249,7 @@ const Op& gather_nd_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           if (!c.wants(0)) return;
-          int64_t batch_dims = c.params.integer(0);
+          int64_t batch_dims = c.params[gather_nd_params.batch_dims];
           const Tensor& indices = c.x(1);
           if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1)
             return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
@@ -223,9 +272,15 @@ const Op& gather_nd_op = define(Op{
         },
     .jvp =
         [](RuleContext& c) {
-          if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params.integer(0)));
+          if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params[gather_nd_params.batch_dims]));
         },
     .keep = keep_input(1),
+    .batch =
+        [](BatchCall& c) {
+          const int64_t batch_dims = c.params[gather_nd_params.batch_dims];
+          if (!c.batched[0] && batch_dims == 0) return c.run_same({c.in[0], c.in[1]}, c.params);
+          return c.run_same({c.with_rows(0), c.with_rows(1)}, {Param(batch_dims + 1)});
+        },
     .names = {"gather_nd"},
     .doc = R"(The slices of `params` at the positions in the last dimension of `indices`.
 

@@ -19,7 +19,10 @@ const Op& identity_op = define(Op{
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
-    .passes_rows = true,
+    .copies_elements = true,
+    .keeps_sparse = true,
+    .batch = batch_leading,
+    .elements = Elements::of_input,
     .names = {"identity"},
     .doc = R"(A tensor with the same elements.
 
@@ -40,6 +43,8 @@ const Op& stop_gradient_op = define(Op{
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .gradient = Gradient::none,
+    .copies_elements = true,
+    .batch = batch_leading,
     .names = {"stop_gradient"},
     .doc = R"(The same elements, through which no gradient flows.
 
@@ -52,6 +57,7 @@ Gradient: None: a tape sees the result as a constant.
 
 >>> tf.stop_gradient([1., 2.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
+    .advice = "tf.stop_gradient is there to block the gradient: leave it out if that is not meant.",
     .family = "movement",
 });
 
@@ -74,6 +80,7 @@ const Op& straight_through_op = define(Op{
           if (c.wants(0)) c.set(0, c.dy());
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .batch = batch_leading,
 });
 
 template <class T> void check_numbers(const T* x, int64_t n, const std::string& message) {
@@ -90,25 +97,30 @@ template <class T> void check_numbers(const T* x, int64_t n, const std::string& 
          " values");
 }
 
+constexpr struct : Keys {
+  Key<std::string> message = next("message");
+} check_numerics_params;
 const Op& check_numerics_op = define(Op{
     .name = "CheckNumerics",
-    .arguments = {tensor("tensor", floating), text("message")},
+    .arguments = {tensor("tensor", floating), text(check_numerics_params.message)},
     .infer_staged = same_as_input,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
           visit<floating.bits>(x.dtype(), [&](auto* p) {
-            check_numbers(x.data<Pointee<decltype(p)>>(), x.size(), call.params.text(0));
+            check_numbers(x.data<Pointee<decltype(p)>>(), x.size(), call.params[check_numerics_params.message]);
           });
           call.out.push_back(x.view(x.shape()));
         },
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          std::string message = "Not a number (NaN) or infinity (Inf) values detected in gradient. " + c.params.text(0);
+          std::string message = "Not a number (NaN) or infinity (Inf) values detected in gradient. " +
+                                c.params[check_numerics_params.message];
           c.set(0, run(c.op, {c.dy()}, {Param(message)}));
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .batch = batch_leading,
     .names = {"debugging.check_numerics"},
     .doc = R"(`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.
 
@@ -123,10 +135,14 @@ Gradient: `dx = dy`.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
 });
 
+constexpr struct : Keys {
+  Key<DType> type = next("type");
+} bitcast_params;
+
 void infer_bitcast(Call& call) {
   const Tensor& x = call.in[0];
-  if (call.params[0].is_none()) fail(ErrorKind::type, "bitcast: type must be given");
-  DType to = call.params.dtype(0);
+  if (!call.params.has(bitcast_params.type)) fail(ErrorKind::type, "bitcast: type must be given");
+  DType to = call.params[bitcast_params.type];
   if (!fixed_size.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
   size_t from_size = size_of(x.dtype()), to_size = size_of(to);
   Shape shape = x.shape();
@@ -145,7 +161,7 @@ void infer_bitcast(Call& call) {
 // The same bytes as elements of another type. A size that shrinks adds a dimension at the end, one that grows takes it.
 const Op& bitcast_op = define(Op{
     .name = "Bitcast",
-    .arguments = {tensor("input", fixed_size), dtype_argument("type")},
+    .arguments = {tensor("input", fixed_size), dtype_argument(bitcast_params.type)},
     .infer_staged = [](Call& call) { try_out(call, infer_bitcast); },
     .kernel =
         [](Call& call) {
@@ -157,6 +173,7 @@ const Op& bitcast_op = define(Op{
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
+    .batch = batch_leading,
     .names = {"bitcast"},
     .doc = R"(The same bytes read as another type, `type`.
 
@@ -173,5 +190,6 @@ Returns: A tensor of dtype `type`; its last dimension changes if the sizes of th
 }  // namespace
 
 Tensor identity(const Tensor& x) { return run(identity_op, {x}); }
+Tensor stop_gradient(const Tensor& x) { return run(stop_gradient_op, {x}); }
 
 }  // namespace tapeflow

@@ -12,15 +12,18 @@ void check_constant(const Tensor& t) {
   if (t.rank() > 0) fail(ErrorKind::invalid_argument, "pad: constant_values must be a scalar. Found: ", t.shape());
 }
 
+constexpr struct : Keys {
+  Key<Ints> paddings = next("paddings");
+} pad_params;
 // Paddings are flat: before and after the first dimension, before and after the second, ...
 const Op& pad_op = define(Op{
     .name = "PadV2",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("input", any_dtype), ints("paddings"), tensor("constant_values", any_dtype)},
+    .arguments = {tensor("input", any_dtype), ints(pad_params.paddings), tensor("constant_values", any_dtype)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
-          const Ints& p = call.params.ints(0);
+          const Ints& p = call.params[pad_params.paddings];
           check_constant(call.in[1]);
           if (int(p.size()) != 2 * shape.rank())
             fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ",
@@ -36,7 +39,7 @@ const Op& pad_op = define(Op{
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          const Param& p = call.params[0];
+          const Param& p = call.params.value(pad_params.paddings);
           check_constant(call.in[1]);
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(p) ? int64_t(p.ints.size() / 2) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
@@ -62,9 +65,9 @@ const Op& pad_op = define(Op{
             int rank = x.rank();
             int64_t row = rank ? x.dim(rank - 1) : 1, rows = x.size() / row;
             for (int64_t r = 0; r < rows; ++r) {
-              int64_t rest = r, at = rank ? call.params.ints(0)[size_t(2 * (rank - 1))] : 0;
+              int64_t rest = r, at = rank ? call.params[pad_params.paddings][size_t(2 * (rank - 1))] : 0;
               for (int d = rank - 2; d >= 0; --d) {
-                at += (rest % x.dim(d) + call.params.ints(0)[size_t(2 * d)]) * y_stride[d];
+                at += (rest % x.dim(d) + call.params[pad_params.paddings][size_t(2 * d)]) * y_stride[d];
                 rest /= x.dim(d);
               }
               std::copy(from + r * row, from + (r + 1) * row, to + at);
@@ -75,8 +78,14 @@ const Op& pad_op = define(Op{
         [](RuleContext& c) {
           const Shape x = c.shape(0);
           Ints begin, size;
-          for (int i = 0; i < x.rank(); ++i) begin.push_back(c.params.ints(0)[size_t(2 * i)]), size.push_back(x[i]);
+          for (int i = 0; i < x.rank(); ++i)
+            begin.push_back(c.params[pad_params.paddings][size_t(2 * i)]), size.push_back(x[i]);
           if (c.wants(0)) c.set(0, slice(c.dy(), begin, size));
+        },
+    .batch =
+        [](BatchCall& c) {
+          if (c.batched[1]) return false;
+          return c.run_same({c.in[0], c.in[1]}, {Param(in_front(0, in_front(0, c.params[pad_params.paddings])))});
         },
 });
 

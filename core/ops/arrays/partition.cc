@@ -18,14 +18,18 @@ Scratch<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
   return result;
 }
 
+constexpr struct : Keys {
+  Key<int64_t> num_partitions = next("num_partitions");
+} dynamic_partition_params;
 // The rows of data with partition number 0, 1, ..., in their order; one result for each number.
 const Op& dynamic_partition_op = define(Op{
     .name = "DynamicPartition",
-    .arguments = {tensor("data", any_dtype), index_tensor("partitions"), integer("num_partitions")},
+    .arguments = {tensor("data", any_dtype), index_tensor("partitions"),
+                  integer(dynamic_partition_params.num_partitions)},
     .infer_staged =
         [](Call& call) {
           const Tensor &x = call.in[0], &partitions = call.in[1];
-          int64_t count = known_integer(call.params[0]);
+          int64_t count = known_integer(call.params.value(dynamic_partition_params.num_partitions));
           if (count < 1)
             fail(ErrorKind::invalid_argument,
                  "dynamic_partition: num_partitions must be at least 1, and known while tracing");
@@ -46,7 +50,7 @@ const Op& dynamic_partition_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &partitions = call.in[1];
-          int64_t count = call.params.integer(0);
+          int64_t count = call.params[dynamic_partition_params.num_partitions];
           if (count < 1)
             fail(ErrorKind::invalid_argument, "dynamic_partition: num_partitions must be at least 1; got ", count);
           if (partitions.rank() > x.rank() || !(x.shape().slice(0, partitions.rank()) == partitions.shape()))
@@ -78,7 +82,7 @@ const Op& dynamic_partition_op = define(Op{
         [](RuleContext& c) {
           if (!c.wants(0)) return;
           const Tensor& partitions = c.x(1);
-          Scratch<int64_t> number = checked_partitions(partitions, c.params.integer(0));
+          Scratch<int64_t> number = checked_partitions(partitions, c.params[dynamic_partition_params.num_partitions]);
           BlockVector<int64_t> next;
           SmallVector<Tensor, 8> parts;
           int64_t rows = 0;

@@ -11,24 +11,28 @@
 namespace tapeflow {
 namespace {
 
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape");
+} scatter_nd_params;
 const Op& scatter_nd_op = define(Op{
     .name = "ScatterNd",
     .planning = {.cost = {cost::elements_in_one_piece, 2}},
-    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints("shape")},
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints(scatter_nd_params.shape)},
     .infer =
         [](Call& call) {
-          Shape shape = call.params.shape(0);
+          Shape shape = call.params.shape(scatter_nd_params.shape);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
           if (!(n.result == call.in[1].shape()))
             fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ",
                  call.in[1].shape());
           call.returns(call.in[1].dtype(), shape);
         },
-    .infer_staged = [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params[0])); },
+    .infer_staged =
+        [](Call& call) { call.returns(call.in[1].dtype(), known_shape(call.params.value(scatter_nd_params.shape))); },
     .kernel =
         [](Call& call) {
           const Tensor &updates = call.in[1], &y = call.out[0];
-          Shape shape = call.params.shape(0);
+          Shape shape = call.params.shape(scatter_nd_params.shape);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
           const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
           std::memset(y.mutable_raw(), 0, y.bytes());
@@ -44,6 +48,11 @@ const Op& scatter_nd_op = define(Op{
           if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0));
         },
     .keep = keep_input(0),
+    .batch =
+        [](BatchCall& c) {
+          return c.run_same({positions_with_row(c.with_rows(0)), c.with_rows(1)},
+                            {Param(in_front(c.rows, c.params[scatter_nd_params.shape]))});
+        },
     .names = {"scatter_nd"},
     .doc = R"(Zeros of the given `shape` with `updates` added at the positions `indices`.
 
@@ -119,9 +128,12 @@ Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path
   op.infer = infer_tensor_scatter;
   op.infer_staged = same_as_input;
   op.kernel = tensor_scatter_kernel<Set, Combine>;
-  op.changes_first = true;
+  op.updates_in_place = true;
   op.vjp = vjp;
   op.keep = keep;
+  op.batch = [](BatchCall& c) {
+    return c.run_same({c.with_rows(0), positions_with_row(c.with_rows(1)), c.with_rows(2)}, c.params);
+  };
   op.names = {path};
   op.doc = doc;
   return op;

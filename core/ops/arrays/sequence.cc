@@ -49,6 +49,7 @@ const Op& range_op = define(Op{
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
+    .node_name = "range",
 });
 
 }  // namespace

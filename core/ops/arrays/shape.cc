@@ -44,9 +44,13 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
   return shape;
 }
 
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape");
+} reshape_params;
+
 void infer_reshape(Call& call) {
   const Tensor& x = call.in[0];
-  const Param& wanted = call.params[0];
+  const Param& wanted = call.params.value(reshape_params.shape);
   Shape shape = known_shape(wanted);
   if (!shape.known_rank()) return call.returns(x.dtype(), shape);
   if (x.size() >= 0 && all_known(wanted))
@@ -67,16 +71,21 @@ void infer_reshape(Call& call) {
 const Op& reshape_op = define(Op{
     .name = "Reshape",
     .planning = {.view = ViewKind::always},
-    .arguments = {tensor("tensor", any_dtype), ints("shape")},
+    .arguments = {tensor("tensor", any_dtype), ints(reshape_params.shape)},
     .infer_staged = infer_reshape,
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          call.out.push_back(x.view(resolved_shape(call.name(), x.shape(), x.size(), call.params.ints(0))));
+          call.out.push_back(
+              x.view(resolved_shape(call.name(), x.shape(), x.size(), call.params[reshape_params.shape])));
         },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(in_front(c.rows, c.params[reshape_params.shape]))}); },
+    .elements = Elements::of_input,
     .names = {"reshape"},
     .doc = R"(The same elements under another shape; one dimension may be -1.
 
@@ -95,14 +104,17 @@ array([[1, 2],
     .family = "movement",
 });
 
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+} expand_dims_params;
 const Op& expand_dims_op = define(Op{
     .name = "ExpandDims",
     .planning = {.view = ViewKind::always},
-    .arguments = {tensor("input", any_dtype), integer("axis")},
+    .arguments = {tensor("input", any_dtype), integer(expand_dims_params.axis)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          int64_t axis = known_integer(call.params[0]);
+          int64_t axis = known_integer(call.params.value(expand_dims_params.axis));
           if (x.rank() < 0) return call.returns(x.dtype(), Shape::unknown());
           if (axis == kUnknownInt) return call.returns(x.dtype(), unknown_dims(x.rank() + 1));
           if (axis < -x.rank() - 1 || axis > x.rank())
@@ -115,7 +127,7 @@ const Op& expand_dims_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          int64_t axis = call.params.integer(0);
+          int64_t axis = call.params[expand_dims_params.axis];
           if (axis < -x.rank() - 1 || axis > x.rank())
             fail(ErrorKind::invalid_argument, call.name(), ": Tried to expand dim index ", axis, " for tensor with ",
                  x.rank(), " dimensions.");
@@ -126,6 +138,12 @@ const Op& expand_dims_op = define(Op{
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          return c.run_same({c.in[0]}, {Param(c.batch_axis(c.params[expand_dims_params.axis], c.row_rank(0) + 1))});
+        },
+    .elements = Elements::of_input,
     .names = {"expand_dims"},
     .doc = R"(A dimension of 1 put in at `axis`.
 
@@ -142,14 +160,17 @@ Gradient: `dx` is `dy` in the shape of `input`.
     .family = "movement",
 });
 
+constexpr struct : Keys {
+  Key<Ints> axis = next("axis");
+} squeeze_params;
 const Op& squeeze_op = define(Op{
     .name = "Squeeze",
     .planning = {.view = ViewKind::always},
-    .arguments = {tensor("input", any_dtype), axes("axis")},
+    .arguments = {tensor("input", any_dtype), axes(squeeze_params.axis)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          const Param& axes = call.params[0];
+          const Param& axes = call.params.value(squeeze_params.axis);
           bool everywhere = axes.is_none() || axes.ints.empty(), drop[kMaxRank] = {};
           if (x.rank() < 0 || !all_known(axes) ||
               (everywhere && x.size() < 0 && std::count(x.shape().begin(), x.shape().end(), -1)))
@@ -174,10 +195,10 @@ const Op& squeeze_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           bool drop[kMaxRank] = {};
-          if (call.params[0].is_none() || call.params.ints(0).empty()) {
+          if (!call.params.has(squeeze_params.axis) || call.params[squeeze_params.axis].empty()) {
             for (int i = 0; i < x.rank(); ++i) drop[i] = x.dim(i) == 1;
           } else {
-            for (int64_t axis : call.params.ints(0)) {
+            for (int64_t axis : call.params[squeeze_params.axis]) {
               if (axis < -x.rank() || axis >= x.rank())
                 fail(ErrorKind::invalid_argument, call.name(), ": Tried to squeeze dim index ", axis,
                      " for tensor with ", x.rank(), " dimensions.");
@@ -196,6 +217,22 @@ const Op& squeeze_op = define(Op{
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, reshape(c.dy(), c.shape(0))); },
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          Ints axes;
+          Shape row = c.row_shape(0);
+          if (!c.params.has(squeeze_params.axis) || c.params[squeeze_params.axis].empty()) {
+            for (int i = 0; i < row.rank(); ++i)
+              if (row[i] == 1) axes.push_back(i + 1);
+          } else {
+            for (int64_t axis : c.params[squeeze_params.axis]) axes.push_back(c.batch_axis(axis, row.rank()));
+          }
+          if (!axes.empty()) return c.run_same({c.in[0]}, {Param(axes)});
+          c.out.push_back(identity(c.in[0]));
+          return true;
+        },
+    .elements = Elements::of_input,
     .names = {"squeeze"},
     .doc = R"(Dimensions of 1 taken out: all, or those in `axis`.
 
@@ -212,27 +249,35 @@ Gradient: `dx` is `dy` in the shape of `input`.
     .family = "movement",
 });
 
+constexpr struct : Keys {
+  Key<DType> out_type = next("out_type");
+} shape_params;
+DType out_type(const Params& params) {
+  return params.has(shape_params.out_type) ? params[shape_params.out_type] : DType::int32;
+}
 const Op& shape_op = define(Op{
     .name = "Shape",
-    .arguments = {tensor("input", any_dtype), dtype_argument("out_type")},
-    .infer_staged =
-        [](Call& call) {
-          DType type = call.params[0].is_none() ? DType::int32 : call.params.dtype(0);
-          call.returns(type, {call.in[0].rank()});
-        },
-    .kernel =
-        [](Call& call) {
-          call.out.push_back(
-              int_tensor(call.in[0].shape().dims(), call.params[0].is_none() ? DType::int32 : call.params.dtype(0)));
-        },
+    .arguments = {tensor("input", any_dtype), dtype_argument(shape_params.out_type)},
+    .infer_staged = [](Call& call) { call.returns(out_type(call.params), {call.in[0].rank()}); },
+    .kernel = [](Call& call) { call.out.push_back(int_tensor(call.in[0].shape().dims(), out_type(call.params))); },
     .makes_outputs = true,
     .gradient = Gradient::none,
+    .batch =
+        [](BatchCall& c) {
+          c.out.push_back(int_tensor(c.row_shape(0).dims(), out_type(c.params)));
+          return c.same_for_all = true;
+        },
+    .elements = Elements::shape,
 });
+
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape");
+} ensure_shape_params;
 
 // The same tensor, if its shape is the given one; -1 stands for any dimension, None for any shape.
 Shape ensured_shape(const Call& call, const Shape& x) {
-  if (call.params[0].is_none()) return x;
-  Shape wanted = call.params.shape(0);
+  if (!call.params.has(ensure_shape_params.shape)) return x;
+  Shape wanted = call.params.shape(ensure_shape_params.shape);
   bool fits = !x.known_rank() || x.rank() == wanted.rank();
   for (int i = 0; fits && i < x.rank(); ++i) fits = x[i] < 0 || wanted[i] < 0 || x[i] == wanted[i];
   if (!fits)
@@ -244,12 +289,19 @@ Shape ensured_shape(const Call& call, const Shape& x) {
 }
 const Op& ensure_shape_op = define(Op{
     .name = "EnsureShape",
-    .arguments = {tensor("input", any_dtype), axes("shape")},
+    .arguments = {tensor("input", any_dtype), axes(ensure_shape_params.shape)},
     .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), ensured_shape(call, call.in[0].shape())); },
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(ensured_shape(call, call.in[0].shape()))); },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .batch =
+        [](BatchCall& c) {
+          if (c.params.has(ensure_shape_params.shape))
+            return c.run_same({c.in[0]}, {Param(in_front(-1, c.params[ensure_shape_params.shape]))});
+          c.out.push_back(identity(c.in[0]));
+          return true;
+        },
 });
 
 }  // namespace

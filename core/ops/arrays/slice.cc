@@ -131,37 +131,47 @@ extern const Op& strided_spread_op;
 
 // The gradient of a slice.
 void set_strided_spread(RuleContext& c, const Tensor& dy, const Ints& begin, const Ints& step) {
-  c.set_spread(0, strided_spread_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
+  c.set_scatter_add(0, strided_spread_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
 }
 
 // x[key] where shapes or bounds are not known while tracing.
-const Op& get_item_op = define(Op{
+const Op& get_item_entry = define(Op{
     .name = "GetItem",
     .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
-    .arguments = {tensor("input", any_dtype), ints("key")},
+    .arguments = {tensor("input", any_dtype), ints(get_item_params.key)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          bool told = count_known(call.params[0]);
-          for (size_t i = 0; told && i < call.params.ints(0).size(); i += kNumbersPerPart)
-            told = call.params.ints(0)[i] != kUnknownInt;
-          call.returns(x.dtype(), told ? known_slice(x.shape(), decode_key(call.params.ints(0))) : Shape::unknown());
+          bool told = count_known(call.params.value(get_item_params.key));
+          for (size_t i = 0; told && i < call.params[get_item_params.key].size(); i += kNumbersPerPart)
+            told = call.params[get_item_params.key][i] != kUnknownInt;
+          call.returns(x.dtype(),
+                       told ? known_slice(x.shape(), decode_key(call.params[get_item_params.key])) : Shape::unknown());
         },
     .kernel =
         [](Call& call) {
           PauseRecording unheard;
-          SlicePlan plan = plan_slice(call.in[0].shape(), decode_key(call.params.ints(0)));
+          SlicePlan plan = plan_slice(call.in[0].shape(), decode_key(call.params[get_item_params.key]));
           Tensor cut = strided_slice(call.in[0], plan.begin, plan.step, plan.count);
           call.out.push_back(cut.view(plan.result));
         },
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params.ints(0)));
+          SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params[get_item_params.key]));
           Tensor dy = reshape(c.dy(), Shape(plan.count.data(), int(plan.count.size())));
           set_strided_spread(c, dy, plan.begin, plan.step);
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          Ints key = encode_key({SlicePart{SlicePart::Kind::range}})[get_item_params.key];
+          for (int64_t n : c.params[get_item_params.key]) key.push_back(n);
+          return c.run_same({c.in[0]}, {Param(key)});
+        },
+    .elements = Elements::moved,
+    .node_name = "strided_slice",
 });
 
 // Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
@@ -215,23 +225,31 @@ void require_inside(const Shape& shape, const Ints& begin, const Ints& step, con
   }
 }
 
+constexpr struct : Keys {
+  Key<Ints> begin = next("begin"), step = next("step"), count = next("count");
+} strided_slice_params;
 const Op& strided_slice_op = define(Op{
     .name = "StridedSlice",
     .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
-    .arguments = {tensor("input", any_dtype), ints("begin"), ints("step"), ints("count")},
+    .arguments = {tensor("input", any_dtype), ints(strided_slice_params.begin), ints(strided_slice_params.step),
+                  ints(strided_slice_params.count)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          Shape shape = known_shape(call.params[2]);
+          Shape shape = known_shape(call.params.value(strided_slice_params.count));
           if (!shape.known_rank() && x.rank() >= 0) shape = unknown_dims(x.rank());
-          if (x.size() >= 0 && all_known(call.params[0]) && all_known(call.params[1]) && all_known(call.params[2]))
-            require_inside(x.shape(), call.params.ints(0), call.params.ints(1), call.params.ints(2));
+          if (x.size() >= 0 && all_known(call.params.value(strided_slice_params.begin)) &&
+              all_known(call.params.value(strided_slice_params.step)) &&
+              all_known(call.params.value(strided_slice_params.count)))
+            require_inside(x.shape(), call.params[strided_slice_params.begin], call.params[strided_slice_params.step],
+                           call.params[strided_slice_params.count]);
           call.returns(x.dtype(), shape);
         },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          const Ints &begin = call.params.ints(0), &step = call.params.ints(1), &count = call.params.ints(2);
+          const Ints &begin = call.params[strided_slice_params.begin], &step = call.params[strided_slice_params.step],
+                     &count = call.params[strided_slice_params.count];
           require_inside(x.shape(), begin, step, count);
           Shape shape = shape_of(count);
           int64_t start;
@@ -254,15 +272,30 @@ const Op& strided_slice_op = define(Op{
           });
         },
     .makes_outputs = true,
-    .vjp = [](RuleContext& c) { set_strided_spread(c, c.dy(), c.params.ints(0), c.params.ints(1)); },
+    .vjp =
+        [](RuleContext& c) {
+          set_strided_spread(c, c.dy(), c.params[strided_slice_params.begin], c.params[strided_slice_params.step]);
+        },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .adds_in_place = true,
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          return c.run_same({c.in[0]}, {Param(in_front(0, c.params[strided_slice_params.begin])),
+                                        Param(in_front(1, c.params[strided_slice_params.step])),
+                                        Param(in_front(c.rows, c.params[strided_slice_params.count]))});
+        },
+    .elements = Elements::moved,
 });
 
+constexpr struct : Keys {
+  Key<Ints> shape = next("shape"), begin = next("begin"), step = next("step");
+} strided_spread_params;
 // Calls put(where an element goes in x, where it is in dy) for every element of the slice of x that is dy.
 template <class Put> void for_spread_elements(const Call& call, const Shape& x, Put put) {
   const Shape& dy = call.in[0].shape();
-  const Ints count = Param(dy).ints, &begin = call.params.ints(1), &step = call.params.ints(2);
+  const Ints count = Param(dy).ints, &begin = call.params[strided_spread_params.begin],
+             &step = call.params[strided_spread_params.step];
   require_inside(x, begin, step, count);
   const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
   for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
@@ -273,9 +306,13 @@ template <class Put> void for_spread_elements(const Call& call, const Shape& x, 
 const Op& strided_spread_op = define(Op{
     .name = "StridedSliceGrad",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("dy", fixed_size), ints("shape"), ints("begin"), ints("step")},
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(0)); },
-    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params[0])); },
+    .arguments = {tensor("dy", fixed_size), ints(strided_spread_params.shape), ints(strided_spread_params.begin),
+                  ints(strided_spread_params.step)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(strided_spread_params.shape)); },
+    .infer_staged =
+        [](Call& call) {
+          call.returns(call.in[0].dtype(), known_shape(call.params.value(strided_spread_params.shape)));
+        },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.out[0];
@@ -286,7 +323,7 @@ const Op& strided_spread_op = define(Op{
             for_spread_elements(call, x.shape(), [&](int64_t place, int64_t i) { to[place] = from[i]; });
           });
         },
-    .add_to =
+    .scatter_add =
         [](const Call& call, const Tensor& total) {
           visit<wide_floating.bits>(total.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -297,14 +334,23 @@ const Op& strided_spread_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          c.set(0, strided_slice(c.dy(), c.params.ints(1), c.params.ints(2), Param(c.shape(0)).ints));
+          c.set(0, strided_slice(c.dy(), c.params[strided_spread_params.begin], c.params[strided_spread_params.step],
+                                 Param(c.shape(0)).ints));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          return c.run_same({c.in[0]}, {Param(in_front(c.rows, c.params[strided_spread_params.shape])),
+                                        Param(in_front(0, c.params[strided_spread_params.begin])),
+                                        Param(in_front(1, c.params[strided_spread_params.step]))});
+        },
 });
 
 }  // namespace
 
-Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_op, {x}, key); }
+const Op& get_item_op() { return get_item_entry; }
+Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_entry, {x}, key); }
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
   return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});
 }

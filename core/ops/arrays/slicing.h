@@ -21,7 +21,11 @@ SlicePlan plan_slice(const Shape&, const SliceKey&);
 Tensor slice_by_key(const Tensor&, const SliceKey&);
 constexpr size_t kNumbersPerPart = 5;  // kind, begin, end, step, which of the bounds are given (1, 2)
 // The key as the parameter of the operation GetItem, which cuts when shapes and bounds are there.
+inline constexpr struct : Keys {
+  Key<Ints> key = next("key");
+} get_item_params;
 Params encode_key(const SliceKey&);
+const Op& get_item_op();
 Tensor get_item(const Tensor& x, const Params& key);
 // The positions begin + i * step, i < count, of every dimension.
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count);

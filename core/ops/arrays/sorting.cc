@@ -52,16 +52,21 @@ void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& value
   });
 }
 
+constexpr struct : Keys {
+  Key<int64_t> k = next("k");
+  Key<bool> sorted = next("sorted"), ascending = next("ascending");
+  Key<DType> index_type = next("index_type");
+} top_k_params;
 // The first k elements of the order along the last dimension and their positions. Equal elements keep their order.
 const Op& top_k_op = define(Op{
     .name = "TopKV2",
     .planning = {.cost = {cost::sorted_rows, 0.7}, .cannot_fail = true},
-    .arguments = {tensor("input", real_numbers), integer("k", 1), flag("sorted", true), flag("ascending"),
-                  dtype_argument("index_type")},
+    .arguments = {tensor("input", real_numbers), integer(top_k_params.k, 1), flag(top_k_params.sorted, true),
+                  flag(top_k_params.ascending), dtype_argument(top_k_params.index_type)},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          int64_t k = call.params.integer(0);
+          int64_t k = call.params[top_k_params.k];
           if (x.rank() < 1) fail(ErrorKind::invalid_argument, "top_k: input must be >= 1-D, got shape ", x);
           if (k < 0) fail(ErrorKind::invalid_argument, "top_k: Need k >= 0, got ", k);
           if (x.back() < k)
@@ -70,13 +75,13 @@ const Op& top_k_op = define(Op{
           Shape shape = x;
           shape[x.rank() - 1] = k;
           call.returns(call.in[0].dtype(), shape);
-          call.returns(index_dtype(call.params[3]), shape);
+          call.returns(index_dtype(call.params.value(top_k_params.index_type)), shape);
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &values = call.out[0], &indices = call.out[1];
-          int64_t k = call.params.integer(0), n = x.shape().back();
-          bool descending = !call.params.flag(2);
+          int64_t k = call.params[top_k_params.k], n = x.shape().back();
+          bool descending = !call.params[top_k_params.ascending];
           if (values.size() == 0) return;
           visit<real_numbers.bits>(x.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
@@ -100,21 +105,26 @@ const Op& top_k_op = define(Op{
           c.set(0, reshape(gather(rows, reshape(indices, as_rows(indices.shape())), 1, 1), indices.shape()));
         },
     .keep = keep_output(1),
+    .batch = batch_leading,
     .returns_list = true,
 });
 
+constexpr struct : Keys {
+  Key<bool> right = next("right");
+  Key<DType> out_type = next("out_type");
+} search_sorted_params;
 // For each value, the number of elements of its sorted row that are smaller (or, from the right, not larger).
 const Op& search_sorted_op = define(Op{
     .name = "SearchSorted",
-    .arguments = {tensor("sorted_inputs", real_numbers), tensor("values", real_numbers), flag("right"),
-                  dtype_argument("out_type")},
+    .arguments = {tensor("sorted_inputs", real_numbers), tensor("values", real_numbers),
+                  flag(search_sorted_params.right), dtype_argument(search_sorted_params.out_type)},
     .infer =
         [](Call& call) {
           const Shape &line = call.in[0].shape(), &values = call.in[1].shape();
           if (line.rank() != 2 || values.rank() != 2 || line[0] != values[0])
             fail(ErrorKind::invalid_argument, "searchsorted: Leading dim_size of both tensors must match; got ", line,
                  " and ", values);
-          call.returns(index_dtype(call.params[1]), values);
+          call.returns(index_dtype(call.params.value(search_sorted_params.out_type)), values);
         },
     .kernel =
         [](Call& call) {
@@ -128,8 +138,8 @@ const Op& search_sorted_op = define(Op{
               const T *v = values.data<T>(), *first = lines.data<T>();
               write_positions(y, begin, end - begin, [&](int64_t i) {
                 const T *line = first + (begin + i) / m * n, &value = v[begin + i];
-                return (call.params.flag(0) ? std::upper_bound(line, line + n, value, before)
-                                            : std::lower_bound(line, line + n, value, before)) -
+                return (call.params[search_sorted_params.right] ? std::upper_bound(line, line + n, value, before)
+                                                                : std::lower_bound(line, line + n, value, before)) -
                        line;
               });
             });
@@ -138,17 +148,20 @@ const Op& search_sorted_op = define(Op{
     .gradient = Gradient::none,
 });
 
+constexpr struct : Keys {
+  Key<DType> out_idx = next("out_idx");
+} distinct_params;
 // Distinct elements of a vector: the position of the first of each, which of them each element is, and how often each
 // occurs.
 const Op& distinct_op = define(Op{
     .name = "DistinctElements",
-    .arguments = {tensor("x", ordered | strings), dtype_argument("out_idx")},
+    .arguments = {tensor("x", ordered | strings), dtype_argument(distinct_params.out_idx)},
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
           if (x.rank() >= 0 && x.rank() != 1)
             fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
-          DType type = index_dtype(call.params[0]);
+          DType type = index_dtype(call.params.value(distinct_params.out_idx));
           for (int64_t n : {int64_t(-1), x.rank() < 0 ? -1 : x.dim(0), int64_t(-1)}) call.returns(type, {n});
         },
     .kernel =
@@ -156,7 +169,7 @@ const Op& distinct_op = define(Op{
           const Tensor& x = call.in[0];
           if (x.rank() != 1)
             fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
-          DType type = index_dtype(call.params[0]);
+          DType type = index_dtype(call.params.value(distinct_params.out_idx));
           BlockVector<int64_t> first, which(size_t(x.size())), count;
           auto number = [&](auto& seen, const auto& key, int64_t i) {
             auto [at, added] = seen.try_emplace(key, int64_t(first.size()));

@@ -40,21 +40,26 @@ Ints inverse_permutation(const Ints& p) {
   return result;
 }
 
+constexpr struct : Keys {
+  Key<Ints> perm = next("perm");
+  Key<bool> conjugate = next("conjugate");
+} transpose_params;
 const Op& transpose_op = define(Op{
     .name = "Transpose",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("a", any_dtype), optional_ints("perm"), flag("conjugate")},
+    .arguments = {tensor("a", any_dtype), optional_ints(transpose_params.perm), flag(transpose_params.conjugate)},
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
           Shape shape;
-          for (int64_t i : resolved_permutation(call.name(), call.params[0], x.rank())) shape.append(x[int(i)]);
+          for (int64_t i : resolved_permutation(call.name(), call.params.value(transpose_params.perm), x.rank()))
+            shape.append(x[int(i)]);
           call.returns(call.in[0].dtype(), shape);
         },
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          const Param& order = call.params[0];
+          const Param& order = call.params.value(transpose_params.perm);
           int rank = x.rank() < 0 && !order.is_none() && count_known(order) ? int(order.ints.size()) : x.rank();
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (x.rank() < 0 || !all_known(order)) return call.returns(x.dtype(), unknown_dims(rank));
@@ -67,7 +72,7 @@ const Op& transpose_op = define(Op{
           const Tensor &x = call.in[0], &y = call.out[0];
           if (x.size() == 0) return;
           // Dimensions that stay neighbours move as one.
-          Ints permutation = resolved_permutation(call.name(), call.params[0], x.rank());
+          Ints permutation = resolved_permutation(call.name(), call.params.value(transpose_params.perm), x.rank());
           int64_t x_stride[kMaxRank], stride[kMaxRank];
           strides_of(x.shape(), x_stride);
           Shape merged;
@@ -84,18 +89,30 @@ const Op& transpose_op = define(Op{
           by_size(x.dtype(), [&]<class T>(T*) {
             gather_strided(static_cast<const T*>(x.raw()), y.mutable_data<T>(), merged, stride);
           });
-          if (call.params.flag(1) && complexes.has(x.dtype())) {
+          if (call.params[transpose_params.conjugate] && complexes.has(x.dtype())) {
             PauseRecording paused;
             call.out[0] = conj(y);
           }
         },
     .vjp =
         [](RuleContext& c) {
-          Ints permutation = resolved_permutation("transpose", c.params[0], c.shape(0).rank());
+          Ints permutation =
+              resolved_permutation("transpose", c.params.value(transpose_params.perm), c.shape(0).rank());
           Tensor dx = transpose(c.dy(), inverse_permutation(permutation));
-          c.set(0, c.params.flag(1) && complexes.has(dx.dtype()) ? conj(dx) : dx);
+          c.set(0, c.params[transpose_params.conjugate] && complexes.has(dx.dtype()) ? conj(dx) : dx);
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .copies_elements = true,
+    .batch =
+        [](BatchCall& c) {
+          const int rank = c.row_rank(0);
+          Ints order{0};
+          for (int i = 0; i < rank; ++i)
+            order.push_back(c.params.has(transpose_params.perm)
+                                ? c.batch_axis(c.params[transpose_params.perm][size_t(i)], rank)
+                                : rank - i);
+          return c.run_same({c.in[0]}, c.params.with(transpose_params.perm, Param(order)));
+        },
     .names = {"transpose"},
     .doc = R"(Dimensions in another order; reversed if `perm` is None.
 
@@ -112,20 +129,24 @@ Gradient: `dx` is `dy` under the inverse permutation.
 <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
 array([[1, 3],
        [2, 4]], dtype=int32)>)",
+    .node_name = "transpose",
     .family = "movement",
 });
 const bool transpose_rows = set_row_rule(transpose_op, [](const Call& call, std::span<const bool>, std::span<bool>) {
-  const Ints order = resolved_permutation(call.name(), call.params[0], call.in[0].rank());
+  const Ints order = resolved_permutation(call.name(), call.params.value(transpose_params.perm), call.in[0].rank());
   return order[0] == 0 ? RowStructure::separate : RowStructure::mixed;
 });
 
+constexpr struct : Keys {
+  Key<Ints> axis = next("axis");
+} reverse_params;
 const Op& reverse_op = define(Op{
     .name = "ReverseV2",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("tensor", any_dtype), ints("axis")},
+    .arguments = {tensor("tensor", any_dtype), ints(reverse_params.axis)},
     .infer =
         [](Call& call) {
-          for (int64_t a : call.params.ints(0)) normalize_axis(call.name(), a, call.in[0].rank());
+          for (int64_t a : call.params[reverse_params.axis]) normalize_axis(call.name(), a, call.in[0].rank());
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
     .infer_staged = same_as_input,
@@ -135,7 +156,7 @@ const Op& reverse_op = define(Op{
           if (x.size() == 0) return;
           int64_t stride[kMaxRank], start = 0;
           strides_of(x.shape(), stride);
-          for (int64_t a : call.params.ints(0)) {
+          for (int64_t a : call.params[reverse_params.axis]) {
             int i = normalize_axis(call.name(), a, x.rank());
             start += stride[i] * (x.dim(i) - 1);
             stride[i] = -stride[i];
@@ -144,8 +165,14 @@ const Op& reverse_op = define(Op{
             gather_strided(static_cast<const T*>(x.raw()) + start, y.mutable_data<T>(), x.shape(), stride);
           });
         },
-    .vjp = [](RuleContext& c) { c.set(0, reverse(c.dy(), c.params.ints(0))); },
+    .vjp = [](RuleContext& c) { c.set(0, reverse(c.dy(), c.params[reverse_params.axis])); },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch =
+        [](BatchCall& c) {
+          Ints axes;
+          for (int64_t axis : c.params[reverse_params.axis]) axes.push_back(c.batch_axis(axis, c.row_rank(0)));
+          return c.run_same({c.in[0]}, {Param(axes)});
+        },
     .names = {"reverse"},
     .doc = R"(Elements in reverse order along the dimensions `axis`.
 

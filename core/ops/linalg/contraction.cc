@@ -11,11 +11,19 @@ namespace {
 
 constexpr DTypes matrix_dtypes = floating | complexes | DType::int32 | DType::int64;
 constexpr DTypes narrow_dtypes = integers;  // multiplied in the `output_type` that is asked for
-enum Flag { transpose_a = 0, transpose_b = 1, adjoint_a = 2, adjoint_b = 3, output_type = 6 };
+constexpr struct : Keys {
+  Key<bool> transpose_a = next("transpose_a"), transpose_b = next("transpose_b"), adjoint_a = next("adjoint_a"),
+            adjoint_b = next("adjoint_b"), a_is_sparse = next("a_is_sparse"), b_is_sparse = next("b_is_sparse");
+  Key<DType> output_type = next("output_type");
+  Key<bool> grad_a = next("grad_a"), grad_b = next("grad_b");
+} matmul_params;
+bool transposes_a(const Params& p) { return p[matmul_params.transpose_a] || p[matmul_params.adjoint_a]; }
+bool transposes_b(const Params& p) { return p[matmul_params.transpose_b] || p[matmul_params.adjoint_b]; }
 
 // The dtype in which the product is taken and given.
 DType product_dtype(const Params& p, DType a) {
-  return p.size() > output_type && !p[output_type].is_none() ? p.dtype(output_type) : a;
+  const bool given = int(p.size()) > matmul_params.output_type.index && p.has(matmul_params.output_type);
+  return given ? p[matmul_params.output_type] : a;
 }
 
 struct Product {
@@ -39,9 +47,9 @@ Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) 
   return p;
 }
 
-// True if it called `finish`.
+// True if it called `epilogue`.
 template <class T>
-bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y, const Finish* finish) {
+bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const Tensor& y, const Epilogue* epilogue) {
   const T *pa = a.data<T>(), *pb = b.data<T>();
   T* py = y.mutable_data<T>();
   int64_t lda = a.shape().back(), ldb = b.shape().back();
@@ -52,10 +60,10 @@ bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const 
   if (size_y == 0 || batches == 0) return false;
   // Rows of a batch of matrices times one matrix: one tall product.
   if (batches_b == 1 && !p.ta && batches_a == batches)
-    return gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false, finish);
+    return gemm<T>(false, p.tb, batches * p.m, p.n, p.k, pa, lda, pb, ldb, py, p.n, false, epilogue);
   if ((batches_a == batches || batches_a == 1) && (batches_b == batches || batches_b == 1))
     return gemm_batched<T>(batches, p.ta, p.tb, p.m, p.n, p.k, pa, lda, batches_a == 1 ? 0 : size_a, pb, ldb,
-                           batches_b == 1 ? 0 : size_b, py, p.n, size_y, finish);
+                           batches_b == 1 ? 0 : size_b, py, p.n, size_y, epilogue);
   // Batches broadcast against each other.
   for (int64_t i = 0; i < batches; ++i) {
     int64_t at_a = 0, at_b = 0, rest = i, unit_a = 1, unit_b = 1;
@@ -71,8 +79,6 @@ bool multiply_batches(const Product& p, const Tensor& a, const Tensor& b, const 
   return false;
 }
 
-bool transposed(const Params& p, Flag transpose, Flag adjoint) { return p.flag(transpose) || p.flag(adjoint); }
-
 void matmul_kernel(Call& call) {
   const Params& f = call.params;
   PauseRecording paused;
@@ -80,14 +86,13 @@ void matmul_kernel(Call& call) {
   Tensor a = call.in[0], b = call.in[1];
   if (a.dtype() != dtype) a = cast(a, dtype);
   if (b.dtype() != dtype) b = cast(b, dtype);
-  if (f.flag(adjoint_a)) a = conj(a);
-  if (f.flag(adjoint_b)) b = conj(b);
-  Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a),
-                   transposed(f, transpose_b, adjoint_b));
+  if (f[matmul_params.adjoint_a]) a = conj(a);
+  if (f[matmul_params.adjoint_b]) b = conj(b);
+  Product p = plan(call.name(), a.shape(), b.shape(), transposes_a(f), transposes_b(f));
   Tensor& y = call.out[0];
   FlushSubnormals flush(dtype == DType::float32);
   auto multiply = [&]<class T>(T*) {
-    if (multiply_batches<T>(p, a, b, y, call.finish)) call.finish = nullptr;
+    if (multiply_batches<T>(p, a, b, y, call.epilogue)) call.epilogue = nullptr;
   };
   switch (a.dtype()) {
     case DType::float32: return multiply(static_cast<float*>(nullptr));
@@ -128,8 +133,8 @@ bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tenso
 
 // With A = op(a), B = op(b): dA = dy B^H and dB = A^H dy, taken back through op.
 void matmul_vjp(RuleContext& c) {
-  bool ta = transposed(c.params, transpose_a, adjoint_a), tb = transposed(c.params, transpose_b, adjoint_b);
-  bool aa = c.params.flag(adjoint_a), ab = c.params.flag(adjoint_b);
+  bool ta = transposes_a(c.params), tb = transposes_b(c.params);
+  bool aa = c.params[matmul_params.adjoint_a], ab = c.params[matmul_params.adjoint_b];
   Tensor dy = c.dy();
   const DType dtype = dy.dtype();
   auto given = [&](int i) { return c.dtype(i) == dtype ? c.x(i) : cast(c.x(i), dtype); };
@@ -168,36 +173,67 @@ void matmul_jvp(RuleContext& c) {
   c.set(0, sum);
 }
 
+// One matrix times a vector per row, or a matrix per row times one matrix: one product for all rows.
+bool batch_as_one_product(BatchCall& c) {
+  const Tensor &a = c.in[0], &b = c.in[1];
+  const Params& f = c.params;
+  const bool adjoint = f[matmul_params.adjoint_a] || f[matmul_params.adjoint_b], ta = transposes_a(f),
+             tb = transposes_b(f);
+  if ((adjoint && complexes.has(a.dtype())) || product_dtype(f, a.dtype()) != a.dtype() || a.dtype() != b.dtype())
+    return false;
+  if (c.batched[0] == c.batched[1]) return false;
+  if (c.batched[0] && b.rank() == 2) {
+    int64_t k = ta ? a.shape().back(2) : a.shape().back(), m = ta ? a.shape().back() : a.shape().back(2);
+    if ((ta && m != 1) || k == 0) return false;
+    Tensor product = matmul(reshape(a, {a.size() / k, k}), b, false, tb);
+    Shape shape = a.shape();
+    shape[shape.rank() - 2] = m;
+    shape[shape.rank() - 1] = product.dim(1);
+    c.out.push_back(reshape(product, shape));
+    return true;
+  }
+  if (c.batched[1] && a.rank() == 2 && b.rank() == 3) {
+    int64_t k = tb ? b.dim(2) : b.dim(1), n = tb ? b.dim(1) : b.dim(2);
+    if (n != 1) return false;
+    Tensor product = matmul(reshape(b, {c.rows, k}), a, false, !ta);
+    c.out.push_back(reshape(product, {c.rows, product.dim(1), 1}));
+    return true;
+  }
+  return false;
+}
+
+bool batch_matmul(BatchCall& c) { return batch_as_one_product(c) || batch_broadcasting(c); }
+
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
       .planning = {.cost = {cost::products, 0.012}},
       .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes),
-                    flag("transpose_a"), flag("transpose_b"), flag("adjoint_a"), flag("adjoint_b"), flag("a_is_sparse"),
-                    flag("b_is_sparse"), dtype_argument("output_type"), flag("grad_a"), flag("grad_b")}};
+                    flag(matmul_params.transpose_a), flag(matmul_params.transpose_b), flag(matmul_params.adjoint_a),
+                    flag(matmul_params.adjoint_b), flag(matmul_params.a_is_sparse), flag(matmul_params.b_is_sparse),
+                    dtype_argument(matmul_params.output_type), flag(matmul_params.grad_a), flag(matmul_params.grad_b)}};
   op.infer = [](Call& call) {
     const Tensor &a = call.in[0], &b = call.in[1];
     const Params& f = call.params;
     const DType dtype = product_dtype(f, a.dtype());
     if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype()))
       family::fail_dtypes(call);
-    if (f.flag(transpose_a) && f.flag(adjoint_a))
+    if (f[matmul_params.transpose_a] && f[matmul_params.adjoint_a])
       fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
-    if (f.flag(transpose_b) && f.flag(adjoint_b))
+    if (f[matmul_params.transpose_b] && f[matmul_params.adjoint_b])
       fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
     if (!matrix_dtypes.has(dtype))
       fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(dtype),
            " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one "
            "with output_type");
-    Product p = plan(call.name(), a.shape(), b.shape(), transposed(f, transpose_a, adjoint_a),
-                     transposed(f, transpose_b, adjoint_b));
+    Product p = plan(call.name(), a.shape(), b.shape(), transposes_a(f), transposes_b(f));
     Shape shape = p.batch;
     shape.append(p.m);
     shape.append(p.n);
     call.returns(dtype, shape);
   };
   op.kernel = matmul_kernel;
-  op.finishes = true;
+  op.runs_epilogue = true;
   op.vjp = matmul_vjp;
   op.jvp = matmul_jvp;
   op.keep_for[0] = keep_input(1);
@@ -205,6 +241,8 @@ const Op& matmul_op = []() -> const Op& {
   op.keep = keep_input(0) | keep_input(1);
   op.keep_by_input = true;
   op.adds_in_place = true;
+  op.batch = batch_matmul;
+  op.mixed_dtypes = true;
   op.names = {"linalg.matmul", "matmul"};
   op.doc =
       R"(Matrix product of `a` and `b`, over the last two dimensions; the others are batches and broadcast.
@@ -235,8 +273,7 @@ Gradient: `da = dy b^H`, `db = a^H dy`, summed over dimensions that broadcast.
 const bool matmul_rows = set_row_rule(
     matmul_op, [](const Call& call, std::span<const bool> by_row, std::span<bool> also_cut) -> RowStructure {
       const int a = call.in[0].rank(), b = call.in[1].rank();
-      const bool ta = transposed(call.params, transpose_a, adjoint_a),
-                 tb = transposed(call.params, transpose_b, adjoint_b);
+      const bool ta = transposes_a(call.params), tb = transposes_b(call.params);
       if (a > 2 || b > 2) {
         const bool leads = (!by_row[0] || a >= b) && (!by_row[1] || b >= a);
         return leads ? RowStructure::separate : RowStructure::mixed;

@@ -18,18 +18,21 @@ template <class T> void eigh_batches(bool vectors, const Tensor& x, const Tensor
     std::copy(values.begin(), values.end(), e.mutable_data<T>() + i * n);
   });
 }
+constexpr struct : Keys {
+  Key<bool> compute_v = next("compute_v");
+} eigh_params;
 const Op& eigh_op = define(Op{
     .name = "SelfAdjointEigV2",
     .planning = {.cost = {cost::matrices, 0.5}},
-    .arguments = {tensor("input", accepted), flag("compute_v", true)},
+    .arguments = {tensor("input", accepted), flag(eigh_params.compute_v, true)},
     .infer =
         [](Call& call) {
           Matrices m = square_matrices("linalg.eigh", call.in[0].shape());
           call.returns(call.in[0].dtype(), m.shape(m.rows));
-          if (call.params.flag(0)) call.returns(call.in[0].dtype(), call.in[0].shape());
+          if (call.params[eigh_params.compute_v]) call.returns(call.in[0].dtype(), call.in[0].shape());
         },
     .kernel = widened<[](Call& call) {
-      const bool vectors = call.params.flag(0);
+      const bool vectors = call.params[eigh_params.compute_v];
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
         eigh_batches<Pointee<decltype(p)>>(vectors, call.in[0], call.out[0], vectors ? call.out[1] : Tensor());
       });
@@ -38,8 +41,9 @@ const Op& eigh_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           Tensor dx;
-          if (!c.params.flag(0) || !c.has_dy(1)) {
-            Tensor v = c.params.flag(0) ? c.y(1) : run_all(eigh_op, std::span(&c.x(0), 1), {Param(true)})[1];
+          if (!c.params[eigh_params.compute_v] || !c.has_dy(1)) {
+            Tensor v =
+                c.params[eigh_params.compute_v] ? c.y(1) : run_all(eigh_op, std::span(&c.x(0), 1), {Param(true)})[1];
             dx = matmul(multiply(v, with_row(c.dy(0))), v, false, false, false, true);
           } else {
             const Tensor& v = c.y(1);
@@ -50,6 +54,7 @@ const Op& eigh_op = define(Op{
           c.set(0, lower_half(add(dx, adjoint(dx))));
         },
     .keep = keep_input(0) | keep_output(0) | keep_output(1),
+    .batch = batch_leading,
     .returns_list = true,
 });
 
@@ -67,20 +72,23 @@ template <class T> void eig_batches(bool vectors, const Tensor& x, const Tensor&
 DType complex_dtype(DType d) {
   return d == DType::float64 || d == DType::complex128 ? DType::complex128 : DType::complex64;
 }
+constexpr struct : Keys {
+  Key<bool> compute_v = next("compute_v");
+} eig_params;
 const Op& eig_op = define(Op{
     .name = "Eig",
     .planning = {.cost = {cost::matrices, 3.5}},
-    .arguments = {tensor("input", computed), flag("compute_v", true)},
+    .arguments = {tensor("input", computed), flag(eig_params.compute_v, true)},
     .infer =
         [](Call& call) {
           Matrices m = square_matrices("linalg.eig", call.in[0].shape());
           DType dtype = complex_dtype(call.in[0].dtype());
           call.returns(dtype, m.shape(m.rows));
-          if (call.params.flag(0)) call.returns(dtype, call.in[0].shape());
+          if (call.params[eig_params.compute_v]) call.returns(dtype, call.in[0].shape());
         },
     .kernel =
         [](Call& call) {
-          const bool vectors = call.params.flag(0);
+          const bool vectors = call.params[eig_params.compute_v];
           visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
             eig_batches<Pointee<decltype(p)>>(vectors, call.in[0], call.out[0], vectors ? call.out[1] : Tensor());
           });
@@ -88,9 +96,9 @@ const Op& eig_op = define(Op{
     // The vectors have norm 1, which takes their own direction's real part out of the cotangent.
     .vjp =
         [](RuleContext& c) {
-          Tensor v = c.params.flag(0) ? c.y(1) : run_all(eig_op, std::span(&c.x(0), 1), {Param(true)})[1];
+          Tensor v = c.params[eig_params.compute_v] ? c.y(1) : run_all(eig_op, std::span(&c.x(0), 1), {Param(true)})[1];
           Tensor inner = matrix_diag(c.dy(0));
-          if (c.params.flag(0) && c.has_dy(1)) {
+          if (c.params[eig_params.compute_v] && c.has_dy(1)) {
             Tensor v_dv = matmul(v, c.dy(1), false, false, true);
             Tensor along = cast(real_part(matrix_diag_part(v_dv, Ints{0}, "RIGHT_LEFT")), v.dtype());
             Tensor across = subtract(v_dv, multiply(matmul(v, v, false, false, true), with_row(along)));
@@ -101,6 +109,7 @@ const Op& eig_op = define(Op{
           c.set(0, complexes.has(c.dtype(0)) ? dx : real_part(dx));
         },
     .keep = keep_input(0) | keep_output(0) | keep_output(1),
+    .batch = batch_leading,
     .returns_list = true,
 });
 

@@ -20,10 +20,13 @@ template <class T> void invert_batches(const char* who, bool adjoint, const Tens
     if constexpr (is_complex<T>) std::transform(a, a + n * n, a, [](T z) { return std::conj(z); });
   });
 }
+constexpr struct : Keys {
+  Key<bool> adjoint = next("adjoint");
+} inverse_params;
 const Op& inverse_op = define(Op{
     .name = "MatrixInverse",
     .planning = {.cost = {cost::matrices, 0.1}},
-    .arguments = {tensor("input", accepted), flag("adjoint")},
+    .arguments = {tensor("input", accepted), flag(inverse_params.adjoint)},
     .infer =
         [](Call& call) {
           square_matrices(call.name(), call.in[0].shape());
@@ -31,18 +34,19 @@ const Op& inverse_op = define(Op{
         },
     .kernel = widened<[](Call& call) {
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
-        invert_batches<Pointee<decltype(p)>>(call.name(), call.params.flag(0), call.in[0], call.out[0]);
+        invert_batches<Pointee<decltype(p)>>(call.name(), call.params[inverse_params.adjoint], call.in[0], call.out[0]);
       });
     }>,
     .vjp =
         [](RuleContext& c) {
           const Tensor& y = c.y();
-          if (c.params.flag(0))
+          if (c.params[inverse_params.adjoint])
             c.set(0, negative(matmul(matmul(y, c.dy(), false, false, false, true), y, false, false)));
           else
             c.set(0, negative(matmul(matmul(y, c.dy(), false, false, true), y, false, false, false, true)));
         },
     .keep = keep_output(0),
+    .batch = batch_leading,
     .names = {"linalg.inv", "compat.v1.matrix_inverse"},
     .doc = R"(The inverse of square matrices, or with `adjoint` its conjugate transpose.
 
@@ -100,6 +104,7 @@ const Op& determinant_op = define(Op{
           c.set(0, multiply(spread_scalar(multiply(c.dy(), conj(c.y()))), inverse_adjoint(c.x(0))));
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading,
     .names = {"linalg.det", "compat.v1.matrix_determinant"},
     .doc = R"(The determinant of square matrices.
 
@@ -140,6 +145,7 @@ const Op& log_determinant_op = define(Op{
           c.set(0, multiply(spread_scalar(weight), inverse_adjoint(c.x(0))));
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading,
     .returns_list = true,
 });
 
@@ -157,10 +163,13 @@ void solve_batches(const char* who, bool adjoint, const Tensor& a, const Tensor&
     solve_lu(adjoint, n, k, factors.data(), pivots.data(), y.mutable_data<T>() + i * n * k);
   });
 }
+constexpr struct : Keys {
+  Key<bool> adjoint = next("adjoint");
+} solve_params;
 const Op& solve_op = define(Op{
     .name = "MatrixSolve",
     .planning = {.cost = {cost::matrices, 0.1}},
-    .arguments = {tensor("matrix", accepted), tensor("rhs", accepted), flag("adjoint")},
+    .arguments = {tensor("matrix", accepted), tensor("rhs", accepted), flag(solve_params.adjoint)},
     .infer =
         [](Call& call) {
           const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
@@ -182,12 +191,13 @@ const Op& solve_op = define(Op{
         },
     .kernel = widened<[](Call& call) {
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
-        solve_batches<Pointee<decltype(p)>>(call.name(), call.params.flag(0), call.in[0], call.in[1], call.out[0]);
+        solve_batches<Pointee<decltype(p)>>(call.name(), call.params[solve_params.adjoint], call.in[0], call.in[1],
+                                            call.out[0]);
       });
     }>,
     .vjp =
         [](RuleContext& c) {
-          const bool adjoint = c.params.flag(0);
+          const bool adjoint = c.params[solve_params.adjoint];
           Tensor db = run(c.op, {c.x(0), c.dy()}, {Param(!adjoint)});
           if (c.wants(1)) c.set(1, db);
           if (!c.wants(0)) return;
@@ -196,6 +206,7 @@ const Op& solve_op = define(Op{
           c.set(0, negative(da));
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading_matrices,
     .names = {"linalg.solve", "compat.v1.matrix_solve"},
     .doc = R"(`X` in `matrix X = rhs` (or `matrix^H X = rhs` with `adjoint`).
 
@@ -224,11 +235,14 @@ void triangular_batches(bool lower, bool adjoint, const Tensor& a, const Tensor&
                      y.mutable_data<T>() + i * n * k);
   });
 }
+constexpr struct : Keys {
+  Key<bool> lower = next("lower"), adjoint = next("adjoint");
+} triangular_solve_params;
 const Op& triangular_solve_op = define(Op{
     .name = "MatrixTriangularSolve",
     .planning = {.cost = {cost::matrices, 0.035}},
     .arguments = {tensor("matrix", accepted | DType::bfloat16), tensor("rhs", accepted | DType::bfloat16),
-                  flag("lower", true), flag("adjoint")},
+                  flag(triangular_solve_params.lower, true), flag(triangular_solve_params.adjoint)},
     .infer =
         [](Call& call) {
           const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
@@ -260,12 +274,14 @@ const Op& triangular_solve_op = define(Op{
         batch_a = batch;
       }
       visit<computed.bits>(a.dtype(), [&](auto* p) {
-        triangular_batches<Pointee<decltype(p)>>(call.params.flag(0), call.params.flag(1), a, b, y, batch_a);
+        triangular_batches<Pointee<decltype(p)>>(call.params[triangular_solve_params.lower],
+                                                 call.params[triangular_solve_params.adjoint], a, b, y, batch_a);
       });
     }>,
     .vjp =
         [](RuleContext& c) {
-          const bool lower = c.params.flag(0), adjoint = c.params.flag(1);
+          const bool lower = c.params[triangular_solve_params.lower],
+                     adjoint = c.params[triangular_solve_params.adjoint];
           Tensor db = triangular_solve(c.x(0), c.dy(), lower, !adjoint);
           if (c.wants(1)) c.set(1, unbroadcast(db, c.shape(1)));
           if (!c.wants(0)) return;
@@ -274,6 +290,7 @@ const Op& triangular_solve_op = define(Op{
           c.set(0, unbroadcast(negative(band_part(da, lower ? -1 : 0, lower ? 0 : -1)), c.shape(0)));
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading_matrices,
     .names = {"linalg.triangular_solve", "compat.v1.matrix_triangular_solve"},
     .doc = R"(`X` in `matrix X = rhs` where only the lower (or upper) triangle of `matrix` is read.
 
@@ -314,10 +331,13 @@ Tensor moved_row(const Tensor& diagonals, int64_t r, int by) {
   paddings.push_back(by > 0 ? 1 : 0), paddings.push_back(by > 0 ? 0 : 1);
   return pad(row, paddings);
 }
+constexpr struct : Keys {
+  Key<bool> partial_pivoting = next("partial_pivoting"), perturb_singular = next("perturb_singular");
+} tridiagonal_params;
 const Op& tridiagonal_op = define(Op{
     .name = "TridiagonalSolve",
-    .arguments = {tensor("diagonals", computed), tensor("rhs", computed), flag("partial_pivoting", true),
-                  flag("perturb_singular")},
+    .arguments = {tensor("diagonals", computed), tensor("rhs", computed),
+                  flag(tridiagonal_params.partial_pivoting, true), flag(tridiagonal_params.perturb_singular)},
     .infer =
         [](Call& call) {
           const Shape &d = call.in[0].shape(), &b = call.in[1].shape();
@@ -333,7 +353,8 @@ const Op& tridiagonal_op = define(Op{
     .kernel =
         [](Call& call) {
           visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
-            tridiagonal_batches<Pointee<decltype(p)>>(call.params.flag(0), call.in[0], call.in[1], call.out[0]);
+            tridiagonal_batches<Pointee<decltype(p)>>(call.params[tridiagonal_params.partial_pivoting], call.in[0],
+                                                      call.in[1], call.out[0]);
           });
         },
     .vjp =
@@ -364,6 +385,7 @@ const Op& tridiagonal_op = define(Op{
           c.set(0, negative(stack(parts, axis)));
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading,
 });
 
 }  // namespace

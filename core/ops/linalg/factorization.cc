@@ -42,6 +42,7 @@ const Op& cholesky_op = define(Op{
           c.set(0, scaled(add(dx, adjoint(dx)), 0.5));
         },
     .keep = keep_output(0),
+    .batch = batch_leading,
     .names = {"linalg.cholesky", "compat.v1.cholesky"},
     .doc =
         R"(The lower triangular `L` with `L L^H = input`, for Hermitian positive definite matrices; NaN for others.
@@ -73,15 +74,18 @@ template <class T> void lu_batches(const char* who, const Tensor& x, const Tenso
     }
   });
 }
+constexpr struct : Keys {
+  Key<DType> output_idx_type = next("output_idx_type");
+} lu_params;
 const Op& lu_op = define(Op{
     .name = "Lu",
     .planning = {.cost = {cost::matrices, 0.06}},
-    .arguments = {tensor("input", accepted), dtype_argument("output_idx_type")},
+    .arguments = {tensor("input", accepted), dtype_argument(lu_params.output_idx_type)},
     .infer =
         [](Call& call) {
           Matrices m = square_matrices("linalg.lu", call.in[0].shape());
           call.returns(call.in[0].dtype(), call.in[0].shape());
-          const Param& index = call.params[0];
+          const Param& index = call.params.value(lu_params.output_idx_type);
           DType dtype = index.is_none() ? DType::int32 : index.dtype;
           if (dtype != DType::int32 && dtype != DType::int64)
             fail(ErrorKind::invalid_argument, "linalg.lu: output_idx_type must be int32 or int64; got ",
@@ -94,6 +98,7 @@ const Op& lu_op = define(Op{
       });
     }>,
     .gradient = Gradient::missing,
+    .batch = batch_leading,
     .returns_list = true,
 });
 
@@ -111,14 +116,17 @@ Tensor qr_cotangent(const Tensor& q, const Tensor& r, const Tensor& dq, const Te
   Tensor left = add(dq, matmul(q, add(h, adjoint(h)), false, false));
   return adjoint(triangular_solve(r, adjoint(left), false, false));
 }
+constexpr struct : Keys {
+  Key<bool> full_matrices = next("full_matrices");
+} qr_params;
 const Op& qr_op = define(Op{
     .name = "Qr",
     .planning = {.cost = {cost::matrices, 0.17}},
-    .arguments = {tensor("input", accepted), flag("full_matrices")},
+    .arguments = {tensor("input", accepted), flag(qr_params.full_matrices)},
     .infer =
         [](Call& call) {
           Matrices m = matrices("linalg.qr", call.in[0].shape());
-          int64_t k = call.params.flag(0) ? m.rows : std::min(m.rows, m.columns);
+          int64_t k = call.params[qr_params.full_matrices] ? m.rows : std::min(m.rows, m.columns);
           call.returns(call.in[0].dtype(), m.shape(m.rows, k));
           call.returns(call.in[0].dtype(), m.shape(k, m.columns));
         },
@@ -130,7 +138,7 @@ const Op& qr_op = define(Op{
         [](RuleContext& c) {
           const Tensor &x = c.x(0), &q = c.y(0), &r = c.y(1);
           int64_t m = x.shape().back(2), n = x.shape().back(1);
-          if (m > n && c.params.flag(0))
+          if (m > n && c.params[qr_params.full_matrices])
             fail(ErrorKind::unimplemented,
                  "linalg.qr: QrGrad not implemented when nrows > ncols and full_matrices is true; got shape ",
                  x.shape(), ". The added columns of q are not determined by the input; use full_matrices=False.");
@@ -143,6 +151,7 @@ const Op& qr_op = define(Op{
           c.set(0, concat(parts, x.rank() - 1));
         },
     .keep = keep_input(0) | keep_output(0) | keep_output(1),
+    .batch = batch_leading,
     .returns_list = true,
 });
 
@@ -183,9 +192,13 @@ Tensor outside(const Tensor& w, const Tensor& x) {
   return subtract(x, matmul(w, matmul(w, x, false, false, true), false, false));
 }
 
+constexpr struct : Keys {
+  Key<bool> compute_uv = next("compute_uv"), full_matrices = next("full_matrices");
+} svd_params;
+
 void svd_vjp(RuleContext& c) {
   const DType dtype = c.dtype(0);
-  if (!c.params.flag(0)) {
+  if (!c.params[svd_params.compute_uv]) {
     auto y = run_all(svd_op, std::span(&c.x(0), 1), {Param(true), Param(false)});
     return c.set(0, matmul(multiply(y[1], with_row(cast(c.dy(0), dtype))), y[2], false, false, false, true));
   }
@@ -214,27 +227,28 @@ void svd_vjp(RuleContext& c) {
 const Op& svd_op = define(Op{
     .name = "Svd",
     .planning = {.cost = {cost::matrices, 0.7}},
-    .arguments = {tensor("input", accepted), flag("compute_uv", true), flag("full_matrices")},
+    .arguments = {tensor("input", accepted), flag(svd_params.compute_uv, true), flag(svd_params.full_matrices)},
     .infer =
         [](Call& call) {
           Matrices m = matrices("linalg.svd", call.in[0].shape());
           const DType dtype = call.in[0].dtype();
           const int64_t k = std::min(m.rows, m.columns);
-          const bool full = call.params.flag(1);
+          const bool full = call.params[svd_params.full_matrices];
           call.returns(real_dtype(dtype), m.shape(k));
-          if (!call.params.flag(0)) return;
+          if (!call.params[svd_params.compute_uv]) return;
           call.returns(dtype, m.shape(m.rows, full ? m.rows : k));
           call.returns(dtype, m.shape(m.columns, full ? m.columns : k));
         },
     .kernel = widened<[](Call& call) {
-      const bool vectors = call.params.flag(0);
+      const bool vectors = call.params[svd_params.compute_uv];
       visit<computed.bits>(call.in[0].dtype(), [&](auto* p) {
-        svd_batches<Pointee<decltype(p)>>(vectors, call.params.flag(1), call.in[0], call.out[0],
+        svd_batches<Pointee<decltype(p)>>(vectors, call.params[svd_params.full_matrices], call.in[0], call.out[0],
                                           vectors ? call.out[1] : Tensor(), vectors ? call.out[2] : Tensor());
       });
     }>,
     .vjp = svd_vjp,
     .keep = keep_input(0) | keep_output(0) | keep_output(1) | keep_output(2),
+    .batch = batch_leading,
     .returns_list = true,
 });
 

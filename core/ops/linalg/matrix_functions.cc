@@ -54,6 +54,7 @@ const Op& square_root_op = define(Op{
     .vjp = function_vjp,
     .jvp = function_jvp,
     .keep = keep_input(0),
+    .batch = batch_leading,
     .names = {"linalg.sqrtm", "matrix_square_root"},
     .doc = R"(The principal square root: `Y` with `Y Y = input`.
 
@@ -83,6 +84,7 @@ const Op& logarithm_op = define(Op{
     .vjp = function_vjp,
     .jvp = function_jvp,
     .keep = keep_input(0),
+    .batch = batch_leading,
     .names = {"linalg.logm"},
     .doc = R"(The principal logarithm of complex matrices: `Y` with `expm(Y) = input`.
 
@@ -115,6 +117,7 @@ const Op& exponential_op = define(Op{
     .vjp = function_vjp,
     .jvp = function_jvp,
     .keep = keep_input(0),
+    .batch = batch_leading,
     .names = {"linalg.expm"},
     .doc = R"(The exponential of matrices, `1 + A + A^2/2 + ...`.
 

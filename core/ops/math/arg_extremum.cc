@@ -11,9 +11,14 @@ namespace {
 
 constexpr DTypes kPlaceTypes = DTypes(DType::int16) | DType::uint16 | DType::int32 | DType::int64;
 
+constexpr struct : Keys {
+  Key<Ints> axis = next("axis");
+  Key<DType> output_type = next("output_type");
+} arg_params;
+
 // One axis; None is the first.
 int arg_axis(const Call& call) {
-  const Param& p = call.params[0];
+  const Param& p = call.params.value(arg_params.axis);
   if (!p.is_none() && p.ints.size() != 1)
     fail(ErrorKind::invalid_argument, call.name(), ": axis must be one integer; got ", p.ints.size());
   int64_t axis = p.is_none() ? 0 : p.ints[0], rank = call.in[0].rank();
@@ -70,22 +75,30 @@ template <bool Largest> void arg_extremum(Call& call) {
 void infer_arg_extremum(Call& call) {
   Shape shape = call.in[0].shape();
   shape.remove(arg_axis(call));
-  DType result = call.params[1].is_none() ? DType::int64 : call.params.dtype(1);
+  DType result = call.params.has(arg_params.output_type) ? call.params[arg_params.output_type] : DType::int64;
   if (!kPlaceTypes.has(result))
     fail(ErrorKind::invalid_argument, call.name(), ": output_type must be int16, uint16, int32 or int64; got ",
          name_of(result));
   call.returns(result, shape);
 }
-std::vector<Argument> arg_arguments() {
-  return {tensor("input", real_numbers | booleans), axes("axis"), dtype_argument("output_type")};
+bool batch_arg_extremum(BatchCall& c) {
+  const int64_t axis = c.params.has(arg_params.axis) ? c.params[arg_params.axis][0] : 0;
+  return c.run_same({c.in[0]}, c.params.with(arg_params.axis, Param(Ints{c.batch_axis(axis, c.row_rank(0))})));
 }
 
-const Op& arg_max_op = define(Op{
+template <bool Largest> const Op& define_arg_extremum(Op op) {
+  op.arguments = {tensor("input", real_numbers | booleans), axes(arg_params.axis),
+                  dtype_argument(arg_params.output_type)};
+  op.infer = infer_arg_extremum;
+  op.kernel = arg_extremum<Largest>;
+  op.gradient = Gradient::none;
+  op.batch = batch_arg_extremum;
+  op.advice = "A position has no gradient: use tf.nn.softmax for a smooth choice.";
+  return define(std::move(op));
+}
+
+const Op& arg_max_op = define_arg_extremum<true>({
     .name = "ArgMax",
-    .arguments = arg_arguments(),
-    .infer = infer_arg_extremum,
-    .kernel = arg_extremum<true>,
-    .gradient = Gradient::none,
     .names = {"math.argmax", "argmax"},
     .doc = R"(Position of the largest element along `axis`; the first one of equals.
 
@@ -99,12 +112,8 @@ Returns: An integer tensor without the dimension `axis`.
 >>> tf.argmax([1., 3., 2.])
 <tf.Tensor: shape=(), dtype=int64, numpy=1>)",
 });
-const Op& arg_min_op = define(Op{
+const Op& arg_min_op = define_arg_extremum<false>({
     .name = "ArgMin",
-    .arguments = arg_arguments(),
-    .infer = infer_arg_extremum,
-    .kernel = arg_extremum<false>,
-    .gradient = Gradient::none,
     .names = {"math.argmin", "argmin"},
     .doc = R"(Position of the smallest element along `axis`; the first one of equals.
 

@@ -88,57 +88,63 @@ constexpr auto minus = [](auto a, auto b) { return decltype(a)(a - b); };
 constexpr auto times = [](auto a, auto b) { return decltype(a)(a * b); };
 
 const Op& add_op = binary<numbers | strings>(
-    "AddV2", plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
+    plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) -> Tensor { return dy; },
-    {{"math.add", "add"},
-     R"(Sum of `x` and `y`, element by element; strings are joined.
+    Op{.name = "AddV2",
+       .planning = {.arithmetic = Arithmetic::add},
+       .elements = Elements::computed,
+       .names = {"math.add", "add"},
+       .doc = R"(Sum of `x` and `y`, element by element; strings are joined.
 
 Gradient: `dy` for both, summed over dimensions that broadcast.
 
 >>> tf.add([1, 2], 10)
 <tf.Tensor: shape=(2,), dtype=int32, numpy=array([11, 12], dtype=int32)>)",
-     {},
-     {.arithmetic = Arithmetic::add}});
+       .node_name = "Add",
+       .mixed_dtypes = true});
 
 const Op& subtract_op = binary<numbers>(
-    "Sub", minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
+    minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return negative(dy); },
-    {{"math.subtract", "subtract"},
-     R"(Difference of `x` and `y`.
+    Op{.name = "Sub",
+       .planning = {.arithmetic = Arithmetic::subtract},
+       .elements = Elements::computed,
+       .names = {"math.subtract", "subtract"},
+       .doc = R"(Difference of `x` and `y`.
 
 Gradient: `dy` for `x` and `-dy` for `y`, summed over dimensions that broadcast.
 
 >>> tf.subtract([5., 7.], 2.)
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::subtract}});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)"});
 
 const Op& multiply_op = binary<numbers>(
-    "Mul", times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
+    times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
     [](A a, Dy dy) { return multiply(dy, a); },
-    {{"math.multiply", "multiply"},
-     R"(Product of `x` and `y`.
+    Op{.name = "Mul",
+       .planning = {.arithmetic = Arithmetic::multiply, .unit_operands = kLeftOperand | kRightOperand},
+       .elements = Elements::computed,
+       .names = {"math.multiply", "multiply"},
+       .doc = R"(Product of `x` and `y`.
 
 Gradient: `dy * conj(y)` for `x` and `dy * conj(x)` for `y`, summed over dimensions that broadcast.
 
 >>> tf.multiply([1., 2.], [3., 4.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::multiply, .unit_operands = kLeftOperand | kRightOperand}});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)"});
 
-const Op& divide_op = binary<floating | complexes>(
-    "RealDiv", [](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
-    [](B b, Dy dy) { return divide(dy, b); },
-    [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
-    {{"realdiv"},
-     R"(Quotient of floats `x / y`.
+const Op& divide_op =
+    binary<floating | complexes>([](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
+                                 [](B b, Dy dy) { return divide(dy, b); },
+                                 [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
+                                 Op{.name = "RealDiv",
+                                    .planning = {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand},
+                                    .names = {"realdiv"},
+                                    .doc = R"(Quotient of floats `x / y`.
 
 Gradient: `dy / y` for `x` and `-dy * x / y**2` for `y`.
 
 >>> tf.realdiv([1., 4.], 2.)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 2. ], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand}});
+                                    .node_name = "truediv"});
 
 const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
@@ -158,15 +164,18 @@ Gradient: `dy * y` for `x` and `dy * x` for `y`, 0 where the other factor is 0.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 6.], dtype=float32)>)"});
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b) { return run(multiply_no_nan_op, {a, b}); }
 
-const Op& floor_div_op = binary<real_numbers>("FloorDiv", [](auto a, auto b) { return floored_quotient(a, b); },
-                                              NoFast{}, NoGradient{}, NoGradient{},
-                                              {{"math.floordiv", "floordiv"},
-                                               R"(Quotient `x / y`, rounded down.
+const Op& floor_div_op =
+    binary<real_numbers>([](auto a, auto b) { return floored_quotient(a, b); }, NoFast{}, NoGradient{}, NoGradient{},
+                         Op{.name = "FloorDiv",
+                            .elements = Elements::computed,
+                            .names = {"math.floordiv", "floordiv"},
+                            .doc = R"(Quotient `x / y`, rounded down.
 
 Gradient: None: the function is piecewise constant.
 
 >>> tf.math.floordiv([7, -7], 2)
-<tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 3, -4], dtype=int32)>)"});
+<tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 3, -4], dtype=int32)>)",
+                            .advice = "Divide with / instead of //, or use tf.grad_pass_through."});
 
 const Op& floor_mod_op = binary<real_numbers>(
     "FloorMod", [](auto a, auto b) { return floored_remainder(a, b); },
@@ -219,7 +228,6 @@ Gradient: `dy * y * x**(y - 1)` for `x` and `dy * x**y * log(x)` for `y` (0 wher
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>)"});
 
 const Op& maximum_op = binary<real_numbers>(
-    "Maximum",
     [](auto a, auto b) {
       if constexpr (!integral<decltype(a)>)
         if (a != a) return a;
@@ -228,8 +236,10 @@ const Op& maximum_op = binary<real_numbers>(
     [](auto& v) -> auto& { return v.maximum; },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), zero_of(dy), dy); },
-    {{"math.maximum", "maximum"},
-     R"(The larger of `x` and `y`, element by element.
+    Op{.name = "Maximum",
+       .copies_elements = true,
+       .names = {"math.maximum", "maximum"},
+       .doc = R"(The larger of `x` and `y`, element by element.
 
 Gradient: `dy` for the larger one; at a tie it goes to `x`.
 
@@ -237,7 +247,6 @@ Gradient: `dy` for the larger one; at a tie it goes to `x`.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)"});
 
 const Op& minimum_op = binary<real_numbers>(
-    "Minimum",
     [](auto a, auto b) {
       if constexpr (!integral<decltype(a)>)
         if (a != a) return a;
@@ -246,8 +255,10 @@ const Op& minimum_op = binary<real_numbers>(
     [](auto& v) -> auto& { return v.minimum; },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
-    {{"math.minimum", "minimum"},
-     R"(The smaller of `x` and `y`, element by element.
+    Op{.name = "Minimum",
+       .copies_elements = true,
+       .names = {"math.minimum", "minimum"},
+       .doc = R"(The smaller of `x` and `y`, element by element.
 
 Gradient: `dy` for the smaller one; at a tie it goes to `x`.
 
@@ -466,6 +477,7 @@ const Op& complex_abs_op = define(Op{
     .kernel = family::unary_kernel<complexes, decltype([](auto z) { return std::abs(z); }), NoFast>,
     .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_leading,
 });
 
 constexpr auto sign_of = [](auto x) {
@@ -543,6 +555,7 @@ const Op& add_n_op = define(Op{
         [](RuleContext& c) {
           for (int i = 0; i < c.inputs(); ++i) c.set(i, c.dy());
         },
+    .batch = batch_leading,
 });
 const bool add_n_rows = set_row_rule(add_n_op, [](const Call&, std::span<const bool> by_row, std::span<bool>) {
   const bool all = std::ranges::find(by_row, false) == by_row.end();
@@ -557,6 +570,9 @@ Tensor multiply(const Tensor& a, const Tensor& b) { return run(multiply_op, {a, 
 Tensor divide(const Tensor& a, const Tensor& b) { return run(divide_op, {a, b}); }
 Tensor divide_no_nan(const Tensor& a, const Tensor& b) { return run(divide_no_nan_op, {a, b}); }
 Tensor floor_div(const Tensor& a, const Tensor& b) { return run(floor_div_op, {a, b}); }
+Tensor floor_mod(const Tensor& a, const Tensor& b) { return run(floor_mod_op, {a, b}); }
+Tensor absolute(const Tensor& x) { return run(abs_op, {x}); }
+Tensor complex_absolute(const Tensor& x) { return run(complex_abs_op, {x}); }
 Tensor truncate_div(const Tensor& a, const Tensor& b) { return run(truncate_div_op, {a, b}); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return run(maximum_op, {a, b}); }
 Tensor power(const Tensor& a, const Tensor& b) { return run(power_op, {a, b}); }

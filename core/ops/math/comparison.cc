@@ -8,44 +8,63 @@
 namespace tapeflow {
 namespace {
 
-const Op& equal_op = binary<any_dtype>(
-    "Equal", [](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; }, NoGradient{}, NoGradient{},
-    {{"math.equal", "equal"},
-     R"(Whether `x` equals `y`, element by element.
+constexpr const char* kComparisonAdvice =
+    "A comparison is a step: use tf.sigmoid for a smooth one, or tf.where to choose between smooth values.";
+
+const Op& equal_op = binary<any_dtype>([](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; },
+                                       NoGradient{}, NoGradient{},
+                                       Op{.name = "Equal",
+                                          .names = {"math.equal", "equal"},
+                                          .doc = R"(Whether `x` equals `y`, element by element.
 
 >>> tf.equal([1, 2], [1, 3])
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
-const Op& not_equal_op = binary<any_dtype>(
-    "NotEqual", [](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; }, NoGradient{}, NoGradient{},
-    {{"math.not_equal", "not_equal"},
-     R"(Whether `x` differs from `y`.
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
+                                          .advice = kComparisonAdvice});
+const Op& not_equal_op = binary<any_dtype>([](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; },
+                                           NoGradient{}, NoGradient{},
+                                           Op{.name = "NotEqual",
+                                              .names = {"math.not_equal", "not_equal"},
+                                              .doc = R"(Whether `x` differs from `y`.
 
 >>> tf.not_equal([1, 2], [1, 3])
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
-const Op& less_op = binary<real_numbers>(
-    "Less", [](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; }, NoGradient{}, NoGradient{},
-    {{"math.less", "less"}, R"(Whether `x < y`.
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)",
+                                              .advice = kComparisonAdvice});
+const Op& less_op = binary<real_numbers>([](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; },
+                                         NoGradient{}, NoGradient{},
+                                         Op{.name = "Less",
+                                            .names = {"math.less", "less"},
+                                            .doc = R"(Whether `x < y`.
 
 >>> tf.less([1, 2], 2)
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
-const Op& less_equal_op = binary<real_numbers>(
-    "LessEqual", [](auto a, auto b) { return a <= b; }, [](auto& v) { return v.less_equal; }, NoGradient{},
-    NoGradient{}, {{"math.less_equal", "less_equal"}, R"(Whether `x <= y`.
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
+                                            .advice = kComparisonAdvice});
+const Op& less_equal_op = binary<real_numbers>([](auto a, auto b) { return a <= b; },
+                                               [](auto& v) { return v.less_equal; }, NoGradient{}, NoGradient{},
+                                               Op{.name = "LessEqual",
+                                                  .names = {"math.less_equal", "less_equal"},
+                                                  .doc = R"(Whether `x <= y`.
 
 >>> tf.less_equal([1, 2], 1)
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
-const Op& greater_op = binary<real_numbers>(
-    "Greater", [](auto a, auto b) { return a > b; }, [](auto& v) { return v.greater; }, NoGradient{}, NoGradient{},
-    {{"math.greater", "greater"}, R"(Whether `x > y`.
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
+                                                  .advice = kComparisonAdvice});
+const Op& greater_op = binary<real_numbers>([](auto a, auto b) { return a > b; }, [](auto& v) { return v.greater; },
+                                            NoGradient{}, NoGradient{},
+                                            Op{.name = "Greater",
+                                               .names = {"math.greater", "greater"},
+                                               .doc = R"(Whether `x > y`.
 
 >>> tf.greater([1, 2], 1)
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
-const Op& greater_equal_op = binary<real_numbers>(
-    "GreaterEqual", [](auto a, auto b) { return a >= b; }, [](auto& v) { return v.greater_equal; }, NoGradient{},
-    NoGradient{}, {{"math.greater_equal", "greater_equal"}, R"(Whether `x >= y`.
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)",
+                                               .advice = kComparisonAdvice});
+const Op& greater_equal_op = binary<real_numbers>([](auto a, auto b) { return a >= b; },
+                                                  [](auto& v) { return v.greater_equal; }, NoGradient{}, NoGradient{},
+                                                  Op{.name = "GreaterEqual",
+                                                     .names = {"math.greater_equal", "greater_equal"},
+                                                     .doc = R"(Whether `x >= y`.
 
 >>> tf.greater_equal([1, 2], 2)
-<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)"});
+<tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)",
+                                                     .advice = kComparisonAdvice});
 
 const Op& logical_and_op =
     binary<booleans>("LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
@@ -237,6 +256,7 @@ const Op& select_op = define(Op{
             by_size(operand, [&]<class T>(T*) { loops.choice = &choice_loops<T>; });
           return loops;
         },
+    .batch = batch_broadcasting,
 });
 
 }  // namespace
@@ -247,6 +267,13 @@ Tensor less(const Tensor& a, const Tensor& b) { return run(less_op, {a, b}); }
 Tensor less_equal(const Tensor& a, const Tensor& b) { return run(less_equal_op, {a, b}); }
 Tensor greater(const Tensor& a, const Tensor& b) { return run(greater_op, {a, b}); }
 Tensor greater_equal(const Tensor& a, const Tensor& b) { return run(greater_equal_op, {a, b}); }
+Tensor logical_and(const Tensor& a, const Tensor& b) { return run(logical_and_op, {a, b}); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return run(logical_or_op, {a, b}); }
+Tensor logical_not(const Tensor& x) { return run(logical_not_op, {x}); }
+Tensor bitwise_and(const Tensor& a, const Tensor& b) { return run(bitwise_and_op, {a, b}); }
+Tensor bitwise_or(const Tensor& a, const Tensor& b) { return run(bitwise_or_op, {a, b}); }
+Tensor bitwise_xor(const Tensor& a, const Tensor& b) { return run(bitwise_xor_op, {a, b}); }
+Tensor invert(const Tensor& x) { return run(invert_op, {x}); }
 Tensor select(const Tensor& c, const Tensor& x, const Tensor& y) { return run(select_op, {c, x, y}); }
 
 }  // namespace tapeflow

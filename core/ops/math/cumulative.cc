@@ -95,33 +95,46 @@ void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive
   });
 }
 
-std::vector<Argument> cumulative_arguments() {
-  return {tensor("x", numbers), integer("axis", 0), flag("exclusive"), flag("reverse")};
-}
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+  Key<bool> exclusive = next("exclusive"), reverse = next("reverse");
+} scan_params;
 void infer_cumulative(Call& call) {
-  normalize_axis(call.name(), call.params.integer(0), call.in[0].rank());
+  normalize_axis(call.name(), call.params[scan_params.axis], call.in[0].rank());
   call.returns(call.in[0].dtype(), call.in[0].shape());
 }
 
-const Op& cumsum_op = define(Op{
-    .name = "Cumsum",
-    .planning = {.cost = {cost::scans, 0.5}, .cannot_fail = true},
-    .arguments = cumulative_arguments(),
-    .infer = infer_cumulative,
-    .kernel =
-        [](Call& call) {
-          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            using C = Compute<T>;
-            accumulate_along<T>(call.in[0], call.out[0],
-                                normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
-                                call.params.flag(1), call.params.flag(2), C(0), Plus());
-          });
-        },
-    .vjp = [](RuleContext& c) { c.set(0, cumsum(c.dy(), c.params.integer(0), c.params.flag(1), !c.params.flag(2))); },
-    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
-    .names = {"math.cumsum", "cumsum"},
-    .doc = R"(Running sum along `axis`.
+// Defines a scan: Start gives what the result begins with, Combine what two elements give.
+template <DTypes Set, class Start, class Combine> const Op& scan(Start, Combine, Op op) {
+  op.arguments = {tensor("x", Set), integer(scan_params.axis, 0), flag(scan_params.exclusive),
+                  flag(scan_params.reverse)};
+  op.infer = infer_cumulative;
+  op.kernel = [](Call& call) {
+    visit<Set.bits>(call.in[0].dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      using C = Compute<T>;
+      accumulate_along<T>(
+          call.in[0], call.out[0], normalize_axis(call.name(), call.params[scan_params.axis], call.in[0].rank()),
+          call.params[scan_params.exclusive], call.params[scan_params.reverse], Start{}(C()), Combine{});
+    });
+  };
+  op.batch = batch_along<scan_params.axis.index>;
+  return define(std::move(op));
+}
+
+const Op& cumsum_op =
+    scan<numbers>([](auto c) { return decltype(c)(0); }, Plus{},
+                  {
+                      .name = "Cumsum",
+                      .planning = {.cost = {cost::scans<scan_params.axis.index>, 0.5}, .cannot_fail = true},
+                      .vjp =
+                          [](RuleContext& c) {
+                            c.set(0, cumsum(c.dy(), c.params[scan_params.axis], c.params[scan_params.exclusive],
+                                            !c.params[scan_params.reverse]));
+                          },
+                      .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+                      .names = {"math.cumsum", "cumsum"},
+                      .doc = R"(Running sum along `axis`.
 
 Args:
   x: The tensor.
@@ -135,7 +148,7 @@ Gradient: The running sum of `dy` in the other direction.
 
 >>> tf.cumsum([1., 2., 3.])
 <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 3., 6.], dtype=float32)>)",
-});
+                  });
 
 // Every element moved by one along an axis, up or down; the free place takes zero, or its neighbour's old value.
 enum class Edge { zero, repeat };
@@ -156,10 +169,15 @@ Tensor moved_by_one(const Tensor& x, int axis, bool up, Edge edge) {
 
 // y[k] = b[k] + a[k] y[k-1] along an axis, from the other end if `reverse`; the first a is not used.
 Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse);
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+  Key<bool> reverse = next("reverse");
+} recurrence_params;
 const Op& recurrence_op = define(Op{
     .name = "LinearRecurrence",
-    .planning = {.cost = {cost::scans, 1.4}},
-    .arguments = {tensor("a", differentiable), tensor("b", differentiable), integer("axis", 0), flag("reverse")},
+    .planning = {.cost = {cost::scans<recurrence_params.axis.index>, 1.4}},
+    .arguments = {tensor("a", differentiable), tensor("b", differentiable), integer(recurrence_params.axis, 0),
+                  flag(recurrence_params.reverse)},
     .infer =
         [](Call& call) {
           const Tensor &a = call.in[0], &b = call.in[1];
@@ -167,14 +185,14 @@ const Op& recurrence_op = define(Op{
           if (!(a.shape() == b.shape()))
             fail(ErrorKind::invalid_argument, call.name(), ": `a` and `b` must have one shape; got ", a.shape(),
                  " and ", b.shape());
-          normalize_axis(call.name(), call.params.integer(0), b.rank());
+          normalize_axis(call.name(), call.params[recurrence_params.axis], b.rank());
           call.returns(b.dtype(), b.shape());
         },
     .kernel =
         [](Call& call) {
           const Tensor &a = call.in[0], &b = call.in[1], &y = call.out[0];
-          Lines l = lines_of(b.shape(), normalize_axis(call.name(), call.params.integer(0), b.rank()));
-          bool reverse = call.params.flag(1);
+          Lines l = lines_of(b.shape(), normalize_axis(call.name(), call.params[recurrence_params.axis], b.rank()));
+          bool reverse = call.params[recurrence_params.reverse];
           visit<differentiable.bits>(b.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             parallel_for(l.outer, l.grain(), [&](int64_t begin, int64_t end) {
@@ -195,14 +213,15 @@ const Op& recurrence_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          int64_t axis = c.params.integer(0);
-          bool reverse = c.params.flag(1);
-          int place = normalize_axis("LinearRecurrence", axis, c.x(0).rank());
+          int64_t axis = c.params[recurrence_params.axis];
+          bool reverse = c.params[recurrence_params.reverse];
+          int place = normalize_axis(c.op.public_name(), axis, c.x(0).rank());
           Tensor flow = recurrence(moved_by_one(conj(c.x(0)), place, reverse, Edge::zero), c.dy(), axis, !reverse);
           if (c.wants(0)) c.set(0, multiply(flow, moved_by_one(conj(c.y()), place, !reverse, Edge::zero)));
           if (c.wants(1)) c.set(1, flow);
         },
     .keep = keep_input(0) | keep_output(0),
+    .batch = batch_along<recurrence_params.axis.index>,
 });
 Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse) {
   return run(recurrence_op, {a, b}, {Param(axis), Param(reverse)});
@@ -211,8 +230,8 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse) 
 // dx[i] is the product of what stands before i, times the sum of dy[j] prod(x[i+1..j]) over j >= i: no division, so
 // that zeros do no harm. The sum is a recurrence from the far end.
 Tensor cumprod_vjp(const RuleContext& c) {
-  int64_t axis = c.params.integer(0);
-  bool exclusive = c.params.flag(1), reverse = c.params.flag(2);
+  int64_t axis = c.params[scan_params.axis];
+  bool exclusive = c.params[scan_params.exclusive], reverse = c.params[scan_params.reverse];
   Tensor x = conj(c.x(0));
   int place = normalize_axis("cumprod", axis, x.rank());
   Tensor sums = exclusive ? moved_by_one(recurrence(x, c.dy(), axis, !reverse), place, reverse, Edge::zero)
@@ -220,25 +239,15 @@ Tensor cumprod_vjp(const RuleContext& c) {
   return multiply(cumprod(x, axis, true, reverse), sums);
 }
 
-const Op& cumprod_op = define(Op{
-    .name = "Cumprod",
-    .planning = {.cost = {cost::scans, 1.4}, .cannot_fail = true},
-    .arguments = cumulative_arguments(),
-    .infer = infer_cumulative,
-    .kernel =
-        [](Call& call) {
-          visit<numbers.bits>(call.in[0].dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            using C = Compute<T>;
-            accumulate_along<T>(call.in[0], call.out[0],
-                                normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
-                                call.params.flag(1), call.params.flag(2), C(1), [](C a, C b) { return C(a * b); });
-          });
-        },
-    .vjp = [](RuleContext& c) { c.set(0, cumprod_vjp(c)); },
-    .keep = keep_input(0),
-    .names = {"math.cumprod"},
-    .doc = R"(Running product along `axis`.
+const Op& cumprod_op =
+    scan<numbers>([](auto c) { return decltype(c)(1); }, [](auto a, auto b) { return decltype(a)(a * b); },
+                  {
+                      .name = "Cumprod",
+                      .planning = {.cost = {cost::scans<scan_params.axis.index>, 1.4}, .cannot_fail = true},
+                      .vjp = [](RuleContext& c) { c.set(0, cumprod_vjp(c)); },
+                      .keep = keep_input(0),
+                      .names = {"math.cumprod"},
+                      .doc = R"(Running product along `axis`.
 
 Args:
   x: The tensor.
@@ -252,7 +261,7 @@ Gradient: `dy * y` summed up in the other direction, divided by `x`; correct whe
 
 >>> tf.math.cumprod([1., 2., 3.])
 <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 6.], dtype=float32)>)",
-});
+                  });
 
 // log(exp(a) + exp(b)); -inf is the empty sum.
 template <class C> C log_add(C a, C b) {
@@ -265,8 +274,8 @@ template <class C> C log_add(C a, C b) {
 // exponents are at most 0. Where y is -inf the weights are 0.
 Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool reverse);
 Tensor cumulative_logsumexp_vjp(const RuleContext& c) {
-  int64_t axis = c.params.integer(0);
-  bool exclusive = c.params.flag(1), reverse = c.params.flag(2);
+  int64_t axis = c.params[scan_params.axis];
+  bool exclusive = c.params[scan_params.exclusive], reverse = c.params[scan_params.reverse];
   const Tensor& x = c.x(0);
   int place = normalize_axis("cumulative_logsumexp", axis, x.rank());
   Tensor y = exclusive ? cumulative_logsumexp(x, axis, false, reverse) : c.y();
@@ -277,25 +286,15 @@ Tensor cumulative_logsumexp_vjp(const RuleContext& c) {
   return multiply(exp(subtract(x, safe)), recurrence(fade, dy, axis, !reverse));
 }
 
-const Op& cumulative_logsumexp_op = define(Op{
-    .name = "CumulativeLogsumexp",
-    .planning = {.cost = {cost::scans, 39}},
-    .arguments = {tensor("x", floating), integer("axis", 0), flag("exclusive"), flag("reverse")},
-    .infer = infer_cumulative,
-    .kernel =
-        [](Call& call) {
-          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            using C = Compute<T>;
-            accumulate_along<T>(
-                call.in[0], call.out[0], normalize_axis(call.name(), call.params.integer(0), call.in[0].rank()),
-                call.params.flag(1), call.params.flag(2), -std::numeric_limits<C>::infinity(), log_add<C>);
-          });
-        },
-    .vjp = [](RuleContext& c) { c.set(0, cumulative_logsumexp_vjp(c)); },
-    .keep = keep_input(0) | keep_output(0),
-    .names = {"math.cumulative_logsumexp"},
-    .doc = R"(Running `log(sum(exp(x)))` along `axis`.
+const Op& cumulative_logsumexp_op = scan<floating>(
+    [](auto c) { return -std::numeric_limits<decltype(c)>::infinity(); }, [](auto a, auto b) { return log_add(a, b); },
+    {
+        .name = "CumulativeLogsumexp",
+        .planning = {.cost = {cost::scans<scan_params.axis.index>, 39}},
+        .vjp = [](RuleContext& c) { c.set(0, cumulative_logsumexp_vjp(c)); },
+        .keep = keep_input(0) | keep_output(0),
+        .names = {"math.cumulative_logsumexp"},
+        .doc = R"(Running `log(sum(exp(x)))` along `axis`.
 
 Args:
   x: The tensor.
@@ -309,7 +308,7 @@ Gradient: The running sum of `dy * exp(-y)` in the other direction, times `exp(x
 
 >>> tf.math.cumulative_logsumexp([0., 0.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.6931472], dtype=float32)>)",
-});
+    });
 Tensor cumulative_logsumexp(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
   return run(cumulative_logsumexp_op, {x}, {Param(axis), Param(exclusive), Param(reverse)});
 }

@@ -36,19 +36,23 @@ void complex_axes(const void* x, void* y, const Shape& shape, int rank, int skip
 // The transform is linear and, but for the scale, equal to its transpose: the adjoint is the other direction.
 Tensor complex_transform(const Tensor& x, int64_t rank, bool inverse);
 
+constexpr struct : Keys {
+  Key<int64_t> rank = next("rank");
+  Key<bool> inverse = next("inverse");
+} fourier_params;
 const Op& fourier_op = define(Op{
     .name = "Fourier",
-    .arguments = {tensor("input", complexes), integer("rank"), flag("inverse")},
+    .arguments = {tensor("input", complexes), integer(fourier_params.rank), flag(fourier_params.inverse)},
     .infer =
         [](Call& call) {
-          checked_rank(call, call.params.integer(0));
+          checked_rank(call, call.params[fourier_params.rank]);
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          int rank = int(call.params.integer(0));
-          bool inverse = call.params.flag(1);
+          int rank = int(call.params[fourier_params.rank]);
+          bool inverse = call.params[fourier_params.inverse];
           if (x.size() == 0) return;
           double scale = inverse ? scale_of(x.shape(), rank) : 1.0;
           if (x.dtype() == DType::complex64)
@@ -58,13 +62,14 @@ const Op& fourier_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          int64_t rank = c.params.integer(0);
-          bool inverse = c.params.flag(1);
+          int64_t rank = c.params[fourier_params.rank];
+          bool inverse = c.params[fourier_params.inverse];
           const Shape& shape = c.shape(0);
           double n = double(shape.elements(shape.rank() - int(rank), shape.rank()));
           c.set(0, scaled(complex_transform(c.dy(), rank, !inverse), inverse ? 1.0 / n : n));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = batch_leading,
 });
 Tensor complex_transform(const Tensor& x, int64_t rank, bool inverse) {
   return run(fourier_op, {x}, {Param(rank), Param(inverse)});
@@ -85,12 +90,15 @@ Tensor multiplicity(DType dtype, int64_t length, bool reciprocal) {
   return cast(weights, dtype);
 }
 
+constexpr struct : Keys {
+  Key<int64_t> rank = next("rank");
+} real_fourier_params;
 const Op& real_fourier_op = define(Op{
     .name = "RealFourier",
-    .arguments = {tensor("input", real_floats), integer("rank")},
+    .arguments = {tensor("input", real_floats), integer(real_fourier_params.rank)},
     .infer =
         [](Call& call) {
-          int rank = checked_rank(call, call.params.integer(0));
+          int rank = checked_rank(call, call.params[real_fourier_params.rank]);
           Shape shape = call.in[0].shape();
           int last = shape.rank() - 1;
           if (rank > 0 && last >= 0 && shape[last] > 0) shape[last] = shape[last] / 2 + 1;
@@ -100,7 +108,7 @@ const Op& real_fourier_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           if (x.size() == 0) return;
-          int rank = int(call.params.integer(0));
+          int rank = int(call.params[real_fourier_params.rank]);
           int64_t n = x.shape().back(), rows = x.size() / n;
           visit<real_floats.bits>(x.dtype(), [&]<class T>(T*) {
             fourier_of_real<T>(x.data<T>(), y.mutable_data<std::complex<T>>(), rows, n);
@@ -110,23 +118,27 @@ const Op& real_fourier_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           const Shape& shape = c.shape(0);
-          int64_t rank = c.params.integer(0), length = shape.back();
+          int64_t rank = c.params[real_fourier_params.rank], length = shape.back();
           if (shape.elements() == 0) return c.set(0, zeros(c.dtype(0), shape));
           double n = double(shape.elements(shape.rank() - int(rank), shape.rank()));
           Tensor halved = multiply(c.dy(), multiplicity(c.output_spec(0).dtype, length, true));
           c.set(0, scaled(transform_to_real(halved, rank, length), n));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = batch_leading,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> rank = next("rank"), length = next("length");
+} to_real_params;
 const Op& to_real_op = define(Op{
     .name = "FourierToReal",
-    .arguments = {tensor("input", complexes), integer("rank"), integer("length")},
+    .arguments = {tensor("input", complexes), integer(to_real_params.rank), integer(to_real_params.length)},
     .infer =
         [](Call& call) {
-          checked_rank(call, call.params.integer(0));
+          checked_rank(call, call.params[to_real_params.rank]);
           Shape shape = call.in[0].shape();
-          int64_t length = call.params.integer(1);
+          int64_t length = call.params[to_real_params.length];
           int last = shape.rank() - 1;
           if (length < 0 || (length > 0 && shape[last] != length / 2 + 1))
             fail(ErrorKind::invalid_argument, call.name(), ": Input dimension ", last, " must have length of at least ",
@@ -138,7 +150,7 @@ const Op& to_real_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           if (y.size() == 0) return;
-          int rank = int(call.params.integer(0));
+          int rank = int(call.params[to_real_params.rank]);
           int64_t n = y.shape().back(), rows = y.size() / n;
           visit<real_floats.bits>(y.dtype(), [&]<class T>(T*) {
             double scale = scale_of(y.shape(), rank);
@@ -151,12 +163,13 @@ const Op& to_real_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           const Shape shape = c.output_spec(0).shape;
-          int64_t rank = c.params.integer(0), length = c.params.integer(1);
+          int64_t rank = c.params[to_real_params.rank], length = c.params[to_real_params.length];
           if (shape.elements() == 0) return c.set(0, zeros(c.dtype(0), c.shape(0)));
           Tensor doubled = multiply(real_transform(c.dy(), rank), multiplicity(c.dtype(0), length, false));
           c.set(0, scaled(doubled, scale_of(shape, int(rank))));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = batch_leading,
 });
 Tensor real_transform(const Tensor& x, int64_t rank) { return run(real_fourier_op, {x}, {Param(rank)}); }
 Tensor transform_to_real(const Tensor& x, int64_t rank, int64_t length) {

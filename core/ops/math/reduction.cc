@@ -44,15 +44,16 @@ Shape reduced_shape(const Shape& shape, const Ints& axes, bool keepdims) {
 
 void infer_reduction(Call& call) {
   const Tensor& x = call.in[0];
-  Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
-  call.returns(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
+  Ints axes = normalized_axes(call.name(), call.params.value(reduction_params.axis), x.rank());
+  call.returns(x.dtype(), reduced_shape(x.shape(), axes, call.params[reduction_params.keepdims]));
 }
 
 // Widens the small float types, reduces, and rounds once; `finish` sees the results before rounding.
 template <class T, class Finish> void reduce(const Call& call, Steps<Compute<T>> steps, Finish finish) {
   using C = Compute<T>;
   const Tensor &x = call.in[0], &y = call.out[0];
-  SmallVector<Group, 4> groups = groups_of(x.shape(), normalized_axes(call.name(), call.params[0], x.rank()));
+  SmallVector<Group, 4> groups =
+      groups_of(x.shape(), normalized_axes(call.name(), call.params.value(reduction_params.axis), x.rank()));
   if (x.size() == 0) {
     std::fill(y.mutable_data<T>(), y.mutable_data<T>() + y.size(), T(finish(steps.start)));
     return;
@@ -82,14 +83,26 @@ int64_t reduced_count(const Shape& x, const Param& axes, const char* who) {
 Tensor with_kept_dims(const RuleContext& c, const Tensor& t) {
   if (t.rank() == 0) return t;  // goes with any shape as it is
   const Shape x = c.shape(0);
-  return reshape(t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params[0], x.rank()), true));
+  return reshape(
+      t, reduced_shape(x, normalized_axes(c.op.public_name(), c.params.value(reduction_params.axis), x.rank()), true));
+}
+
+bool batch_reduction(BatchCall& c) {
+  Ints axes;
+  const int rank = c.row_rank(0);
+  if (c.params.has(reduction_params.axis))
+    for (int64_t axis : c.params[reduction_params.axis]) axes.push_back(c.batch_axis(axis, rank));
+  else
+    for (int i = 0; i < rank; ++i) axes.push_back(i + 1);
+  return c.run_same({c.in[0]}, c.params.with(reduction_params.axis, Param(axes)));
 }
 
 // Defines a reduction: the family adds arguments, shape rule and kernel to what the entry says. MakeSteps{}(C()) gives
 // the steps for elements that are computed in C.
 template <DTypes Set, class MakeSteps> const Op& reduction(MakeSteps, Op op) {
-  op.arguments = {tensor("input_tensor", Set), axes("axis"), flag("keepdims")};
+  op.arguments = {tensor("input_tensor", Set), axes(reduction_params.axis), flag(reduction_params.keepdims)};
   op.infer = infer_reduction;
+  op.batch = batch_reduction;
   op.family = "reduction";
   if (!op.kernel)
     op.kernel = [](Call& call) {
@@ -122,7 +135,7 @@ Gradient: `dy` repeated to the shape of `input_tensor`.
             });
 
 void mean_kernel(Call& call) {
-  int64_t n = reduced_count(call.in[0].shape(), call.params[0], call.name());
+  int64_t n = reduced_count(call.in[0].shape(), call.params.value(reduction_params.axis), call.name());
   if (integers.has(call.in[0].dtype()) && size_of(call.in[0].dtype()) < 8) {  // the sum needs more room
     PauseRecording paused;
     call.out[0] = cast(run(call.op, {cast(call.in[0], DType::int64)}, call.params), call.in[0].dtype());
@@ -149,7 +162,7 @@ const Op& mean_op = reduction<numbers>(
                 .kernel = mean_kernel,
                 .vjp =
                     [](RuleContext& c) {
-                      int64_t n = reduced_count(c.shape(0), c.params[0], c.op.public_name());
+                      int64_t n = reduced_count(c.shape(0), c.params.value(reduction_params.axis), c.op.public_name());
                       c.set(0, broadcast_to(with_kept_dims(c, divide(c.dy(), Tensor::number(c.dtype(0), double(n)))),
                                             c.shape(0)));
                     },
@@ -166,7 +179,7 @@ Gradient: `dy / n` repeated to the shape of `input_tensor`, with `n` the number 
 // d prod / dx_i is the product of the others: products from the left and from the right, so that zeros do no harm.
 Tensor prod_vjp(const RuleContext& c) {
   const Tensor& x = c.x(0);
-  Ints axes = normalized_axes("reduce_prod", c.params[0], x.rank());
+  Ints axes = normalized_axes("reduce_prod", c.params.value(reduction_params.axis), x.rank());
   Tensor dy = with_kept_dims(c, c.dy());
   if (axes.size() == 1)
     return multiply(dy, conj(multiply(cumprod(x, axes[0], true, false), cumprod(x, axes[0], true, true))));
@@ -191,6 +204,7 @@ const Op& prod_op = reduction<numbers>([](auto c) { return prod_steps<decltype(c
                                            .name = "Prod",
                                            .vjp = [](RuleContext& c) { c.set(0, prod_vjp(c)); },
                                            .keep = keep_input(0),
+                                           .elements = Elements::computed,
                                            .names = {"math.reduce_prod", "reduce_prod"},
                                            .doc =
                                                R"(Product over the axes `axis` (all if None).
@@ -233,7 +247,8 @@ const Op& equal_as_number_op = []() -> const Op& {
 void extremum_vjp(RuleContext& c) {
   Tensor y = with_kept_dims(c, c.y());
   Tensor attained = run(equal_as_number_op, {y, c.x(0)});
-  Tensor count = reduce_sum(attained, normalized_axes(c.op.public_name(), c.params[0], c.x(0).rank()), true);
+  Tensor count = reduce_sum(
+      attained, normalized_axes(c.op.public_name(), c.params.value(reduction_params.axis), c.x(0).rank()), true);
   c.set(0, multiply(attained, divide(with_kept_dims(c, c.dy()), count)));
 }
 
@@ -294,7 +309,7 @@ template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const 
 }
 bool sums_squares_directly(const Tensor& x, const Params& params) {
   return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.size() > 0 &&
-         reduced_count(x.shape(), params[0], "reduce_sum") > 1;
+         reduced_count(x.shape(), params.value(reduction_params.axis), "reduce_sum") > 1;
 }
 
 const Op& sum_of_squares_op = reduction<numbers>(
@@ -303,12 +318,12 @@ const Op& sum_of_squares_op = reduction<numbers>(
                 .kernel =
                     [](Call& call) {
                       const Tensor &x = call.in[0], &y = call.out[0];
-                      Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
+                      Ints axes = normalized_axes(call.name(), call.params.value(reduction_params.axis), x.rank());
                       if (sums_squares_directly(x, call.params))
                         return x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y)
                                                            : sum_of_squares<double>(x, axes, y);
                       PauseRecording paused;
-                      call.out[0] = reduce_sum(square(x), axes, call.params.flag(1));
+                      call.out[0] = reduce_sum(square(x), axes, call.params[reduction_params.keepdims]);
                     },
                 .vjp = [](RuleContext& c) { c.set(0, multiply(scaled(conj(c.x(0)), 2), with_kept_dims(c, c.dy()))); },
                 .keep = keep_input(0),
@@ -317,43 +332,45 @@ const Op& sum_of_squares_op = reduction<numbers>(
 
 // The square root of the sum of squared absolute values; small floats are widened, so that squares do not overflow.
 const Op& euclidean_norm_op = reduction<numbers>(
-    sum_of, Op{
-                .name = "EuclideanNorm",
-                .kernel =
-                    [](Call& call) {
-                      PauseRecording paused;
-                      const Tensor& x = call.in[0];
-                      Ints axes = normalized_axes(call.name(), call.params[0], x.rank());
-                      if (sums_squares_directly(x, call.params)) {
-                        Tensor y = Tensor::allocate(x.dtype(), reduced_shape(x.shape(), axes, call.params.flag(1)));
-                        x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y)
-                                                    : sum_of_squares<double>(x, axes, y);
-                        call.out.push_back(sqrt(y));
-                        return;
-                      }
-                      DType wide = small_floating.has(x.dtype()) ? DType::float32
-                                   : integers.has(x.dtype())     ? DType::float64
-                                                                 : x.dtype();
-                      Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
-                      call.out.push_back(cast(sqrt(reduce_sum(squares, axes, call.params.flag(1))), x.dtype()));
-                    },
-                .makes_outputs = true,
-                .vjp =
-                    [](RuleContext& c) {
-                      Tensor dy = c.dy();
-                      if (complexes.has(c.dtype(0))) dy = complex_number(real_part(dy), zeros_like(real_part(dy)));
-                      c.set(0, multiply(c.x(0), with_kept_dims(c, divide(dy, c.y()))));
-                    },
-                .keep = keep_input(0) | keep_output(0),
-                .names = {"math.reduce_euclidean_norm"},
-                .doc = R"(Square root of the sum of squares over the axes `axis` (all if None).
+    sum_of,
+    Op{
+        .name = "EuclideanNorm",
+        .kernel =
+            [](Call& call) {
+              PauseRecording paused;
+              const Tensor& x = call.in[0];
+              Ints axes = normalized_axes(call.name(), call.params.value(reduction_params.axis), x.rank());
+              if (sums_squares_directly(x, call.params)) {
+                Tensor y =
+                    Tensor::allocate(x.dtype(), reduced_shape(x.shape(), axes, call.params[reduction_params.keepdims]));
+                x.dtype() == DType::float32 ? sum_of_squares<float>(x, axes, y) : sum_of_squares<double>(x, axes, y);
+                call.out.push_back(sqrt(y));
+                return;
+              }
+              DType wide = small_floating.has(x.dtype()) ? DType::float32
+                           : integers.has(x.dtype())     ? DType::float64
+                                                         : x.dtype();
+              Tensor squares = complexes.has(wide) ? multiply(x, conj(x)) : square(cast(x, wide));
+              call.out.push_back(
+                  cast(sqrt(reduce_sum(squares, axes, call.params[reduction_params.keepdims])), x.dtype()));
+            },
+        .makes_outputs = true,
+        .vjp =
+            [](RuleContext& c) {
+              Tensor dy = c.dy();
+              if (complexes.has(c.dtype(0))) dy = complex_number(real_part(dy), zeros_like(real_part(dy)));
+              c.set(0, multiply(c.x(0), with_kept_dims(c, divide(dy, c.y()))));
+            },
+        .keep = keep_input(0) | keep_output(0),
+        .names = {"math.reduce_euclidean_norm"},
+        .doc = R"(Square root of the sum of squares over the axes `axis` (all if None).
 
 Gradient: `dy * x / y`, 0 where the norm is 0.
 
 >>> tf.math.reduce_euclidean_norm([3., 4.])
 <tf.Tensor: shape=(), dtype=float32, numpy=5.0>)",
 
-            });
+    });
 
 }  // namespace
 

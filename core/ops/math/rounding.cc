@@ -9,7 +9,6 @@ namespace {
 template <class T> constexpr bool real_float = std::is_floating_point_v<T>;
 
 const Op& floor_op = unary<real_numbers>(
-    "Floor",
     [](auto x) {
       if constexpr (real_float<decltype(x)>)
         return std::floor(x);
@@ -17,13 +16,15 @@ const Op& floor_op = unary<real_numbers>(
         return x;
     },
     [](auto& v) { return v.floor; }, NoGradient{},
-    {{"math.floor", "floor"},
-     R"(Largest integer not above `x`.
+    Op{.name = "Floor",
+       .names = {"math.floor", "floor"},
+       .doc = R"(Largest integer not above `x`.
 
 Gradient: None: the function is piecewise constant.
 
 >>> tf.floor([1.7, -1.2])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 1., -2.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 1., -2.], dtype=float32)>)",
+       .advice = "Use tf.grad_pass_through(tf.floor) for a straight-through gradient."});
 const Op& ceil_op = unary<real_numbers>(
     "Ceil",
     [](auto x) {
@@ -47,7 +48,6 @@ Gradient: None: the function is piecewise constant.
 >>> tf.math.rint([1.5, 2.5])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 2.], dtype=float32)>)"});
 const Op& round_op = unary<numbers>(
-    "Round",
     [](auto x) {
       if constexpr (real_float<decltype(x)>)
         return std::rint(x);
@@ -57,13 +57,15 @@ const Op& round_op = unary<numbers>(
         return x;
     },
     [](auto& v) { return v.rint; }, NoGradient{},
-    {{"math.round", "round"},
-     R"(Nearest integer, ties to even.
+    Op{.name = "Round",
+       .names = {"math.round", "round"},
+       .doc = R"(Nearest integer, ties to even.
 
 Gradient: None: the function is piecewise constant.
 
 >>> tf.round([0.5, 1.5])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 2.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 2.], dtype=float32)>)",
+       .advice = "Use tf.grad_pass_through(tf.round) for a straight-through gradient."});
 
 }  // namespace
 

@@ -101,10 +101,14 @@ void check_starts_with(const char* who, const Shape& x, const Shape& ids) {
     fail(ErrorKind::invalid_argument, who, ": data.shape = ", x, " does not start with segment_ids.shape = ", ids);
 }
 
+constexpr struct : Keys {
+  Key<int64_t> num_segments = next("num_segments");
+} unsorted_params;
+
 void infer_unsorted(Call& call) {
   const Shape &x = call.in[0].shape(), &ids = call.in[1].shape();
   check_starts_with(call.name(), x, ids);
-  int64_t segments = call.params.integer(0);
+  int64_t segments = call.params[unsorted_params.num_segments];
   if (segments < 0)
     fail(ErrorKind::invalid_argument, call.name(), ": Input num_segments == ", segments, " must not be negative.");
   Shape shape{segments};
@@ -173,7 +177,7 @@ template <bool Sorted> Tensor segment_sum(const RuleContext& c, const Tensor& x,
   if constexpr (Sorted)
     return sorted_segment_sum(x, ids);
   else
-    return unsorted_segment_sum(x, ids, c.params.integer(0));
+    return unsorted_segment_sum(x, ids, c.params[unsorted_params.num_segments]);
 }
 
 template <bool Sorted> void sum_vjp(RuleContext& c) {
@@ -201,6 +205,27 @@ template <bool Sorted> void extremum_vjp(RuleContext& c) {
   c.set(0, multiply(wins, spread_rows<Sorted>(share, ids)));
 }
 
+// Segments that are the same for all rows: the rows go behind the dimensions that are reduced.
+bool batch_same_segments(BatchCall& c) {
+  if (c.batched[1]) return false;
+  c.run_same({move_dimension(c.in[0], 0, c.row_rank(1)), c.in[1]}, c.params);
+  c.out[0] = move_dimension(c.out[0], 1, 0);
+  return true;
+}
+// Every row gets segments of its own; negative numbers, which are left out, stay negative.
+bool batch_segments(BatchCall& c) {
+  if (batch_same_segments(c)) return true;
+  const Tensor& ids = c.in[1];
+  const int64_t segments = c.params[unsorted_params.num_segments];
+  Tensor first = multiply(row_numbers(ids.dtype(), ids.shape()), Tensor::number(ids.dtype(), double(segments)));
+  Tensor own = select(less(ids, Tensor::number(ids.dtype(), 0)), ids, add(ids, first));
+  c.run_same({c.with_rows(0), own}, {Param(segments * c.rows)});
+  Shape shape{c.rows, segments};
+  for (int i = 1; i < c.out[0].rank(); ++i) shape.append(c.out[0].dim(i));
+  c.out[0] = reshape(c.out[0], shape);
+  return true;
+}
+
 template <class Fold, DTypes Set>
 Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, const char* doc) {
   Op op{.name = name, .arguments = {tensor("data", Set), index_tensor("segment_ids")}};
@@ -215,12 +240,12 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
     op.kernel = sorted_kernel<Set, Fold>;
     op.makes_outputs = true;
   } else {
-    op.arguments.push_back(integer("num_segments"));
+    op.arguments.push_back(integer(unsorted_params.num_segments));
     op.infer = infer_unsorted;
     op.infer_staged = [](Call& call) {
       const Tensor &x = call.in[0], &ids = call.in[1];
       if (x.rank() < 0 || ids.rank() < 0 || ids.rank() > x.rank()) return call.returns(x.dtype(), Shape::unknown());
-      Shape shape{std::max<int64_t>(known_integer(call.params[0]), -1)};
+      Shape shape{std::max<int64_t>(known_integer(call.params.value(unsorted_params.num_segments)), -1)};
       for (int i = ids.rank(); i < x.rank(); ++i) shape.append(x.dim(i));
       call.returns(x.dtype(), shape);
     };
@@ -240,6 +265,7 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
     op.vjp = sorted ? extremum_vjp<true> : extremum_vjp<false>;
     op.keep = keep_input(0) | keep_input(1) | keep_output(0);
   }
+  op.batch = sorted ? batch_same_segments : batch_segments;
   op.names = std::move(names);
   op.doc = doc;
   return op;

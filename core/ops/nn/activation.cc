@@ -106,10 +106,13 @@ const Op& relu6_grad_op = binary<real_numbers>(
     {{}, "", {"gradients", "features"}});
 Tensor relu6_grad(const Tensor& dy, const Tensor& x) { return run(relu6_grad_op, {dy, x}); }
 
-// Params: alpha. The gradient is linear in dy; by the input its own derivative is zero, as for the other pieces of
+constexpr struct : Keys {
+  Key<double> alpha = next("alpha");
+} leaky_params;
+// The gradient is linear in dy; by the input its own derivative is zero, as for the other pieces of
 // lines.
 std::vector<Argument> leaky_arguments(std::vector<Argument> tensors) {
-  tensors.push_back(real("alpha", 0.2));
+  tensors.push_back(real(leaky_params.alpha, 0.2));
   return tensors;
 }
 Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p);
@@ -124,7 +127,7 @@ const Op& leaky_relu_op = define(Op{
             parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
               const T* x = call.in[0].data<T>();
               T* y = call.out[0].mutable_data<T>();
-              const auto alpha = Compute<T>(call.params.real(0));
+              const auto alpha = Compute<T>(call.params[leaky_params.alpha]);
               for (int64_t i = begin; i < end; ++i) {
                 auto value = load(x + i), scaled = alpha * value;
                 store(y + i, value > 0 ? value : scaled);
@@ -135,6 +138,7 @@ const Op& leaky_relu_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.dy(), c.x(0), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.x_dot(0), c.x(0), c.params)); },
     .keep = keep_input(0),
+    .batch = batch_leading,
 });
 const Op& leaky_relu_grad_op = define(Op{
     .name = "LeakyReluGrad",
@@ -151,7 +155,7 @@ const Op& leaky_relu_grad_op = define(Op{
             parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
               const T *dy = call.in[0].data<T>(), *x = call.in[1].data<T>();
               T* dx = call.out[0].mutable_data<T>();
-              const auto alpha = Compute<T>(call.params.real(0));
+              const auto alpha = Compute<T>(call.params[leaky_params.alpha]);
               for (int64_t i = begin; i < end; ++i) {
                 auto value = load(dy + i), scaled = alpha * value;
                 store(dx + i, load(x + i) > 0 ? value : scaled);
@@ -165,6 +169,7 @@ const Op& leaky_relu_grad_op = define(Op{
           if (c.wants(1)) c.set(1, zeros(c.dtype(1), c.shape(1)));
         },
     .keep = keep_input(1),
+    .batch = batch_leading,
 });
 Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) {
   return run(leaky_relu_grad_op, {dy, x}, p);
@@ -382,6 +387,7 @@ const Op& softmax_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.x_dot(0))); },
     .keep = keep_output(0),
+    .batch = batch_leading,
 });
 Tensor softmax(const Tensor& x) { return run(softmax_op, {x}); }
 
@@ -415,6 +421,7 @@ const Op& softmax_grad_op = define(Op{
           if (c.wants(1)) c.set(1, softmax_grad(y, d));
         },
     .keep = keep_input(0) | keep_input(1),
+    .batch = batch_leading,
 });
 const bool softmax_grad_rows = set_row_rule(softmax_grad_op, separate_rows<2>);
 Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad_op, {y, dy}); }
@@ -437,6 +444,7 @@ const Op& log_softmax_op = define(Op{
         },
     .vjp = [](RuleContext& c) { c.set(0, subtract(c.dy(), multiply(last_sum(c.dy()), exp(c.y())))); },
     .keep = keep_output(0),
+    .batch = batch_leading,
 });
 
 // ---- cross entropies: the loss of each row, and its derivative by the logits, which the rule multiplies by dy.
@@ -492,6 +500,7 @@ const Op& sparse_cross_entropy_op = define(Op{
         },
     .vjp = cross_entropy_vjp,
     .keep = keep_input(0) | keep_output(1),
+    .batch = batch_leading,
 });
 
 const Op& cross_entropy_op = define(Op{
@@ -539,6 +548,7 @@ const Op& cross_entropy_op = define(Op{
           c.set(1, d ? d : zeros(c.dtype(1), c.shape(1)));
         },
     .keep = keep_input(0) | keep_output(1),
+    .batch = batch_leading,
 });
 
 }  // namespace

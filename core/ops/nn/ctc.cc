@@ -16,10 +16,16 @@ struct Sequences {
   BlockVector<BlockVector<int64_t>> labels;
   Ints lengths;
 };
+constexpr struct : Keys {
+  Key<int64_t> blank_index = next("blank_index");
+  Key<bool> merge_repeated = next("merge_repeated");
+} ctc_params;
 Sequences sequences_of(const Call& call, size_t first) {
   const Shape& logits = call.in[0].shape();
   if (logits.rank() != 3) fail(ErrorKind::invalid_argument, "nn.ctc_loss: logits must have rank 3; got ", logits);
-  Sequences s{logits[0], logits[1], logits[2], call.params.integer(0), call.params.flag(1), {}, {}};
+  Sequences s{
+      logits[0], logits[1], logits[2], call.params[ctc_params.blank_index], call.params[ctc_params.merge_repeated],
+      {},        {}};
   const Shape &labels = call.in[first].shape(), &label_length = call.in[first + 1].shape(),
               &length = call.in[first + 2].shape();
   Shape batch{s.batch};
@@ -57,7 +63,7 @@ template <class Number, class Read> BlockVector<Number> read_sequence(const Sequ
 
 std::vector<Argument> ctc_arguments(std::vector<Argument> first) {
   for (Argument a : {index_tensor("labels"), index_tensor("label_length"), index_tensor("logit_length"),
-                     integer("blank_index"), flag("merge_repeated", true)})
+                     integer(ctc_params.blank_index), flag(ctc_params.merge_repeated, true)})
     first.push_back(a);
   return first;
 }
@@ -148,14 +154,20 @@ Tensor ctc_curvature(const RuleContext& c, const Tensor& direction) {
   return run(ctc_curvature_op, {c.x(0), direction, c.x(1), c.x(2), c.x(3)}, c.params);
 }
 
+constexpr struct : Keys {
+  Key<int64_t> beam_width = next("beam_width"), top_paths = next("top_paths");
+  Key<bool> merge_repeated = next("merge_repeated");
+} ctc_beam_search_params;
 // Outputs: indices, values and shape of each path as a sparse matrix, then the log probabilities [batch, top_paths].
 const Op& ctc_beam_search_op = define(Op{
     .name = "CTCBeamSearchDecoder",
     .arguments = {tensor("inputs", DTypes(DType::float32) | DType::float64), index_tensor("sequence_length"),
-                  integer("beam_width"), integer("top_paths"), flag("merge_repeated", true)},
+                  integer(ctc_beam_search_params.beam_width), integer(ctc_beam_search_params.top_paths),
+                  flag(ctc_beam_search_params.merge_repeated, true)},
     .infer_staged =
         [](Call& call) {
-          int64_t top = known_integer(call.params[1]), batch = call.in[0].rank() == 3 ? call.in[0].dim(1) : -1;
+          int64_t top = known_integer(call.params.value(ctc_beam_search_params.top_paths)),
+                  batch = call.in[0].rank() == 3 ? call.in[0].dim(1) : -1;
           if (top < 1)
             fail(ErrorKind::invalid_argument,
                  "nn.ctc_beam_search_decoder: top_paths must be positive, and known while tracing");
@@ -168,8 +180,9 @@ const Op& ctc_beam_search_op = define(Op{
         [](Call& call) {
           constexpr const char* who = "nn.ctc_beam_search_decoder";
           const Tensor& inputs = call.in[0];
-          int64_t width = call.params.integer(0), top = call.params.integer(1);
-          bool merge = call.params.flag(2);
+          int64_t width = call.params[ctc_beam_search_params.beam_width],
+                  top = call.params[ctc_beam_search_params.top_paths];
+          bool merge = call.params[ctc_beam_search_params.merge_repeated];
           if (inputs.rank() != 3)
             fail(ErrorKind::invalid_argument, who, ": inputs is not a 3-Tensor; got ", inputs.shape());
           int64_t times = inputs.dim(0), batch = inputs.dim(1), classes = inputs.dim(2);

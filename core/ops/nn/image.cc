@@ -41,20 +41,23 @@ template <class Kernel> void in_floats(const Call& call, Kernel kernel) {
 
 Tensor resample_transposed(const Tensor& dy, const Tensor& weights, const Tensor& starts, int64_t axis, int64_t size);
 
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis");
+} resample_params;
 const Op& resample_op = define(Op{
     .name = "Resample",
     .arguments = {tensor("input", wide_floating), tensor("weights", wide_floating), index_tensor("starts"),
-                  integer("axis")},
+                  integer(resample_params.axis)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
-          shape[normalize_axis("image.resize", call.params.integer(0), shape.rank())] = call.in[2].size();
+          shape[normalize_axis("image.resize", call.params[resample_params.axis], shape.rank())] = call.in[2].size();
           call.returns(call.in[0].dtype(), shape);
         },
     .kernel =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
-          int axis = normalize_axis("image.resize", call.params.integer(0), x.rank());
+          int axis = normalize_axis("image.resize", call.params[resample_params.axis], x.rank());
           Resampling r = resampling_of(x, axis, x[axis], call.in[1], call.in[2]);
           in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) {
             resample(r.geometry, from, weights, r.starts.data(), to);
@@ -62,36 +65,43 @@ const Op& resample_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          int axis = normalize_axis("image.resize", c.params.integer(0), c.shape(0).rank());
+          int axis = normalize_axis("image.resize", c.params[resample_params.axis], c.shape(0).rank());
           if (c.wants(0)) c.set(0, resample_transposed(c.dy(), c.x(1), c.x(2), axis, c.shape(0)[axis]));
         },
     .keep = keep_input(1) | keep_input(2),
+    .batch = batch_along_of_first<resample_params.axis.index>,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> axis = next("axis"), size = next("size");
+} resample_transposed_params;
 const Op& resample_transposed_op = define(Op{
     .name = "ResampleTransposed",
     .arguments = {tensor("dy", wide_floating), tensor("weights", wide_floating), index_tensor("starts"),
-                  integer("axis"), integer("size")},
+                  integer(resample_transposed_params.axis), integer(resample_transposed_params.size)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
-          shape[normalize_axis("image.resize", call.params.integer(0), shape.rank())] = call.params.integer(1);
+          shape[normalize_axis("image.resize", call.params[resample_transposed_params.axis], shape.rank())] =
+              call.params[resample_transposed_params.size];
           call.returns(call.in[0].dtype(), shape);
         },
     .kernel =
         [](Call& call) {
           const Shape& dy = call.in[0].shape();
-          int axis = normalize_axis("image.resize", call.params.integer(0), dy.rank());
-          Resampling r = resampling_of(dy, axis, call.params.integer(1), call.in[1], call.in[2]);
+          int axis = normalize_axis("image.resize", call.params[resample_transposed_params.axis], dy.rank());
+          Resampling r = resampling_of(dy, axis, call.params[resample_transposed_params.size], call.in[1], call.in[2]);
           in_floats(call, [&]<class T>(const T* from, const T* weights, T* to) {
             resample_transposed(r.geometry, from, weights, r.starts.data(), to);
           });
         },
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(0)) c.set(0, run(resample_op, {c.dy(), c.x(1), c.x(2)}, {c.params[0]}));
+          if (c.wants(0))
+            c.set(0, run(resample_op, {c.dy(), c.x(1), c.x(2)}, {c.params.value(resample_transposed_params.axis)}));
         },
     .keep = keep_input(1) | keep_input(2),
+    .batch = batch_along_of_first<resample_transposed_params.axis.index>,
 });
 Tensor resample_transposed(const Tensor& dy, const Tensor& weights, const Tensor& starts, int64_t axis, int64_t size) {
   return run(resample_transposed_op, {dy, weights, starts}, {Param(axis), Param(size)});
@@ -185,15 +195,24 @@ void check_suppression(const char* who, const Tensor& boxes, const Tensor& score
   if (most < 0) fail(ErrorKind::invalid_argument, who, ": max_output_size must be non-negative; got ", most);
 }
 
+constexpr struct : Keys {
+  Key<int64_t> max_output_size = next("max_output_size");
+  Key<double> iou_threshold = next("iou_threshold"), score_threshold = next("score_threshold"),
+              soft_nms_sigma = next("soft_nms_sigma");
+  Key<bool> pad_to_max_output_size = next("pad_to_max_output_size");
+} suppression_params;
 // Indices and scores of the boxes taken, and their number; `pad` fills both up to max_output_size with zeros.
 const Op& suppression_op = define(Op{
     .name = "NonMaxSuppressionV5",
-    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32), integer("max_output_size"),
-                  real("iou_threshold", 0.5), real("score_threshold", -INFINITY), real("soft_nms_sigma", 0),
-                  flag("pad_to_max_output_size")},
+    .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32),
+                  integer(suppression_params.max_output_size), real(suppression_params.iou_threshold, 0.5),
+                  real(suppression_params.score_threshold, -INFINITY), real(suppression_params.soft_nms_sigma, 0),
+                  flag(suppression_params.pad_to_max_output_size)},
     .infer_staged =
         [](Call& call) {
-          Shape taken{known_flag(call.params[4]) == 1 ? std::max<int64_t>(known_integer(call.params[0]), -1) : -1};
+          Shape taken{known_flag(call.params.value(suppression_params.pad_to_max_output_size)) == 1
+                          ? std::max<int64_t>(known_integer(call.params.value(suppression_params.max_output_size)), -1)
+                          : -1};
           call.returns(DType::int32, taken);
           call.returns(DType::float32, taken);
           call.returns(DType::int32, {});
@@ -202,13 +221,16 @@ const Op& suppression_op = define(Op{
         [](Call& call) {
           const Tensor &boxes = call.in[0], &scores = call.in[1];
           const Params& p = call.params;
-          check_suppression("image.non_max_suppression", boxes, scores, 4, p.real(1), p.integer(0));
+          check_suppression("image.non_max_suppression", boxes, scores, 4, p[suppression_params.iou_threshold],
+                            p[suppression_params.max_output_size]);
           const float *box = boxes.data<float>(), *score = scores.data<float>();
           Selection taken = suppress(
               boxes.dim(0), [&](int64_t i) { return score[i]; },
               [&](int64_t i, int64_t j) { return overlap_of(box + 4 * i, box + 4 * j); },
-              {p.integer(0), float(p.real(1)), float(p.real(2)), float(p.real(3))});
-          int64_t found = int64_t(taken.indices.size()), length = p.flag(4) ? p.integer(0) : found;
+              {p[suppression_params.max_output_size], float(p[suppression_params.iou_threshold]),
+               float(p[suppression_params.score_threshold]), float(p[suppression_params.soft_nms_sigma])});
+          int64_t found = int64_t(taken.indices.size()),
+                  length = p[suppression_params.pad_to_max_output_size] ? p[suppression_params.max_output_size] : found;
           call.out.push_back(vector_of(taken.indices, DType::int32, length));
           call.out.push_back(vector_of(taken.scores, DType::float32, length));
           call.out.push_back(Tensor::scalar(int32_t(found)));
@@ -218,41 +240,60 @@ const Op& suppression_op = define(Op{
     .returns_list = true,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> max_output_size = next("max_output_size");
+  Key<double> overlap_threshold = next("overlap_threshold"), score_threshold = next("score_threshold");
+} overlap_suppression_params;
 const Op& overlap_suppression_op = define(Op{
     .name = "NonMaxSuppressionWithOverlaps",
-    .arguments = {tensor("overlaps", DType::float32), tensor("scores", DType::float32), integer("max_output_size"),
-                  real("overlap_threshold", 0.5), real("score_threshold", -INFINITY)},
+    .arguments = {tensor("overlaps", DType::float32), tensor("scores", DType::float32),
+                  integer(overlap_suppression_params.max_output_size),
+                  real(overlap_suppression_params.overlap_threshold, 0.5),
+                  real(overlap_suppression_params.score_threshold, -INFINITY)},
     .infer_staged = [](Call& call) { call.returns(DType::int32, {-1}); },
     .kernel =
         [](Call& call) {
           const Tensor &overlaps = call.in[0], &scores = call.in[1];
           const Params& p = call.params;
-          check_suppression("image.non_max_suppression_overlaps", overlaps, scores, -1, 0, p.integer(0));
+          check_suppression("image.non_max_suppression_overlaps", overlaps, scores, -1, 0,
+                            p[overlap_suppression_params.max_output_size]);
           const float *table = overlaps.data<float>(), *score = scores.data<float>();
           int64_t count = overlaps.dim(0);
           Selection taken = suppress(
               count, [&](int64_t i) { return score[i]; }, [&](int64_t i, int64_t j) { return table[i * count + j]; },
-              {p.integer(0), float(p.real(1)), float(p.real(2)), 0});
+              {p[overlap_suppression_params.max_output_size], float(p[overlap_suppression_params.overlap_threshold]),
+               float(p[overlap_suppression_params.score_threshold]), 0});
           call.out.push_back(vector_of(taken.indices, DType::int32, int64_t(taken.indices.size())));
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> max_output_size_per_class = next("max_output_size_per_class"), max_total_size = next("max_total_size");
+  Key<double> iou_threshold = next("iou_threshold"), score_threshold = next("score_threshold");
+  Key<bool> pad_per_class = next("pad_per_class"), clip_boxes = next("clip_boxes");
+} combined_suppression_params;
 // Suppression within each class of each image, then the best of all classes: boxes, scores, classes, number of each
 // image.
 const Op& combined_suppression_op = define(Op{
     .name = "CombinedNonMaxSuppression",
     .arguments = {tensor("boxes", DType::float32), tensor("scores", DType::float32),
-                  integer("max_output_size_per_class"), integer("max_total_size"), real("iou_threshold", 0.5),
-                  real("score_threshold", -INFINITY), flag("pad_per_class"), flag("clip_boxes", true)},
+                  integer(combined_suppression_params.max_output_size_per_class),
+                  integer(combined_suppression_params.max_total_size),
+                  real(combined_suppression_params.iou_threshold, 0.5),
+                  real(combined_suppression_params.score_threshold, -INFINITY),
+                  flag(combined_suppression_params.pad_per_class), flag(combined_suppression_params.clip_boxes, true)},
     .infer_staged =
         [](Call& call) {
           const Tensor &boxes = call.in[0], &scores = call.in[1];
           int64_t batch = boxes.rank() == 4 ? boxes.dim(0) : -1, classes = scores.rank() == 3 ? scores.dim(2) : -1;
-          int64_t most = std::max<int64_t>(known_integer(call.params[0]), -1),
-                  total = std::max<int64_t>(known_integer(call.params[1]), -1);
-          int64_t per_class = known_product(most, classes), padded = known_flag(call.params[4]);
+          int64_t most = std::max<int64_t>(
+                      known_integer(call.params.value(combined_suppression_params.max_output_size_per_class)), -1),
+                  total = std::max<int64_t>(
+                      known_integer(call.params.value(combined_suppression_params.max_total_size)), -1);
+          int64_t per_class = known_product(most, classes),
+                  padded = known_flag(call.params.value(combined_suppression_params.pad_per_class));
           if (padded != 0) total = padded == 1 && total >= 0 && per_class >= 0 ? std::min(total, per_class) : -1;
           call.returns(DType::float32, {batch, total, 4});
           call.returns(DType::float32, {batch, total});
@@ -270,16 +311,20 @@ const Op& combined_suppression_op = define(Op{
             fail(ErrorKind::invalid_argument, who, ": scores must be 3-D, [batch, boxes, classes]; got ",
                  scores.shape(), " for boxes ", boxes.shape());
           int64_t batch = boxes.dim(0), count = boxes.dim(1), q = boxes.dim(2), classes = scores.dim(2),
-                  most = p.integer(0);
+                  most = p[combined_suppression_params.max_output_size_per_class];
           if (q != 1 && q != classes)
             fail(ErrorKind::invalid_argument, who, ": third dimension of boxes must be either 1 or num classes; got ",
                  boxes.shape());
           if (most <= 0) fail(ErrorKind::invalid_argument, who, ": max_size_per_class must be positive; got ", most);
-          if (p.integer(1) <= 0)
-            fail(ErrorKind::invalid_argument, who, ": max_total_size must be > 0; got ", p.integer(1));
-          if (!(p.real(2) >= 0 && p.real(2) <= 1))
-            fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ", p.real(2));
-          int64_t total = p.flag(4) ? std::min(p.integer(1), most * classes) : p.integer(1);
+          if (p[combined_suppression_params.max_total_size] <= 0)
+            fail(ErrorKind::invalid_argument, who, ": max_total_size must be > 0; got ",
+                 p[combined_suppression_params.max_total_size]);
+          if (!(p[combined_suppression_params.iou_threshold] >= 0 && p[combined_suppression_params.iou_threshold] <= 1))
+            fail(ErrorKind::invalid_argument, who, ": iou_threshold must be in [0, 1]; got ",
+                 p[combined_suppression_params.iou_threshold]);
+          int64_t total = p[combined_suppression_params.pad_per_class]
+                              ? std::min(p[combined_suppression_params.max_total_size], most * classes)
+                              : p[combined_suppression_params.max_total_size];
           Tensor out_boxes = zeros(DType::float32, {batch, total, 4}),
                  out_scores = zeros(DType::float32, {batch, total});
           Tensor out_classes = zeros(DType::float32, {batch, total}), valid = Tensor::allocate(DType::int32, {batch});
@@ -296,7 +341,8 @@ const Op& combined_suppression_op = define(Op{
               Selection taken = suppress(
                   count, [&](int64_t i) { return scores.data<float>()[(b * count + i) * classes + c]; },
                   [&](int64_t i, int64_t j) { return overlap_of(box(i, c), box(j, c)); },
-                  {std::min(most, count), float(p.real(2)), float(p.real(3)), 0});
+                  {std::min(most, count), float(p[combined_suppression_params.iou_threshold]),
+                   float(p[combined_suppression_params.score_threshold]), 0});
               for (size_t i = 0; i < taken.indices.size(); ++i) found.push_back({taken.scores[i], c, taken.indices[i]});
             }
             std::stable_sort(found.begin(), found.end(),
@@ -308,7 +354,7 @@ const Op& combined_suppression_op = define(Op{
               for (int k = 0; k < 4; ++k) {
                 float edge = box(f.index, f.category)[k];
                 out_boxes.mutable_data<float>()[(b * total + i) * 4 + k] =
-                    p.flag(5) ? std::clamp(edge, 0.0f, 1.0f) : edge;
+                    p[combined_suppression_params.clip_boxes] ? std::clamp(edge, 0.0f, 1.0f) : edge;
               }
               out_scores.mutable_data<float>()[b * total + i] = f.score;
               out_classes.mutable_data<float>()[b * total + i] = float(f.category);

@@ -110,7 +110,7 @@ bool nobody_listens() { return thread_state().recorders.empty() && !thread_state
 
 // dx = (x - mean) factor + offset with statistics of a table, written to dx or added to it.
 template <class T> void shift_and_scale(const T* x, const Table& t, const T* mean, const T* factor, const T* offset,
-                                        bool adds, T* dx, const Finish* finish = nullptr) {
+                                        bool adds, T* dx, const Epilogue* epilogue = nullptr) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
@@ -122,7 +122,7 @@ template <class T> void shift_and_scale(const T* x, const Table& t, const T* mea
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
         v.normalize_columns(x + at, center.data(), slope.data(), shift.data(), adds ? room.data() : dx + at, n);
         if (adds) v.accumulate(room.data(), dx + at, n);
-        if (finish) (*finish)(at, n, 1, 0);
+        if (epilogue) (*epilogue)(at, n, 1, 0);
       });
     for (int64_t r = begin; r < end; ++r) {
       T* row = adds ? room.data() : dx + r * columns;
@@ -152,16 +152,20 @@ bool moments_backwards(RuleContext& c, double count) {
   return true;
 }
 
+constexpr struct : Keys {
+  Key<Ints> axes = next("axes");
+  Key<bool> mean_moves = next("mean_moves");
+} moments_params;
 // Mean and variance over `axes`, which stay as dimensions of 1. dx = dmean / n + 2 (x - mean) dvariance / n.
 // TensorFlow's nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves`
 // tells it apart.
 const Op& moments_op = define(Op{
     .name = "Moments",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("x", wide_floating), ints("axes"), flag("mean_moves", true)},
+    .arguments = {tensor("x", wide_floating), ints(moments_params.axes), flag(moments_params.mean_moves, true)},
     .infer =
         [](Call& call) {
-          Shape kept = with_ones("moments", call.in[0].shape(), call.params.ints(0));
+          Shape kept = with_ones("moments", call.in[0].shape(), call.params[moments_params.axes]);
           call.returns(call.in[0].dtype(), kept);
           call.returns(call.in[0].dtype(), kept);
         },
@@ -177,7 +181,7 @@ const Op& moments_op = define(Op{
             return;
           PauseRecording paused;
           Tensor count = Tensor::number(x.dtype(), call.out[0].size() ? double(x.size() / call.out[0].size()) : 1);
-          Ints axes = call.params.ints(0);
+          Ints axes = call.params[moments_params.axes];
           call.out[0] = divide(reduce_sum(x, axes, true), count);
           call.out[1] = divide(reduce_sum(square(subtract(x, call.out[0])), axes, true), count);
         },
@@ -188,7 +192,7 @@ const Op& moments_op = define(Op{
           if (c.has_dy(1) && moments_backwards(c, count)) return;
           Tensor dx;
           if (c.has_dy(1)) {
-            Tensor mean = c.params.flag(1) ? c.y(0) : run(*find_op("StopGradient"), {c.y(0)});
+            Tensor mean = c.params[moments_params.mean_moves] ? c.y(0) : stop_gradient(c.y(0));
             dx = multiply(subtract(x, mean), scaled(c.dy(1), 2 / count));
           }
           if (c.has_dy(0))
@@ -232,8 +236,8 @@ template <class T> Scratch<T> factors_of(const Tensor& variance, double epsilon)
   return result;
 }
 
-template <class T>
-void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out, const Finish* finish) {
+template <class T> void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const Tensor& out,
+                                  const Epilogue* epilogue) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
@@ -241,13 +245,13 @@ void normalize(std::span<const Tensor> in, double epsilon, const Table& t, const
        offset = spread_out<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
     v.multiply.vv(factor.data(), scale.data(), factor.data(), t.columns);
-    return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, finish);
+    return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, epilogue);
   }
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       v.normalize_row(x + r * t.columns, mean[r], factor[size_t(r)], scale.data(), offset.data(), y + r * t.columns,
                       t.columns);
-      if (finish) (*finish)(r* t.columns, t.columns, 1, 0);
+      if (epilogue) (*epilogue)(r* t.columns, t.columns, 1, 0);
     }
   });
 }
@@ -295,10 +299,14 @@ void normalize_backwards(std::span<const Tensor> in, double epsilon, const Table
   std::copy(both.data() + t.columns, both.data() + 2 * t.columns, d_offset);
 }
 
+constexpr struct : Keys {
+  Key<double> epsilon = next("epsilon");
+} normalize_params;
+
 // The same with operations, for shapes that are no tables.
 void normalize_vjp_composed(RuleContext& c) {
   Tensor dy = c.dy(), distance = subtract(c.x(kX), c.x(kMean));
-  Tensor factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
+  Tensor factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params[normalize_params.epsilon])));
   if (c.wants(kOffset)) c.set(kOffset, unbroadcast(dy, c.shape(kOffset)));
   if (c.wants(kScale)) c.set(kScale, unbroadcast(multiply(multiply(dy, distance), factor), c.shape(kScale)));
   Tensor scaled_dy = multiply(dy, c.x(kScale));
@@ -313,11 +321,40 @@ void normalize_vjp_composed(RuleContext& c) {
   }
 }
 
+// A sum over what broadcasting from `shape` repeated, for each row.
+Tensor unbroadcast_rows(const BatchCall& c, const Tensor& t, const Shape& shape) {
+  Shape wide{c.rows};
+  for (int i = shape.rank(); i < t.rank() - 1; ++i) wide.append(1);
+  for (int64_t d : shape) wide.append(d);
+  return reshape(unbroadcast(t, wide), with_rows_in_front(c.rows, shape));
+}
+
+// Only dy, the last operand, may depend on the row.
+bool batch_normalize_grad(BatchCall& c) {
+  if (std::count(c.batched.begin(), c.batched.end() - 1, true)) return false;
+  const Tensor &x = c.in[kX], &mean = c.in[kMean], &variance = c.in[kVariance], &scale = c.in[kScale], &dy = c.in[kDy];
+  Tensor factor = reciprocal(sqrt(shifted(variance, c.params[normalize_params.epsilon]))), distance = subtract(x, mean);
+  Tensor dx = multiply(dy, multiply(factor, scale)), product = multiply(dy, multiply(distance, factor));
+  int last = x.rank() - 1;
+  while (last > 0 && x.dim(last) == 1) --last;
+  const int in_mean = last - (x.rank() - mean.rank());
+  const bool by_row = in_mean < 0 || mean.dim(in_mean) == 1;
+  const int64_t columns = by_row ? x.size() / mean.size() : mean.size();
+  c.out.push_back(dx);
+  c.out.push_back(negative(unbroadcast_rows(c, dx, mean.shape())));
+  c.out.push_back(
+      unbroadcast_rows(c, multiply(product, scaled(multiply(square(factor), scale), -0.5)), variance.shape()));
+  for (const Tensor& t : {product, dy})
+    c.out.push_back(reduce_sum(reshape(t, {c.rows, x.size() / columns, columns}), {1}, false));
+  return true;
+}
+
 // With f = 1 / sqrt(variance + epsilon) and z = x - mean, the gradients times cotangents a, b, c, d, e for them add up
 // to sum(dy w), w = s f (a - b) - c s z f^3 / 2 + d z f + e.
 void normalize_grad_vjp(RuleContext& c) {
   const Tensor &scale = c.x(kScale), &dy = c.x(kDy);
-  Tensor distance = subtract(c.x(kX), c.x(kMean)), factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params.real(0))));
+  Tensor distance = subtract(c.x(kX), c.x(kMean)),
+         factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params[normalize_params.epsilon])));
   Tensor cubed = multiply(factor, square(factor));
   Tensor moved = subtract(c.dy(kX), c.dy(kMean)), spread = scaled(multiply(c.dy(kVariance), cubed), -0.5);
   Tensor per_scale = add(multiply(moved, factor), multiply(spread, distance));  // what scale is multiplied by in w
@@ -349,7 +386,7 @@ const Op& normalize_grad_op = define(Op{
     .name = "NormalizeGrad",
     .planning = {.cannot_fail = true},
     .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
-                  tensor("scale", wide_floating), tensor("dy", wide_floating), real("epsilon", 0)},
+                  tensor("scale", wide_floating), tensor("dy", wide_floating), real(normalize_params.epsilon, 0)},
     .infer =
         [](Call& call) {
           const Table t = normalize_grad_table(call.in);
@@ -361,12 +398,14 @@ const Op& normalize_grad_op = define(Op{
         },
     .kernel =
         [](Call& call) {
-          (call.in[0].dtype() == DType::float32
-               ? normalize_backwards<float>
-               : normalize_backwards<double>)(call.in, call.params.real(0), normalize_grad_table(call.in), call.out);
+          (call.in[0].dtype() == DType::float32 ? normalize_backwards<float>
+                                                : normalize_backwards<double>)(call.in,
+                                                                               call.params[normalize_params.epsilon],
+                                                                               normalize_grad_table(call.in), call.out);
         },
     .vjp = normalize_grad_vjp,
     .keep = keep_all_inputs,
+    .batch = batch_normalize_grad,
     .returns_list = true,
 });
 
@@ -374,7 +413,7 @@ const Op& normalize_op = define(Op{
     .name = "Normalize",
     .planning = {.cannot_fail = true},
     .arguments = {tensor("x", wide_floating), tensor("mean", wide_floating), tensor("variance", wide_floating),
-                  tensor("scale", wide_floating), tensor("offset", wide_floating), real("epsilon", 0)},
+                  tensor("scale", wide_floating), tensor("offset", wide_floating), real(normalize_params.epsilon, 0)},
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
@@ -392,20 +431,20 @@ const Op& normalize_op = define(Op{
         },
     .kernel =
         [](Call& call) {
-          double epsilon = call.params.real(0);
+          double epsilon = call.params[normalize_params.epsilon];
           Table t = normalize_table(call.in[kX].shape(), call.in[kMean].shape(), call.in[kVariance].shape(),
                                     call.in[kScale].shape(), call.in[kOffset].shape());
           if (t.layout != Layout::other)
             return (call.in[0].dtype() == DType::float32
                         ? normalize<float>
-                        : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.finish, nullptr));
+                        : normalize<double>)(call.in, epsilon, t, call.out[0], std::exchange(call.epilogue, nullptr));
           PauseRecording paused;
           Tensor factor = reciprocal(sqrt(shifted(call.in[kVariance], epsilon)));
           Tensor y =
               add(multiply(subtract(call.in[kX], call.in[kMean]), multiply(factor, call.in[kScale])), call.in[kOffset]);
           call.out[0] = broadcast_to(y, call.out[0].shape());
         },
-    .finishes = true,
+    .runs_epilogue = true,
     .vjp =
         [](RuleContext& c) {
           Table t = normalize_table(c.shape(kX), c.shape(kMean), c.shape(kVariance), c.shape(kScale), c.shape(kOffset));

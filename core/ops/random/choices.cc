@@ -11,22 +11,27 @@
 namespace tapeflow {
 namespace {
 
+constexpr struct : Keys {
+  Key<int64_t> num_samples = next("num_samples");
+  Key<DType> output_dtype = next("output_dtype");
+} multinomial_params;
 // Rows of logits follow each other on one stream of uniform numbers, two words each.
 const Op& multinomial_op = define(Op{
     .name = "PhiloxMultinomial",
-    .arguments = {tensor("logits", real_numbers, 0), integer("num_samples"), tensor("key", DType::uint64, -1),
-                  tensor("counter", DType::uint64, -1), dtype_argument("output_dtype")},
+    .arguments = {tensor("logits", real_numbers, 0), integer(multinomial_params.num_samples),
+                  tensor("key", DType::uint64, -1), tensor("counter", DType::uint64, -1),
+                  dtype_argument(multinomial_params.output_dtype)},
     .infer =
         [](Call& call) {
           const Tensor& logits = call.in[0];
-          int64_t samples = call.params.integer(0);
+          int64_t samples = call.params[multinomial_params.num_samples];
           if (logits.rank() != 2)
-            fail(ErrorKind::invalid_argument, called(call), ": logits should be a matrix, got shape ", logits.shape());
+            fail(ErrorKind::invalid_argument, call.name(), ": logits should be a matrix, got shape ", logits.shape());
           if (samples < 0)
-            fail(ErrorKind::invalid_argument, called(call), ": num_samples should be non-negative, got ", samples);
+            fail(ErrorKind::invalid_argument, call.name(), ": num_samples should be non-negative, got ", samples);
           if (logits.dim(1) <= 0)
-            fail(ErrorKind::invalid_argument, called(call), ": num_classes should be positive, got ", logits.dim(1));
-          call.returns(call.params.dtype(1), {logits.dim(0), samples});
+            fail(ErrorKind::invalid_argument, call.name(), ": num_classes should be positive, got ", logits.dim(1));
+          call.returns(call.params[multinomial_params.output_dtype], {logits.dim(0), samples});
         },
     .kernel =
         [](Call& call) {
@@ -59,6 +64,8 @@ const Op& multinomial_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "random.categorical",
 });
 
 // Rows of `value` in a random order: each position swaps with one at or behind it.
@@ -88,30 +95,33 @@ const Op& shuffle_op = define(Op{
     .stateful = true,
 });
 
+constexpr struct : Keys {
+  Key<int64_t> rounds = next("rounds");
+} index_shuffle_params;
 const Op& index_shuffle_op = define(Op{
     .name = "RandomIndexShuffle",
     .arguments = {tensor("index", seeds, -1), tensor("seed", seeds, -1), tensor("max_index", seeds, -1),
-                  integer("rounds", 4)},
+                  integer(index_shuffle_params.rounds, 4)},
     .infer =
         [](Call& call) {
           const Tensor &index = call.in[0], &seed = call.in[1], &last = call.in[2];
-          int64_t rounds = call.params.integer(0);
+          int64_t rounds = call.params[index_shuffle_params.rounds];
           if (index.rank() > 1)
-            fail(ErrorKind::invalid_argument, called(call), ": Index must be a scalar or vector; got shape ",
+            fail(ErrorKind::invalid_argument, call.name(), ": Index must be a scalar or vector; got shape ",
                  index.shape());
           if (seed.rank() < 1 || seed.rank() > 2 || seed.shape().back() != 3)
-            fail(ErrorKind::invalid_argument, called(call),
+            fail(ErrorKind::invalid_argument, call.name(),
                  ": Seed must be a vector of length 3 or a matrix with 3 columns; got shape ", seed.shape());
           if (last.rank() > 1)
-            fail(ErrorKind::invalid_argument, called(call), ": Maxval must be a scalar or vector; got shape ",
+            fail(ErrorKind::invalid_argument, call.name(), ": Maxval must be a scalar or vector; got shape ",
                  last.shape());
           if (rounds < 4 || rounds % 2)
-            fail(ErrorKind::invalid_argument, called(call), ": rounds must be an even number of at least 4; got ",
+            fail(ErrorKind::invalid_argument, call.name(), ": rounds must be an even number of at least 4; got ",
                  rounds);
           int64_t n = 1;
           for (int64_t m : {index.size(), seed.size() / 3, last.size()}) {
             if (m != 1 && n != 1 && m != n)
-              fail(ErrorKind::invalid_argument, called(call),
+              fail(ErrorKind::invalid_argument, call.name(),
                    ": index, seed and max_index must have equal lengths or 1; got ", n, " and ", m);
             if (m != 1) n = m;
           }
@@ -128,13 +138,15 @@ const Op& index_shuffle_op = define(Op{
               uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]),
                        end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
               if (at > end)
-                fail(ErrorKind::invalid_argument, called(call), ": index must be in 0..max_index; got ", int64_t(at),
+                fail(ErrorKind::invalid_argument, call.name(), ": index must be in 0..max_index; got ", int64_t(at),
                      " and ", int64_t(end));
-              call.out[0].mutable_data<T>()[i] = T(shuffled_index(at, key, end, int(call.params.integer(0))));
+              call.out[0].mutable_data<T>()[i] =
+                  T(shuffled_index(at, key, end, int(call.params[index_shuffle_params.rounds])));
             }
           });
         },
     .gradient = Gradient::none,
+    .called = "random.experimental.index_shuffle",
 });
 
 // Classes drawn by weight. kind: 0 uniform, 1 log-uniform, 2 by the alias method, 3 by the sums of whole weights. Gives
@@ -205,48 +217,55 @@ struct CandidateSampler {
   }
 };
 
+constexpr struct : Keys {
+  Key<int64_t> kind = next("kind"), num_sampled = next("num_sampled");
+  Key<bool> unique = next("unique");
+  Key<int64_t> range_max = next("range_max");
+} candidates_params;
 const Op& candidates_op = define(Op{
     .name = "PhiloxCandidates",
     .arguments = {tensor("true_classes", DType::int64, -1), tensor("key", DType::uint64, -1),
-                  tensor("counter", DType::uint64, -1), tensor("weights", DType::float32, -1), integer("kind"),
-                  integer("num_sampled"), flag("unique"), integer("range_max")},
+                  tensor("counter", DType::uint64, -1), tensor("weights", DType::float32, -1),
+                  integer(candidates_params.kind), integer(candidates_params.num_sampled),
+                  flag(candidates_params.unique), integer(candidates_params.range_max)},
     .infer =
         [](Call& call) {
-          int64_t sampled = call.params.integer(1);
+          int64_t sampled = call.params[candidates_params.num_sampled];
           if (sampled < 0)
-            fail(ErrorKind::invalid_argument, called(call), ": num_sampled must not be negative; got ", sampled);
-          if (call.params.integer(3) < 1)
-            fail(ErrorKind::invalid_argument, called(call), ": range_max must be positive; got ",
-                 call.params.integer(3));
-          if (call.params.integer(0) >= 2 && call.in[3].size() != call.params.integer(3))
-            fail(ErrorKind::invalid_argument, called(call), ": range is ", call.params.integer(3),
+            fail(ErrorKind::invalid_argument, call.name(), ": num_sampled must not be negative; got ", sampled);
+          if (call.params[candidates_params.range_max] < 1)
+            fail(ErrorKind::invalid_argument, call.name(), ": range_max must be positive; got ",
+                 call.params[candidates_params.range_max]);
+          if (call.params[candidates_params.kind] >= 2 && call.in[3].size() != call.params[candidates_params.range_max])
+            fail(ErrorKind::invalid_argument, call.name(), ": range is ", call.params[candidates_params.range_max],
                  " must be equal to weights size  ", call.in[3].size());
-          if (call.params.flag(2) && sampled > call.params.integer(3))
-            fail(ErrorKind::invalid_argument, called(call), ": Sampler's range is too small: ", sampled,
-                 " different classes of ", call.params.integer(3));
+          if (call.params[candidates_params.unique] && sampled > call.params[candidates_params.range_max])
+            fail(ErrorKind::invalid_argument, call.name(), ": Sampler's range is too small: ", sampled,
+                 " different classes of ", call.params[candidates_params.range_max]);
           call.returns(DType::int64, {sampled});
           call.returns(DType::float32, call.in[0].shape());
           call.returns(DType::float32, {sampled});
         },
     .kernel =
         [](Call& call) {
-          CandidateSampler sampler(call.params.integer(0), call.params.integer(3), call.in[3]);
+          CandidateSampler sampler(call.params[candidates_params.kind], call.params[candidates_params.range_max],
+                                   call.in[3]);
           PhiloxWords next(
               Philox{call.in[1].data<uint64_t>()[0], call.in[2].data<uint64_t>()[0], call.in[2].data<uint64_t>()[1]});
-          int64_t wanted = call.params.integer(1), tries = 0, picked = 0;
+          int64_t wanted = call.params[candidates_params.num_sampled], tries = 0, picked = 0;
           int64_t* drawn = call.out[0].mutable_data<int64_t>();
           if (sampler.kind >= 2) {
             int64_t possible =
                 std::count_if(sampler.weights.begin(), sampler.weights.end(), [](float w) { return w > 0; });
-            if (wanted > 0 && (possible == 0 || (call.params.flag(2) && possible < wanted)))
-              fail(ErrorKind::invalid_argument, called(call), ": only ", possible, " classes have a weight, of which ",
+            if (wanted > 0 && (possible == 0 || (call.params[candidates_params.unique] && possible < wanted)))
+              fail(ErrorKind::invalid_argument, call.name(), ": only ", possible, " classes have a weight, of which ",
                    wanted, " are to be drawn");
           }
           std::unordered_set<int64_t> used;
           while (picked < wanted) {
             ++tries;
             int64_t value = sampler.sample(next);
-            if (call.params.flag(2) && !used.insert(value).second) continue;
+            if (call.params[candidates_params.unique] && !used.insert(value).second) continue;
             drawn[picked++] = value;
           }
           auto expected = [&](int64_t value) {
@@ -260,6 +279,8 @@ const Op& candidates_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "candidate_sampler",
     .returns_list = true,
 });
 

@@ -14,8 +14,8 @@ int64_t samples_per_parameter(const Call& call, const Shape& drawn, const Shape&
   bool fits = skip >= 0;
   for (int i = 0; fits && i < parameters.rank(); ++i) fits = drawn[skip + i] == parameters[i];
   if (!fits)
-    fail(ErrorKind::invalid_argument, called(call), ": Shape passed in must end with broadcasted shape of ", which,
-         ": ", parameters, "; got ", drawn);
+    fail(ErrorKind::invalid_argument, call.name(), ": Shape passed in must end with broadcasted shape of ", which, ": ",
+         parameters, "; got ", drawn);
   return drawn.elements(0, skip);
 }
 
@@ -60,6 +60,8 @@ const Op& gamma_op = define(Op{
         },
     .keep = keep_input(2) | keep_output(0),
     .stateful = true,
+    .random = true,
+    .called = "random.gamma",
 });
 
 const Op& gamma_gradient_op = define(Op{
@@ -111,7 +113,7 @@ template <class T> T counted(double k) {
 
 const Op& poisson_op = define(Op{
     .name = "PhiloxPoisson",
-    .arguments = with_generator({dtype_argument("dtype"), tensor("lam", counts_dtypes, -1)}),
+    .arguments = with_generator({dtype_argument(typed_draw_params.dtype), tensor("lam", counts_dtypes, -1)}),
     .infer = infer_drawn<counts_dtypes>,
     .infer_staged = infer_drawn<counts_dtypes>,
     .kernel =
@@ -128,12 +130,14 @@ const Op& poisson_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "random.poisson",
 });
 
 const Op& binomial_op = define(Op{
     .name = "PhiloxBinomial",
-    .arguments = with_generator(
-        {dtype_argument("dtype"), tensor("counts", counts_dtypes, -1), tensor("probs", counts_dtypes, -1)}),
+    .arguments = with_generator({dtype_argument(typed_draw_params.dtype), tensor("counts", counts_dtypes, -1),
+                                 tensor("probs", counts_dtypes, -1)}),
     .infer = infer_drawn<counts_dtypes>,
     .infer_staged = infer_drawn<counts_dtypes>,
     .kernel =
@@ -155,6 +159,8 @@ const Op& binomial_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "random.binomial",
 });
 
 // The elements of one parameter lie next to each other on the stream, parameters follow each other.
@@ -173,7 +179,7 @@ const Op& bounded_normal_op = define(Op{
             Shape both;
             if (call.in[size_t(i)].dtype() != y.dtype()) family::fail_dtypes(call);
             if (!broadcast(shape, call.in[size_t(i)].shape(), &both))
-              fail(ErrorKind::invalid_argument, called(call),
+              fail(ErrorKind::invalid_argument, call.name(),
                    ": means, stddevs, minvals, maxvals must have compatible batch dimensions: ", shape, " vs. ",
                    call.in[size_t(i)].shape());
             shape = both;
@@ -187,12 +193,14 @@ const Op& bounded_normal_op = define(Op{
             for (int64_t i = 0; i < parameters; ++i)
               if (!fill_bounded_normal(next, mean.data<T>()[i], deviation.data<T>()[i], low.data<T>()[i],
                                        high.data<T>()[i], samples, y.mutable_data<T>() + i, parameters))
-                fail(ErrorKind::invalid_argument, called(call),
+                fail(ErrorKind::invalid_argument, call.name(),
                      ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
           });
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "random.stateless_parameterized_truncated_normal",
 });
 
 }  // namespace

@@ -6,10 +6,10 @@ namespace tapeflow {
 namespace {
 
 // An op that fills a tensor from a generator: Fill(generator, begin, end, elements).
-template <DTypes Set, class Fill> const Op& define_drawn(const char* name, Fill) {
+template <DTypes Set, class Fill> const Op& define_drawn(const char* name, const char* called, Fill) {
   return define(Op{
       .name = name,
-      .arguments = with_generator({dtype_argument("dtype")}),
+      .arguments = with_generator({dtype_argument(typed_draw_params.dtype)}),
       .infer = infer_drawn<Set>,
       .infer_staged = infer_drawn<Set>,
       .kernel =
@@ -22,18 +22,23 @@ template <DTypes Set, class Fill> const Op& define_drawn(const char* name, Fill)
           },
       .gradient = Gradient::none,
       .stateful = true,
+      .random = true,
+      .called = called,
   });
 }
 
-const Op& uniform_op = define_drawn<floating>(
-    "StatelessRandomUniformV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_uniform(p, from, to, y); });
-const Op& normal_op = define_drawn<floating>(
-    "StatelessRandomNormalV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_normal(p, from, to, y); });
+const Op& uniform_op =
+    define_drawn<floating>("StatelessRandomUniformV2", "random.uniform",
+                           [](Philox p, int64_t from, int64_t to, auto* y) { fill_uniform(p, from, to, y); });
+const Op& normal_op =
+    define_drawn<floating>("StatelessRandomNormalV2", "random.normal",
+                           [](Philox p, int64_t from, int64_t to, auto* y) { fill_normal(p, from, to, y); });
 const Op& truncated_normal_op =
-    define_drawn<floating>("StatelessTruncatedNormalV2",
+    define_drawn<floating>("StatelessTruncatedNormalV2", "random.truncated_normal",
                            [](Philox p, int64_t from, int64_t to, auto* y) { fill_truncated_normal(p, from, to, y); });
-const Op& full_int_op = define_drawn<word_integers>(
-    "StatelessRandomUniformFullIntV2", [](Philox p, int64_t from, int64_t to, auto* y) { fill_bits(p, from, to, y); });
+const Op& full_int_op =
+    define_drawn<word_integers>("StatelessRandomUniformFullIntV2", "random.uniform",
+                                [](Philox p, int64_t from, int64_t to, auto* y) { fill_bits(p, from, to, y); });
 
 constexpr DTypes indices = DTypes(DType::int32) | DType::int64;
 
@@ -44,7 +49,7 @@ const Op& uniform_int_op = define(Op{
         [](Call& call) {
           const Tensor &low = call.in[2], &high = call.in[3];
           if (low.rank() != 0 || high.rank() != 0)
-            fail(ErrorKind::invalid_argument, called(call), ": minval and maxval must be scalars (0-D); got shapes ",
+            fail(ErrorKind::invalid_argument, call.name(), ": minval and maxval must be scalars (0-D); got shapes ",
                  low.shape(), " and ", high.shape());
           if (low.dtype() != high.dtype()) family::fail_dtypes(call);
           call.returns(low.dtype(), drawn_shape(call));
@@ -58,7 +63,7 @@ const Op& uniform_int_op = define(Op{
             T low = call.in[2].data<T>()[0], high = call.in[3].data<T>()[0];
             if (y.size() == 0) return;
             if (low >= high)
-              fail(ErrorKind::invalid_argument, called(call), ": Need minval < maxval, got ", low, " >= ", high);
+              fail(ErrorKind::invalid_argument, call.name(), ": Need minval < maxval, got ", low, " >= ", high);
             using U = std::make_unsigned_t<T>;
             in_fours(y.size(), [&](int64_t a, int64_t b) {
               fill_integers(p, low, uint64_t(U(U(high) - U(low))), a, b, y.mutable_data<T>());
@@ -67,6 +72,8 @@ const Op& uniform_int_op = define(Op{
         },
     .gradient = Gradient::none,
     .stateful = true,
+    .random = true,
+    .called = "random.uniform",
 });
 
 // ---- keys and counters
@@ -77,7 +84,7 @@ const Op& key_counter_op = define(Op{
     .infer =
         [](Call& call) {
           if (call.in[0].shape() != Shape{2})
-            fail(ErrorKind::invalid_argument, called(call), ": seed must have shape [2], not ", call.in[0].shape());
+            fail(ErrorKind::invalid_argument, call.name(), ": seed must have shape [2], not ", call.in[0].shape());
           call.returns(DType::uint64, {1});
           call.returns(DType::uint64, {2});
         },
@@ -91,6 +98,8 @@ const Op& key_counter_op = define(Op{
           call.out[1].mutable_data<uint64_t>()[1] = uint64_t(mixed[2]) | uint64_t(mixed[3]) << 32;
         },
     .gradient = Gradient::none,
+    .random = true,
+    .called = "random.stateless",
     .returns_list = true,
 });
 
@@ -101,16 +110,16 @@ Argument int64_tensor(const char* name) {
 }
 
 // A generator's state is counter (two words) and key. Gives its key and counter, and the state `blocks` further on.
-const Op& advance_op = define(Op{
+const Op& advance_entry = define(Op{
     .name = "PhiloxAdvance",
     .arguments = {tensor("state", DType::int64, -1), int64_tensor("blocks")},
     .infer =
         [](Call& call) {
           if (call.in[0].shape() != Shape{3})
-            fail(ErrorKind::invalid_argument, called(call),
+            fail(ErrorKind::invalid_argument, call.name(),
                  ": The size of the state must be 3 for the Philox algorithm; got shape ", call.in[0].shape());
           if (call.in[1].size() != 1)
-            fail(ErrorKind::invalid_argument, called(call), ": delta must be a scalar; got shape ", call.in[1].shape());
+            fail(ErrorKind::invalid_argument, call.name(), ": delta must be a scalar; got shape ", call.in[1].shape());
           call.returns(DType::uint64, {1});
           call.returns(DType::uint64, {2});
           call.returns(DType::int64, {3});
@@ -127,9 +136,13 @@ const Op& advance_op = define(Op{
           y[0] = int64_t(next.low), y[1] = int64_t(next.high), y[2] = int64_t(next.key);
         },
     .gradient = Gradient::none,
+    .random = true,
+    .called = "random.Generator",
     .returns_list = true,
 });
 
 }  // namespace
+
+const Op& advance_op() { return advance_entry; }
 
 }  // namespace tapeflow

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "kernels/simd/vector.h"
+#include "ops/ops.h"
 #include "plan/passes.h"
 
 namespace tapeflow::plan {
@@ -34,7 +35,7 @@ struct Chains {
 // ---- ((a + b) + c) + ... where most terms are mostly zeros, as gradients of slices or of looked-up rows are: they are
 // added to one tensor, slice by slice
 
-// A term is a tensor, or the inputs of an operation with `add_to`.
+// A term is a tensor, or the inputs of an operation with `scatter_add`.
 struct ScatterTerms {
   struct Term {
     const Op* scatter;  // null: a tensor
@@ -51,7 +52,7 @@ template <class T> void add_terms(Call& call, const ScatterTerms& sum) {
   for (const ScatterTerms::Term& term : sum.terms) {
     const auto in = call.in.subspan(at, term.inputs);
     if (term.scatter)
-      term.scatter->add_to(Call(*term.scatter, in, term.params), y);
+      term.scatter->scatter_add(Call(*term.scatter, in, term.params), y);
     else if (at == 0)
       std::memcpy(y.mutable_raw(), in[0].raw(), y.bytes());
     else
@@ -60,12 +61,15 @@ template <class T> void add_terms(Call& call, const ScatterTerms& sum) {
   }
 }
 
+constexpr struct : Keys {
+  Key<Boxed<const ScatterTerms>> terms = next("terms");
+} sum_params;
 const Op& scatter_sum_op = define_inner(Op{
     .name = "ScatterSum",
     .arguments = {},
     .kernel =
         [](Call& call) {
-          const auto& sum = *static_cast<const ScatterTerms*>(call.params[0].object.get());
+          const auto& sum = call.params[sum_params.terms];
           call.out[0].dtype() == DType::float32 ? add_terms<float>(call, sum) : add_terms<double>(call, sum);
         },
 });
@@ -93,7 +97,7 @@ bool fuse_scatter_sums(Chains& chains, Node& last) {
   }
   auto scatter_of = [&](ValueId v) {
     const Node* producer = chains.sole_producer(v);
-    return producer && producer->op->add_to ? producer : nullptr;
+    return producer && producer->op->scatter_add ? producer : nullptr;
   };
   const auto scatters = std::ranges::count_if(terms, [&](ValueId v) { return scatter_of(v) != nullptr; });
   if (scatters < 2 || size_t(2 * scatters) < terms.size()) return false;
@@ -114,13 +118,13 @@ bool fuse_scatter_sums(Chains& chains, Node& last) {
 // ---- a concatenation of concatenations along one axis
 
 bool fuse_concatenations(Chains& chains, Node& last) {
-  if (std::string_view(last.op->name) != "ConcatV2") return false;
+  if (last.op != &concat_op()) return false;
   std::vector<ValueId> pending(last.inputs.begin(), last.inputs.end()), pieces;  // `pieces`: last first
   while (!pending.empty()) {
     const ValueId v = pending.back();
     pending.pop_back();
     const Node* inner = chains.sole_producer(v);
-    if (!inner || inner->op != last.op || inner->params.integer(0) != last.params.integer(0)) {
+    if (!inner || inner->op != last.op || inner->params[concat_params.axis] != last.params[concat_params.axis]) {
       pieces.push_back(v);
       continue;
     }

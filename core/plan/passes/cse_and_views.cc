@@ -34,7 +34,7 @@ bool same_node(const Node& a, const Node& b) {
       !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end()))
     return false;
   for (int p = 0; p < int(a.params.size()); ++p)
-    if (!same_param(a.params[p], b.params[p])) return false;
+    if (!same_param(a.params.at(p), b.params.at(p))) return false;
   return true;
 }
 
@@ -149,7 +149,7 @@ void cse_and_views(PlanIR& ir) {
       if (ir.values[v].offset == 0 && ir.shape(v) == ir.shape(ir.root(v))) v = ir.root(v);
     read_before_broadcast(ir, n);
     if (n.op == &read_variable_op()) {
-      VariableBody* variable = &variable_in(n.params[0]);
+      VariableBody* variable = &variable_in(n.params);
       if (auto it = current.find(variable); it != current.end()) {
         ir.alias(n.first_output, it->second, 0);
       } else {
@@ -159,7 +159,7 @@ void cse_and_views(PlanIR& ir) {
       continue;
     }
     if (n.op == &assign_op()) {
-      VariableBody* variable = &variable_in(n.params[0]);
+      VariableBody* variable = &variable_in(n.params);
       if (!assigned.insert(variable).second) ir.between.push_back({variable, current[variable]});
       current[variable] = n.inputs[0];
       continue;

@@ -8,9 +8,11 @@
 #include <limits>
 #include <tuple>
 
+#include "base/parallel.h"
 #include "kernels/simd/short_rows.h"
 #include "kernels/simd/vector.h"
 #include "plan/borrowed_memory.h"
+#include "plan/cost.h"
 #include "plan/fusion.h"
 #include "plan/passes.h"
 
@@ -32,6 +34,8 @@ class Emitter {
       PlanCode::Step emitted;
       emitted.program_order = step.program_order;
       emitted.after = step.after;
+      emitted.needs_lock = !step.is_fusion() && needs_interpreter_lock(*ir_.graph, ir_.node(step.kernel));
+      code_.microseconds += estimated_microseconds(step);
       if (!step.is_fusion()) add_call(step, emitted);
       if (!step.fused.empty()) emitted.program = add_program(step);
       code_.steps.push_back(std::move(emitted));
@@ -41,6 +45,14 @@ class Emitter {
 
  private:
   using Program = ElementwiseProgram;
+
+  double estimated_microseconds(const Step& step) const {
+    Cost cost;
+    if (!step.is_fusion()) cost = cost_of(*ir_.graph, ir_.node(step.kernel), thread_count());
+    if (!step.fused.empty())
+      cost += cost_of_fusion(ir_.elements_of(step), step.fused.size() + step.reductions.size(), thread_count());
+    return cost.threaded;
+  }
 
   // A view gets its memory now if its root has it, else when the plan runs and the root gets it.
   void add_alias(ValueId v) {

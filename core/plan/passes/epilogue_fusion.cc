@@ -2,7 +2,7 @@
 // activation after a matrix product or a convolution.
 //
 // Input:     `steps`: kernels and fusions.
-// Output:    a fusion whose last operand to be computed is the float32 result of a kernel with Op::finishes is the
+// Output:    a fusion whose last operand to be computed is the float32 result of a kernel with Op::runs_epilogue is the
 //            epilogue of that step.
 // Invariant: an epilogue reads the result of its kernel element by element; it has no reductions (they are steps of
 //            their own again).
@@ -23,7 +23,7 @@ int kernel_step_of(const PlanIR& ir, size_t at) {
       if (ir.computed(ir.root(v)) && ir.root_info(v).step != int(at)) last = std::max(last, ir.root_info(v).step);
   if (last == kNone || ir.steps[size_t(last)].is_fusion() || !ir.steps[size_t(last)].fused.empty()) return kNone;
   const Node& kernel = ir.node(ir.steps[size_t(last)].kernel);
-  if (!kernel.op->finishes || ir.dtype(kernel.first_output) != DType::float32) return kNone;
+  if (!kernel.op->runs_epilogue || ir.dtype(kernel.first_output) != DType::float32) return kNone;
   const int64_t size = ir.elements_of(step);
   for (int i : step.fused)
     for (ValueId v : ir.node(i).inputs)

@@ -60,7 +60,7 @@ bool can_overwrite(const PlanIR& ir, ValueId old, ValueId v) {
   const Step& step = ir.steps[size_t(ir.values[v].step)];
   if (!ir.values[v].fused) {
     const Node& n = ir.node(ir.values[v].node);
-    if (!n.op->changes_first || ir.root(n.inputs[0]) != old || ir.values[n.inputs[0]].offset != 0) return false;
+    if (!n.op->updates_in_place || ir.root(n.inputs[0]) != old || ir.values[n.inputs[0]].offset != 0) return false;
     return ir.root(n.inputs[1]) != old && ir.root(n.inputs[2]) != old;
   }
   if (size_of(ir.dtype(old)) != size_of(ir.dtype(v))) return false;
@@ -96,7 +96,7 @@ bool can_update_in_place(const PlanIR& ir, VariableBody* variable, ValueId v) {
 // variable, too, so that it may be seen there if the kernel fails. kNone if there is none.
 int updated_value(const PlanIR& ir, VariableBody* variable, ValueId v) {
   const Node& n = ir.node(ir.values[v].node);
-  if (ir.values[v].fused || !n.op->changes_first) return kNone;
+  if (ir.values[v].fused || !n.op->updates_in_place) return kNone;
   const ValueId x = ir.root(n.inputs[0]);
   const ValueInfo& old = ir.values[x];
   const bool fits = has_own_memory(ir, x) && !old.is_output && !old.stored && old.last_use == ir.values[v].step &&

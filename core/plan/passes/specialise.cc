@@ -12,6 +12,7 @@
 #include "control_flow/control_ops.h"
 #include "control_flow/dynamic_rows.h"
 #include "graph/run.h"
+#include "ops/arrays/slicing.h"
 #include "plan/passes.h"
 
 namespace tapeflow::plan {
@@ -83,12 +84,15 @@ struct DynamicCall {
   size_t count;   // of those
 };
 
+constexpr struct : Keys {
+  Key<Boxed<const DynamicCall>> call = next("call");
+} dynamic_params;
 const Op& dynamic_call_op = define_inner(Op{
     .name = "DynamicCall",
     .arguments = {},
     .kernel =
         [](Call& call) {
-          const auto& dynamic = *static_cast<const DynamicCall*>(call.params[0].object.get());
+          const auto& dynamic = call.params[dynamic_params.call];
           const size_t inputs = call.in.size() - dynamic.count;
           size_t next = inputs;
           Params params = resolved_params(dynamic.params, [&](int) { return call.in[next++]; });
@@ -100,8 +104,8 @@ const Op& dynamic_call_op = define_inner(Op{
 void make_params_inputs(PlanIR& ir) {
   for (Node& n : ir.graph->nodes) {
     if (!n.op || !n.params.has_tensor() || n.op->stateful || n.op->effect) continue;
-    if (std::string_view(n.op->name) == "GetItem") {
-      if (const Tensor place = place_in_key(*ir.graph, n.params[0].tensor())) {
+    if (n.op == &get_item_op()) {
+      if (const Tensor place = place_in_key(*ir.graph, n.params.value(get_item_params.key).tensor())) {
         n.op = &row_op();
         n.params = Params();
         n.inputs.push_back(place.body()->symbol().value);
@@ -110,9 +114,9 @@ void make_params_inputs(PlanIR& ir) {
     }
     auto dynamic = std::make_shared<DynamicCall>(DynamicCall{n.op, n.params, 0});
     for (int p = 0; p < int(n.params.size()); ++p) {
-      if (n.params[p].kind != Param::Kind::tensor) continue;
+      if (n.params.at(p).kind != Param::Kind::tensor) continue;
       ++dynamic->count;
-      n.inputs.push_back(n.params[p].tensor().body()->symbol().value);
+      n.inputs.push_back(n.params.at(p).tensor().body()->symbol().value);
     }
     n.op = &dynamic_call_op;
     n.params = {Param(std::static_pointer_cast<void>(dynamic))};

@@ -24,7 +24,7 @@ def _as_value(value: Any) -> Any:
     return convert_to_tensor(value) if plain else value
 
 
-@public("while_loop")
+@public("while_loop", node="while")
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src import _core
+import numpy as np
+
+from tapeflow._src import _core, primitives
 from tapeflow._src.control_flow.branches import cond
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import get_static_value
@@ -34,23 +35,14 @@ def smart_cond(
     return true_fn() if known else false_fn()
 
 
-_COMPARISONS = {
-    "Equal": operator.eq,
-    "Greater": operator.gt,
-    "GreaterEqual": operator.ge,
-    "Less": operator.lt,
-    "LessEqual": operator.le,
-    "NotEqual": operator.ne,
-}
-
-
 def _known_comparison(pred: Any) -> bool | None:
     """What a comparison gives whose numbers are known while tracing, as sizes of a shape are."""
-    compare = _COMPARISONS.get(pred.op.type)
-    if compare is None or pred.shape.rank != 0:
+    facts = primitives.facts_by_name.get(pred.op.type)
+    if facts is None or facts["family"] != "binary" or pred.dtype != "bool" or pred.shape.rank != 0:
         return None
     numbers = [get_static_value(tensor) for tensor in pred.op.inputs]
-    return None if any(number is None for number in numbers) else bool(compare(*numbers))
+    compare = getattr(np, getattr(primitives, pred.op.type).__name__, None)  # NumPy has the same names
+    return None if compare is None or any(number is None for number in numbers) else bool(compare(*numbers))
 
 
 def _known(pred: Any) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError
 from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_followed, known, number_of
 from tapeflow._src.diagnostics.program import (
@@ -23,23 +23,6 @@ from tapeflow._src.diagnostics.program import (
 )
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.types import nest
-
-# What to do about operations through which no gradient passes.
-_REMEDY = {
-    "stop_gradient": "tf.stop_gradient is there to block the gradient: leave it out if that is not meant.",
-    "floordiv": "Divide with / instead of //, or use tf.grad_pass_through.",
-    "round": "Use tf.grad_pass_through(tf.round) for a straight-through gradient.",
-    "floor": "Use tf.grad_pass_through(tf.floor) for a straight-through gradient.",
-    "argmax": "A position has no gradient: use tf.nn.softmax for a smooth choice.",
-    "argmin": "A position has no gradient: use tf.nn.softmax for a smooth choice.",
-    "cast": "Integers and bools have no gradient: stay with floating point.",
-}
-_COMPARISONS = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
-_INDEXING = {
-    "gather", "gather_nd", "strided_slice", "slice", "one_hot", "segment_sum", "segment_mean", "segment_max",
-    "unsorted_segment_sum", "unsorted_segment_mean", "scatter_nd", "tensor_scatter_nd_update", "tensor_scatter_nd_add",
-    "dynamic_partition", "dynamic_stitch", "embedding_lookup", "reverse_sequence",
-}  # fmt: skip
 
 
 def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
@@ -285,7 +268,11 @@ class _Question:
         if edge.breaks == "argument":
             return True
         whole = not has_gradient(self.flow.dtype.get(edge.value, "float32"))
-        return whole and edge.step.short_name in _INDEXING and edge.step.event in ("record", "operation")
+        return (
+            whole
+            and primitives.facts_by_function.get(edge.step.short_name, {}).get("indexes", False)
+            and edge.step.event in ("record", "operation")
+        )
 
     def _unfollowed(self, way: list[Edge]) -> Explanation:
         step = way[0].step if way else None
@@ -573,9 +560,8 @@ class _Question:
 
 def _stop(step: Step, effect: str = "") -> Explanation:
     name = step.short_name
-    advice = _REMEDY.get(name, "Use an operation with a slope, or give it one with tf.custom_gradient.")
-    if name in _COMPARISONS:
-        advice = "A comparison is a step: use tf.sigmoid for a smooth one, or tf.where to choose between smooth values."
+    advice = primitives.facts_by_function.get(name, {}).get("advice")
+    advice = advice or "Use an operation that has a gradient, or give it one with tf.custom_gradient."
     return Explanation(
         "stop_gradient" if name == "stop_gradient" else "operation without gradient",
         f"The path from the source ends at {name}{effect}, through which no gradient flows",

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.black_box import differentiable_call
 from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.namespace import node_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import CompositionCall, Place, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
@@ -50,44 +51,16 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         frames.stack.pop()
 
 
-# What TensorFlow calls the nodes of these functions.
-_SCOPE_BY_FUNCTION = {
-    "sigmoid_cross_entropy_with_logits": "logistic_loss",
-    "sparse_softmax_cross_entropy_with_logits": "SparseSoftmaxCrossEntropyWithLogits",
-    "normal": "random_normal",
-    "uniform": "random_uniform",
-    "constant": "Const",
-    "fill": "Fill",
-    "l2_loss": "L2Loss",
-    "conv2d": "Conv2D",
-    "conv3d": "Conv3D",
-    "max_pool": "MaxPool",
-    "avg_pool": "AvgPool",
-    "reduce_mean": "Mean",
-    "reduce_sum": "Sum",
-    "reduce_max": "Max",
-    "reduce_min": "Min",
-    "reduce_prod": "Prod",
-    "reduce_all": "All",
-    "reduce_any": "Any",
-    "softmax": "Softmax",
-    "log_softmax": "LogSoftmax",
-    "gather": "GatherV2",
-    "argmax": "ArgMax",
-    "argmin": "ArgMin",
-    "batch_normalization": "batchnorm",
-    "depthwise_conv2d": "depthwise",
-    "slice": "Slice",
-    "add_n": "AddN",
-    "top_k": "TopKV2",
-    "while_loop": "while",
-    "cast": "Cast",
-    "bias_add": "BiasAdd",
-    "shape": "Shape",
-    "size": "Size",
-    "rank": "Rank",
-}
 _UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}
+
+
+def _node_name(function: str) -> str:
+    """What TensorFlow calls the nodes of a public function."""
+    node = node_of(function)
+    if isinstance(node, _core.OpFunction):
+        return primitives.operation_name(node)
+    facts = primitives.facts_by_function.get(function)
+    return node or (facts["node_name"] if facts else function)
 
 
 def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -95,7 +68,7 @@ def _stage_named(graph: Any, function: Callable[..., Any], args: tuple[Any, ...]
     if function.__name__ in _UNNAMED:
         return function(*args, **kwargs)
     first, name = graph.node_count, kwargs.get("name")
-    default = _SCOPE_BY_FUNCTION.get(function.__name__, function.__name__)
+    default = _node_name(function.__name__)
     graph.names_nodes = False
     try:
         result = _stage(function, args, kwargs)

@@ -501,7 +501,7 @@ def add_rows(rows: list[tuple[str, str, Any]]) -> None:
 raw_name_by_function: dict[int, tuple[str, int | None]] = {}
 
 
-def definitions() -> list[tuple[str, RawOperation]]:
+def definitions() -> list[tuple[str, Any]]:
     """The path of every raw operation; asked for when all public functions are defined."""
     function_by_path = dict(primitives.definitions) | namespace.registered_definitions()
     for name, arguments, target in (*_ROWS, *(row for rows in _FAMILIES for row in rows)):
@@ -522,4 +522,5 @@ def definitions() -> list[tuple[str, RawOperation]]:
         if getattr(target, "__name__", "") == "<lambda>":
             target.__name__ = name
         operation_by_name[name] = RawOperation(name, arguments, namespace.installed(target), count)
-    return [(f"raw_ops.{name}", operation) for name, operation in operation_by_name.items()]
+    own = [(f"raw_ops.{name}", raw) for name, raw in primitives.raw_functions if name not in operation_by_name]
+    return [*own, *((f"raw_ops.{name}", operation) for name, operation in operation_by_name.items())]

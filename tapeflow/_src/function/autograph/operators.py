@@ -340,7 +340,7 @@ def rows_of(iterable: Any) -> Rows | None:
         tensor = convert_to_tensor(iterable)
         if tensor.shape.rank == 0:
             raise ValueError(f"len requires a non-scalar tensor, got one of shape {tensor.shape}")
-        counts = _core.is_symbolic(tensor) and tensor.op.type == "Range"
+        counts = _core.is_symbolic(tensor) and tensor.op.type == primitives.operation_name(primitives.Range)
         return Rows(length_of(tensor), lambda i: tensor[i], counts=counts)
     values = getattr(iterable, "flat_values", None)
     if values is not None and staged(values):

@@ -237,7 +237,7 @@ ones_like = _constant_like(
 )
 
 
-@public("fill")
+@public("fill", node="Fill")
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor with the shape `dims` and one value everywhere.
 

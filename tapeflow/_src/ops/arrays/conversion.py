@@ -39,7 +39,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     return _core.convert_to_tensor(value, dtype, dtype_hint, "convert_to_tensor")
 
 
-@public("constant")
+@public("constant", node="Const")
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor with the given elements; with `shape`, one element may fill it all.
 
@@ -74,7 +74,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     )
 
 
-@public("cast", "dtypes.cast")
+@public("cast", "dtypes.cast", node=primitives.Cast)
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """The elements as another type; floats are truncated to integers. Gradients pass between float types.
 

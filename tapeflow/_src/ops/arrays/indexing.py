@@ -32,7 +32,7 @@ def take(x: Any, positions: Any, axis: int) -> Tensor:
     return primitives.Squeeze(primitives.GatherV2(primitives.ExpandDims(x, 0), positions, 1, 0), [0])
 
 
-@public("gather")
+@public("gather", node=primitives.GatherV2)
 def gather(
     params: Any,
     indices: Any,
@@ -138,7 +138,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     return take(flat, positions, axis)
 
 
-@public("slice")
+@public("slice", node="Slice")
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """A block of `size` elements (-1: all that are left) from the position `begin`.
 

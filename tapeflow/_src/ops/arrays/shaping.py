@@ -27,7 +27,7 @@ from tapeflow._src.types.tensor_spec import CompositeTensor
 newaxis = None
 
 
-@public("shape")
+@public("shape", node=primitives.Shape)
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     """The shape as an int32 tensor.
 
@@ -67,7 +67,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
     return [shape(x, out_type) for x in input]
 
 
-@public("size")
+@public("size", node="Size")
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements.
 
@@ -97,7 +97,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     return _core.convert_to_tensor(math.prod(dims), as_dtype(out_type or int32), None, "size")
 
 
-@public("rank")
+@public("rank", node="Rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions.
 

@@ -90,7 +90,7 @@ def argsort(
     return _ordered(values, axis, direction, 1)
 
 
-@public("math.top_k", "nn.top_k")
+@public("math.top_k", "nn.top_k", node=primitives.TopKV2)
 def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> Any:
     """The `k` largest elements along the last dimension and their positions; of equal ones the first.
 

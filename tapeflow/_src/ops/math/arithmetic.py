@@ -174,7 +174,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     return primitives.Conj(x) if x.dtype.is_complex else x
 
 
-@public("math.add_n", "add_n")
+@public("math.add_n", "add_n", node=primitives.AddN)
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of a list of equally shaped tensors.
 

@@ -113,7 +113,7 @@ def _along(axis: int, logits: Any, function: Any, along_inner_axis: Any) -> Any:
     return primitives.Transpose(function(primitives.Transpose(logits, order)), order)
 
 
-@public("nn.softmax", "math.softmax")
+@public("nn.softmax", "math.softmax", node=primitives.Softmax)
 def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Any:
     """`exp(logits)` scaled so that the sum along `axis` is 1.
 
@@ -134,7 +134,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> An
     return _along(-1 if axis is None else int(axis), logits, primitives.Softmax, _softmax_along)
 
 
-@public("nn.log_softmax", "math.log_softmax")
+@public("nn.log_softmax", "math.log_softmax", node=primitives.LogSoftmax)
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Any:
     """The logarithm of softmax, without loss of accuracy.
 

@@ -95,7 +95,7 @@ def conv1d(
 def _convolution_of_rank(spatial: int, doc: str, path: str) -> Callable[..., Any]:
     layout = ("NWC", "NHWC", "NDHWC")[spatial - 1]
 
-    @public_as(doc, path)
+    @public_as(doc, path, node=f"Conv{spatial}D")
     def function(
         input: Any,
         filters: Any,
@@ -193,7 +193,7 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str |
 # ---- depthwise and separable
 
 
-@public("nn.depthwise_conv2d")
+@public("nn.depthwise_conv2d", node="depthwise")
 def depthwise_conv2d(
     input: Any,
     filter: Any,

@@ -68,7 +68,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     return cast(loss, result_dtype) if small else loss
 
 
-@public("nn.sparse_softmax_cross_entropy_with_logits")
+@public("nn.sparse_softmax_cross_entropy_with_logits", node=primitives.SparseSoftmaxCrossEntropyWithLogits)
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Any:
     """The cross entropy between class numbers `labels` and softmax of `logits`, one number per row.
 
@@ -127,7 +127,7 @@ def _log_one_plus_exp_of_minus_size(logits: Any) -> Tensor:
     return primitives.Log1p(primitives.Exp(negative_size))
 
 
-@public("nn.sigmoid_cross_entropy_with_logits")
+@public("nn.sigmoid_cross_entropy_with_logits", node="logistic_loss")
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """The cross entropy of independent probabilities `labels` and sigmoid of `logits`, element by element.
 
@@ -188,7 +188,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     return loss + primitives.SelectV2(inside, cast(0, targets.dtype), stirling)
 
 
-@public("nn.l2_loss", "compat.v1.nn.l2_loss")
+@public("nn.l2_loss", "compat.v1.nn.l2_loss", node="L2Loss")
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of the squares.
 

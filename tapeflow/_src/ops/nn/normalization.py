@@ -143,7 +143,7 @@ def _one_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any
     return mean is not None and variance is not None
 
 
-@public("nn.batch_normalization", "compat.v1.nn.batch_normalization")
+@public("nn.batch_normalization", "compat.v1.nn.batch_normalization", node="batchnorm")
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Any:
@@ -303,7 +303,7 @@ def local_response_normalization(
     return cast(y * primitives.Pow(bias + alpha * sums, cast(-beta, y.dtype)), x.dtype)
 
 
-@public("nn.bias_add", "compat.v1.nn.bias_add")
+@public("nn.bias_add", "compat.v1.nn.bias_add", node="BiasAdd")
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
     """`value + bias` along the channels.
 

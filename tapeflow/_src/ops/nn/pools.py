@@ -84,7 +84,7 @@ def _pool_of_rank(primitive: Any, spatial: int | None, doc: str, *paths: str) ->
     """A pool over windows of 1, 2 or 3 spatial dimensions; None takes their number from the rank of the input."""
     layout = None if spatial is None else ("NWC", "NHWC", "NDHWC")[spatial - 1]
 
-    @public_as(doc, *paths)
+    @public_as(doc, *paths, node=primitive if spatial is None else None)
     def function(
         input: Any,
         ksize: Any,

@@ -31,7 +31,7 @@ def _draw_for(operation: Any, seed: int | None, dims: Any) -> tuple[Any, Any]:
     return draw(operation, seed, max(prod(dims), 0) * BLOCKS_PER_OUTPUT)
 
 
-@public("random.uniform", "compat.v1.random.uniform", "compat.v1.random_uniform")
+@public("random.uniform", "compat.v1.random.uniform", "compat.v1.random_uniform", node="random_uniform")
 def uniform(
     shape: Any,
     minval: Any = 0,
@@ -73,10 +73,10 @@ def uniform(
     return uniform_of(dims, key, counter, PHILOX, minval, maxval, dtype)
 
 
-def _normals(operation: str, primitive: Any, doc: str, *paths: str) -> Callable[..., Any]:
+def _normals(operation: str, primitive: Any, node: str | None, doc: str, *paths: str) -> Callable[..., Any]:
     """Numbers of the stream of an operation, which a primitive draws with mean 0 and deviation 1."""
 
-    @public_as(doc, *paths)
+    @public_as(doc, *paths, node=node)
     def function(
         shape: Any,
         mean: Any = 0.0,
@@ -95,6 +95,7 @@ def _normals(operation: str, primitive: Any, doc: str, *paths: str) -> Callable[
 normal = _normals(
     "RandomStandardNormal",
     primitives.StatelessRandomNormalV2,
+    "random_normal",
     """Normal numbers of a mean and a deviation, which broadcast with `shape`.
 
     Args:
@@ -121,6 +122,7 @@ normal = _normals(
 truncated_normal = _normals(
     "TruncatedNormal",
     primitives.StatelessTruncatedNormalV2,
+    None,
     """Normal numbers, those further than two deviations from the mean drawn again.
 
     >>> tf.random.truncated_normal([2, 3]).shape
