@@ -1,7 +1,7 @@
 // Running a graph for many rows at once, as Python sees it.
 #include "vmap/vmap.h"
 
-#include "python/graph.h"
+#include "python/graph/graph.h"
 
 namespace tapeflow::python {
 namespace {

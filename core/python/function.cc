@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "python/common.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 #include "transforms/differentiate.h"
 
 namespace tapeflow::python {

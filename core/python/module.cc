@@ -10,7 +10,7 @@
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
 #include "plan/parallel_regions.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 #include "tensor/unlocked.h"
 
 namespace tapeflow::python {

@@ -6,8 +6,8 @@
 #include "control_flow/loop.h"
 #include "graph/graph.h"
 #include "graph/run.h"
-#include "python/graph.h"
-#include "python/graph_rows.h"
+#include "python/graph/graph.h"
+#include "python/graph/graph_rows.h"
 
 namespace tapeflow::python {
 namespace {

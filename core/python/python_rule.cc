@@ -5,7 +5,7 @@
 #include "autodiff/tape.h"
 #include "graph/run.h"
 #include "ops/ops.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 #include "transforms/differentiate.h"
 
 namespace tapeflow::python {

@@ -9,7 +9,7 @@
 #include "op/escape.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 
 namespace tapeflow::python {
 
@@ -197,6 +197,16 @@ std::string describe_in_python(const Tensor& t) {
   return characters;
 }
 
+// Runs a function of Python that does nothing: at its start the interpreter hands its lock to a thread that asked for
+// it. Releasing and taking the lock here would starve that thread, which never sees it free.
+static void give_turn() {
+  static PyObject* nothing = [] {
+    Ref names = checked(PyDict_New());
+    return checked(PyRun_String("lambda: None", Py_eval_input, names.get(), names.get())).release();
+  }();
+  Ref done = checked(PyObject_CallNoArgs(nothing));
+}
+
 void add_stage(PyObject* module) {
   between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop; other threads get their turn
     using Clock = std::chrono::steady_clock;
@@ -204,8 +214,7 @@ void add_stage(PyObject* module) {
     if (PyErr_CheckSignals() < 0) throw_python_error();
     if (const auto now = Clock::now(); now - last_turn > std::chrono::milliseconds(1)) {
       last_turn = now;
-      Py_BEGIN_ALLOW_THREADS;
-      Py_END_ALLOW_THREADS;
+      give_turn();
     }
   };
   describe_escaped = describe_in_python;

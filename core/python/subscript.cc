@@ -3,7 +3,7 @@
 #include "ops/arrays/slicing.h"
 #include "ops/ops.h"
 #include "python/common.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 
 namespace tapeflow::python {
 namespace {

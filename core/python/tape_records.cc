@@ -1,5 +1,5 @@
 // What a tape holds, as plain Python data: records, events, leaves and where they came from. The diagnostics read it.
-#include "python/graph_rows.h"
+#include "python/graph/graph_rows.h"
 #include "python/tape.h"
 #include "python/watchable.h"
 

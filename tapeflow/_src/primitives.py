@@ -1,5 +1,6 @@
 """The operations of the core as Python callables, by TensorFlow's operation name: `primitives.MatMul(a, b)`."""
 
+import re
 from typing import TYPE_CHECKING
 
 from tapeflow._src import _core, primitive_docs
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
 
 _rows = _core.op_functions()
 
+
+def function_name(operation: str) -> str:
+    """What an operation without a public path is called: `"GatherV2"` is `"gather"`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"V\d$", "", operation)).lower()
+
+
 # (public path, function) for `namespace.install`: each primitive under its public names, without those of raw_ops.
 definitions = [(path, function) for _, function, _, paths, _ in _rows for path in paths]
 
@@ -20,6 +27,13 @@ raw_functions = [(name, raw) for name, _, raw, paths, _ in _rows if paths]
 # What the entry of a primitive says besides its function, by operation name and by public function name.
 facts_by_name = {name: facts for name, _, _, _, facts in _rows}
 facts_by_function = {path.rpartition(".")[2]: facts for _, _, _, paths, facts in _rows for path in paths}
+# The functions that look elements up by position, those of operations without a public path included.
+indexing_functions = {
+    name
+    for operation, _, _, paths, facts in _rows
+    for name in ([path.rpartition(".")[2] for path in paths] or [function_name(operation)])
+    if facts["indexes"]
+}
 
 
 def _signature_from_text(text: str) -> object:

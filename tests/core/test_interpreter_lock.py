@@ -6,7 +6,6 @@ import threading
 import time
 
 import numpy as np
-import pytest
 
 import tapeflow as tf
 
@@ -57,7 +56,7 @@ def test_another_thread_runs_during_a_loop():
 
     f(10)
     f(tf.constant(10))
-    assert ticks_during(lambda: f(tf.constant(200_000))) >= 3
+    assert ticks_during(lambda: f(tf.constant(4_000_000))) >= 3
 
 
 def in_threads(count, work):
@@ -166,22 +165,3 @@ print(*tf.random.uniform([2]).numpy(), *f().numpy())
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     numbers = [number for line in result.stdout.split("\n") for number in line.split()]
     assert len(numbers) == len(set(numbers)) == 12, result.stderr
-
-
-@pytest.mark.parametrize("convert", [tf.constant, tf.convert_to_tensor, tf.stack, tf.reduce_sum])
-def test_a_list_that_holds_itself(convert):
-    holds_itself: list = []
-    holds_itself.append(holds_itself)
-    with pytest.raises((ValueError, TypeError)):
-        convert(holds_itself)
-    with_tensor = [tf.constant(1.0), np.ones(2)]
-    with_tensor.append(with_tensor)
-    with pytest.raises((ValueError, TypeError)):
-        convert(with_tensor)
-
-
-def test_a_structure_that_holds_itself():
-    holds_itself: list = []
-    holds_itself.append(holds_itself)
-    with tf.GradientTape() as tape, pytest.raises(RecursionError):
-        tape.watch(holds_itself)

@@ -270,7 +270,7 @@ class _Question:
         whole = not has_gradient(self.flow.dtype.get(edge.value, "float32"))
         return (
             whole
-            and primitives.facts_by_function.get(edge.step.short_name, {}).get("indexes", False)
+            and edge.step.short_name in primitives.indexing_functions
             and edge.step.event in ("record", "operation")
         )
 

@@ -14,6 +14,11 @@ def load_ipython_extension(shell: Any) -> None:
 
     Args:
       shell: The interactive shell.
+
+    >>> from types import SimpleNamespace
+    >>> shell = SimpleNamespace(register_magic_function=lambda *_, **names: print(names["magic_name"]))
+    >>> tf.load_ipython_extension(shell)
+    doctor
     """
 
     def doctor(options: str, cell: str) -> Doctor:
@@ -35,5 +40,11 @@ def unload_ipython_extension(shell: Any) -> None:
 
     Args:
       shell: The interactive shell.
+
+    >>> from types import SimpleNamespace
+    >>> magics = {"cell": {"doctor": None}}
+    >>> tf.unload_ipython_extension(SimpleNamespace(magics_manager=SimpleNamespace(magics=magics)))
+    >>> magics
+    {'cell': {}}
     """
     shell.magics_manager.magics["cell"].pop("doctor", None)

@@ -3,6 +3,7 @@
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.compat.tensorflow.internal_names import dispatchers
 
 
 class Symbol:
@@ -26,7 +27,15 @@ class Recorder(tf.__internal__.dispatch.GlobalOpDispatcher):
 
 for name in ("__add__", "__radd__", "__mul__", "__rsub__", "__neg__", "__getitem__", "__lt__"):
     setattr(Symbol, name, getattr(tf.Tensor, name))
-Recorder().register()
+
+
+@pytest.fixture(autouse=True)
+def recorder():
+    """A dispatcher stays registered for good; other tests shall not meet it."""
+    registered = Recorder()
+    registered.register()
+    yield
+    dispatchers._for_all.remove(registered)
 
 
 def test_primitives_and_compositions_are_dispatched_whole():

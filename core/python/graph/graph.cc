@@ -7,7 +7,7 @@
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "plan/borrowed_memory.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 #include "transforms/differentiate.h"
 #include "transforms/graph_gradients.h"
 

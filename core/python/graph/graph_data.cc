@@ -4,8 +4,8 @@
 #include "control_flow/control_ops.h"
 #include "control_flow/list_ops.h"
 #include "control_flow/loop.h"
-#include "python/graph.h"
-#include "python/graph_rows.h"
+#include "python/graph/graph.h"
+#include "python/graph/graph_rows.h"
 
 namespace tapeflow::python {
 namespace {

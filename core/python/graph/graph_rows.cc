@@ -1,11 +1,11 @@
 // The nodes of graphs, and of the graphs inside of them, as rows for the diagnostics.
-#include "python/graph_rows.h"
+#include "python/graph/graph_rows.h"
 
 #include <cstring>
 
 #include "control_flow/control_ops.h"
 #include "control_flow/loop.h"
-#include "python/graph.h"
+#include "python/graph/graph.h"
 #include "transforms/differentiate.h"
 
 namespace tapeflow::python {
