@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bisect
 import heapq
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from tapeflow._src import primitives
 from tapeflow._src.diagnostics.program import is_literal
 from tapeflow._src.diagnostics.source_line import source_line
 
@@ -43,7 +43,7 @@ class Step(NamedTuple):
     def short_name(self) -> str:
         name = (self.operation or "").rpartition(".")[2]
         if name[:1].isupper():  # an operation without a public name
-            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"V\d$", "", name)).lower()
+            name = primitives.function_name(name)
         return {"select": "where"}.get(name, name)
 
 
