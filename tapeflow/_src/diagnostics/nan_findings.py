@@ -1,0 +1,88 @@
+"""Values that are not finite as findings: where they came from, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin
+from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.variable_names import name_of_variable
+
+
+class NanFindings:
+    """Asks for the origin when a target, a gradient or a fetched value is not finite. `report` is given findings."""
+
+    def __init__(self, report: Callable[[Finding | None], None], found: Callable[[], list[Finding]]) -> None:
+        self._report, self._found = report, found
+        self.origins = NanOrigins()
+        self.step = 0
+
+    def see_step(self, tensors: list[Any], values: list[Any], sources: list[Any], gradients: list[Any]) -> bool:
+        """Reports the origin of NaNs and infinities among targets and gradients; whether there were any."""
+        bad = [t for t, v in zip([t for t in tensors if t.dtype.is_floating], values) if not np.isfinite(v).all()]
+        named = None
+        if not bad:
+            for source, gradient in zip(sources, gradients):
+                dense = getattr(gradient, "values", gradient) if gradient is not None else None
+                if dense is not None and dense.dtype.is_floating and not np.isfinite(dense.numpy()).all():
+                    bad.append(dense)
+                    named = source
+        if not bad:
+            return False
+        self._add_origin(self.origins.of(bad[0]), "the target" if named is None else "a gradient", named)
+        return True
+
+    def _add_origin(self, origin: Origin | None, reached: str, source: Any = None) -> None:
+        poisoned = any(f.kind in ("nan", "infinity", "bad-data") for f in self._found())
+        if origin is None or (origin.kind == "data" and poisoned):
+            return
+        step = self.step
+        where = f" at position {list(origin.position)}" if origin.position else ""
+        given = f" of {', '.join(f'{n:g}' for n in origin.operands)}" if origin.operands else ""
+        if origin.kind == "data":
+            what = "NaN" if origin.counts[2] else "an infinity"
+            message = f"the data given to {origin.name} already had {what}{where}; it reaches {reached}"
+            kind = "bad-data"
+        else:
+            what = "NaN" if origin.kind == "nan" else "infinity"
+            named = f"tf.{origin.function}" if origin.name.islower() else f"the operation {origin.operation}"
+            work = f"the gradient of {origin.gradient_of}" if origin.gradient_of else named
+            message = f"{work} makes {what}{given}{where}; it reaches {reached}"
+            kind = "nan" if origin.kind == "nan" else "infinity"
+        row = origin.position[0] if origin.position else None
+        self._report(
+            Finding(
+                kind,
+                "severe",
+                message,
+                origin.file,
+                origin.line,
+                variable=None if source is None else name_of_variable(source, user_frames()),
+                evidence={
+                    "operation": origin.operation, "backward": origin.gradient_of is not None, "step": step, "row": row,
+                    "position": list(origin.position), "operands": [_number(n) for n in origin.operands],
+                    "negative_infinities": origin.counts[0], "infinities": origin.counts[1], "nans": origin.counts[2],
+                },
+                remedy=origin.remedy,
+                confidence=0.95,
+            )
+        )  # fmt: skip
+
+    def see_values(self, values: list[Any]) -> None:
+        """What a session gave: if something is not finite, where that came from."""
+        for value in values:
+            array = np.asarray(value)
+            if array.dtype.kind == "f" and not np.isfinite(array).all() and self.origins.origins:
+                fresh = self.origins.origins[self.origins.step_start :] or self.origins.origins
+                self._add_origin(next((o for o in fresh if o.kind != "infinity"), fresh[0]), "a fetched value")
+                return
+        self.origins.begin_step()
+
+
+def _number(x: float) -> float | str:
+    return x if math.isfinite(x) else str(x)

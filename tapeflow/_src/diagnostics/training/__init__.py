@@ -1,0 +1,1 @@
+"""Whether training works: health over the steps, gradients that go astray, traps of shape and meaning."""
