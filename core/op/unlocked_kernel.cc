@@ -65,7 +65,7 @@ bool worth_unlocking(const Call& call) {
   const CostModel& cost = op.planning.cost;
   const double nanoseconds =
       cost.work ? cost.work(call).amount * cost.nanoseconds : double(elements) * kNanosecondsPerElement;
-  return nanoseconds >= 1000 * kWorthUnlocking;
+  return nanoseconds >= 1000 * worth_unlocking_from;
 }
 
 void run_unlocked(Call& call) {

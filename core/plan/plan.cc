@@ -80,7 +80,7 @@ void Plan::run_step(Step& step) {
 }
 
 void Plan::run_steps() {
-  const bool worthwhile = code_.microseconds >= kWorthUnlocking;
+  const bool worthwhile = code_.microseconds >= worth_unlocking_from;
   size_t s = 0;
   auto region = code_.regions.begin();
   while (s < code_.steps.size()) {

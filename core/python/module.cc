@@ -31,6 +31,14 @@ PyObject* keep_interpreter_lock(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// unlock_from(microseconds or None): kernels that take so long run without the interpreter lock; None for the default.
+PyObject* unlock_from(PyObject*, PyObject* microseconds) {
+  const double value = microseconds == Py_None ? kWorthUnlocking : PyFloat_AsDouble(microseconds);
+  if (PyErr_Occurred()) return nullptr;
+  worth_unlocking_from = value;
+  Py_RETURN_NONE;
+}
+
 void acquire_interpreter(void* released) { PyEval_RestoreThread(static_cast<PyThreadState*>(released)); }
 
 PyObject* register_objects(PyObject*, PyObject* dict) {
@@ -141,6 +149,7 @@ PyObject* checksum(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"keep_interpreter_lock", keep_interpreter_lock, METH_NOARGS,
      "Runs all kernels under the interpreter lock from now on."},
+    {"unlock_from", unlock_from, METH_O, nullptr},
     {"set_class_attributes", set_class_attributes, METH_VARARGS, "Sets attributes of a class; its slots stay."},
     {"register_objects", register_objects, METH_O, "Hands over Python objects that the core uses, by name."},
     {"register_dtypes", register_dtypes, METH_O, "Hands over the tf.DType objects, by number."},

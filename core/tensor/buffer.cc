@@ -23,6 +23,7 @@ namespace tapeflow {
 constinit std::atomic<int> memory_sharers{0};
 constinit std::mutex memory_mutex;
 InterpreterLock interpreter_lock;
+constinit double worth_unlocking_from = kWorthUnlocking;
 constinit std::atomic<int> unlocked_threads{0};
 constinit std::atomic<bool> no_more_unlocking{false};
 

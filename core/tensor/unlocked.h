@@ -11,9 +11,10 @@ struct InterpreterLock {
 };
 extern InterpreterLock interpreter_lock;
 
-// Work from which on it is worth it: releasing the lock takes under a microsecond, but getting it back may take as long
-// as another thread computes in Python, up to its switch interval.
-constexpr double kWorthUnlocking = 300;  // microseconds
+// Microseconds of work from which on it is worth it: releasing the lock takes under a microsecond, but getting it back
+// may take as long as another thread computes in Python, up to its switch interval. Read and set under the lock.
+constexpr double kWorthUnlocking = 300;
+extern constinit double worth_unlocking_from;
 
 // Threads that work without the lock, and whether no more may begin to: when the interpreter ends, a thread that asks
 // for its lock is ended, wherever it is.

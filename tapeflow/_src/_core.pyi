@@ -355,6 +355,9 @@ def is_recording() -> bool:
 def keep_interpreter_lock() -> None:
     """Runs all kernels under the interpreter lock from now on; waits for those that do not."""
 
+def unlock_from(microseconds: float | None, /) -> None:
+    """Runs kernels that take so long without the interpreter lock; None for the default."""
+
 def op_functions() -> list[tuple[str, OpFunction, OpFunction, list[str], dict[str, Any]]]:
     """All primitives, one row each."""
 

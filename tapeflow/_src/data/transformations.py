@@ -10,7 +10,7 @@ from tapeflow._src import _core
 from tapeflow._src.data.options import AUTOTUNE
 from tapeflow._src.data.pipes import batching, choosing, mapping, ordering, sources
 from tapeflow._src.data.pipes.buckets import Bucketed
-from tapeflow._src.data.pipes.pipe import Pipe, as_count
+from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.data.pipes.sampling import Resampled
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.logging import get_logger
@@ -76,9 +76,8 @@ class Transformations:
         return self._then(ordering.Cached(self._pipe, filename))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
-        """The dataset; elements are computed when they are asked for."""
-        as_count(buffer_size, "buffer_size")
-        return self._then(ordering.Passing(self._pipe, "_PrefetchDataset"))
+        """The dataset; where elements take long, a thread computes up to `buffer_size` of them ahead."""
+        return self._then(ordering.Prefetched(self._pipe, buffer_size))
 
     # ---- batches
 
@@ -171,7 +170,7 @@ class Transformations:
         >>> list(tf.data.Dataset.range(3).map(lambda x: x + 1).as_numpy_iterator())
         [1, 2, 3]
         """
-        return self._then(mapping.Mapped(self._pipe, map_func, num_parallel_calls is not None))
+        return self._then(mapping.Mapped(self._pipe, map_func, num_parallel_calls, deterministic is not False))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
         """The elements for which `predicate` holds.
@@ -205,8 +204,8 @@ class Transformations:
         """Elements of `cycle_length` datasets, which `map_func` makes of elements, in turn."""
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
             cycle_length = os.cpu_count() or 1
-        parallel = num_parallel_calls is not None
-        return self._then(mapping.Interleaved(self._pipe, map_func, cycle_length, block_length or 1, parallel))
+        pipe = mapping.Interleaved(self._pipe, map_func, cycle_length, block_length or 1, num_parallel_calls)
+        return self._then(pipe)
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Any:
         """`state, output = scan_func(state, element)` for each element; gives the outputs.

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tapeflow._src.data.options import AUTOTUNE
+from tapeflow._src.data.pipes.background import Ahead, processors
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, spec_of_leaf
 from tapeflow._src.data.pipes.traced import Traced, check_integer, out_of_bounds
@@ -17,18 +19,38 @@ from tapeflow._src.types.errors import OpError
 from tapeflow._src.types.tensor_spec import TypeSpec
 
 
+def parallel_calls(value: Any, pipe: Pipe) -> Any:
+    """The argument `num_parallel_calls` of a pipe: an integer, a symbolic tensor, or 1 for None."""
+    calls = 1 if value is None else as_count(value, "num_parallel_calls")
+    if isinstance(calls, int) and calls < 1 and calls != AUTOTUNE:
+        raise out_of_bounds(f"`num_parallel_calls` must be > 0 or tf.data.AUTOTUNE; got {calls}")
+    pipe.symbols += [] if isinstance(calls, int) else [calls]
+    return calls
+
+
+def threads_for(calls: Any, iteration: Iteration) -> int:
+    """The number of threads for so many parallel calls."""
+    number = iteration.number(calls)
+    return processors() if number < 0 else number
+
+
 class Mapped(Pipe):
     """A function of each element."""
 
-    def __init__(self, before: Pipe, function: Callable[..., Any], parallel: bool) -> None:
+    def __init__(self, before: Pipe, function: Callable[..., Any], calls: Any = None, ordered: bool = True) -> None:
         self._function = Traced(function, before.spec, "map")
         super().__init__(self._function.spec, before, symbols=self._function.symbols)
-        self.name = "_ParallelMapDataset" if parallel else "_MapDataset"
+        self._calls, self._ordered = parallel_calls(calls, self), ordered
+        self.name = "_MapDataset" if calls is None else "_ParallelMapDataset"
         self.identity = self._function.is_identity
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        function, elements = functools.partial(self._function, iteration), self.inputs[0].begin(iteration)
+        threads = threads_for(self._calls, iteration)
+        if threads > 1 and not self._function.has_random_streams:
+            return Ahead(elements, threads, function, threads, self._ordered)
         # Unlike a generator, `map` goes on with the next element after an error.
-        return map(functools.partial(self._function, iteration), self.inputs[0].begin(iteration))
+        return map(function, elements)
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -98,10 +120,11 @@ def _outside(function: Traced) -> list[Any]:
 class Interleaved(FlatMapped):
     """Like `FlatMapped`, with `cycle_length` datasets open at a time; they give `block_length` elements in turn."""
 
-    def __init__(self, before: Pipe, function: Callable[..., Any], cycle: Any, block: Any, parallel: bool) -> None:
+    def __init__(self, before: Pipe, function: Callable[..., Any], cycle: Any, block: Any, calls: Any = None) -> None:
         super().__init__(before, function, "interleave")
         self._cycle, self._block = as_count(cycle, "cycle_length"), as_count(block, "block_length")
-        self.name = "_ParallelInterleaveDataset" if parallel else "_InterleaveDataset"
+        self._calls = None if calls is None else parallel_calls(calls, self)
+        self.name = "_InterleaveDataset" if calls is None else "_ParallelInterleaveDataset"
         self.symbols += [x for x in (self._cycle, self._block) if not isinstance(x, int)]
         for name, value in (("cycle_length", self._cycle), ("block_length", self._block)):
             if isinstance(value, int) and value <= 0:
@@ -109,6 +132,7 @@ class Interleaved(FlatMapped):
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         cycle, block = iteration.number(self._cycle), iteration.number(self._block)
+        threads = 0 if self._calls is None else threads_for(self._calls, iteration)
         before = self.inputs[0].begin(iteration)
         open_ones: list[Iterator[Leaves] | None] = [None] * cycle
         exhausted = False
@@ -119,7 +143,8 @@ class Interleaved(FlatMapped):
                         element = next(before, None)
                         exhausted = element is None
                         if element is not None:
-                            open_ones[place] = self._begun(iteration, element)
+                            begun = self._begun(iteration, element)
+                            open_ones[place] = Ahead(begun, block + 1) if place < threads else begun
                     current = open_ones[place]
                     found = None if current is None else next(current, None)
                     if found is None:

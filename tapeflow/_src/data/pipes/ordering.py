@@ -6,12 +6,15 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tapeflow._src.data.pipes.background import Ahead
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, known
 from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
 from tapeflow._src.data.snapshots import has_elements, saved_elements, write_elements
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
+
+_AUTOTUNED_BUFFER = 8  # elements
 
 
 def shuffled(items: Iterable[Any], size: int, seeds: tuple[int, int]) -> Iterator[Any]:
@@ -58,6 +61,22 @@ class Passing(Pipe):
 
     def count(self) -> int:
         return self.inputs[0].count()
+
+
+class Prefetched(Passing):
+    """The elements of another pipe, some of them computed ahead by a thread."""
+
+    def __init__(self, before: Pipe, buffer_size: Any) -> None:
+        super().__init__(before, "_PrefetchDataset")
+        self._size = as_count(buffer_size, "buffer_size")
+        self.symbols += [] if isinstance(self._size, int) else [self._size]
+
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        elements = self.inputs[0].begin(iteration)
+        size = iteration.number(self._size)
+        if self.indexed or size == 0:
+            return elements
+        return Ahead(elements, _AUTOTUNED_BUFFER if size < 0 else size)
 
 
 class Reordered(Pipe):

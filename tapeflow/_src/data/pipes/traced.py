@@ -78,6 +78,11 @@ class Traced:
             return [tensor for tensor, place in symbols if place is not None and place[0] is self.graph]
         return nest.flatten(leaf, expand_composites=True) if leaf is not None else []
 
+    @property
+    def has_random_streams(self) -> bool:
+        """Whether it draws seeded random numbers: the calls for the elements then have an order."""
+        return bool(self._streams)
+
     # ---- running
 
     def __call__(self, iteration: Iteration, leaves: Sequence[Any]) -> Leaves:
