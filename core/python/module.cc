@@ -10,6 +10,7 @@
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
 #include "plan/parallel_regions.h"
+#include "python/examples.h"
 #include "python/graph/graph.h"
 #include "tensor/unlocked.h"
 
@@ -235,6 +236,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_stage(module.get());
     add_batching(module.get());
     add_graph_data(module.get());
+    add_examples(module.get());
     add_composition_type(module.get());
     add_function_type(module.get());
     return module.release();

@@ -217,3 +217,82 @@ def test_records_of_examples_become_a_training_batch(tmp_path):
     batch = tf.io.parse_example(rows, features)
     np.testing.assert_array_equal(batch["x"].numpy()[3], [3, 4])
     assert batch["y"].shape == [4]
+
+
+SPEC = {
+    "x": tf.io.FixedLenFeature([2], tf.float32, default_value=[0.0, 0.0]),
+    "n": tf.io.VarLenFeature(tf.int64),
+    "t": tf.io.RaggedFeature(tf.string),
+}
+
+
+def by_messages(data):
+    """What the message classes of protobuf say about an example: the values by name, or None if they refuse it."""
+    try:
+        features = tf.train.Example.FromString(data).features.feature
+    except DecodeError:
+        return None
+    kinds = {"x": "float_list", "n": "int64_list", "t": "bytes_list"}
+    found = {}
+    for key, kind in kinds.items():
+        held = features[key].WhichOneof("kind") if key in features else None
+        if held not in (None, kind):
+            return None
+        found[key] = None if held is None else list(getattr(features[key], kind).value)
+    return None if found["x"] is not None and len(found["x"]) != 2 else found
+
+
+def test_mutated_examples_are_read_as_protobuf_reads_them_or_refused():
+    rng = np.random.RandomState(0)
+    whole = example(x=floats(1.5, -2.0), n=ints(1, -1, 300, 2**62), t=texts(b"abc", b""), other=ints(4))
+    agreed = refused = 0
+    for _ in range(3000):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            kind, at = rng.randint(3), rng.randint(len(data))
+            if kind == 0:
+                data[at] = rng.randint(256)
+            elif kind == 1:
+                del data[at : at + rng.randint(1, 8)]
+            else:
+                data[at:at] = bytes(rng.randint(0, 256, rng.randint(1, 4)).tolist())
+            if not data:
+                data = bytearray(b"\0")
+        expected = by_messages(bytes(data))
+        try:
+            found = tf.io.parse_single_example(bytes(data), SPEC)
+        except tf.errors.InvalidArgumentError:
+            refused += 1
+            continue
+        if expected is None:  # protobuf also refuses names that are no UTF-8
+            continue
+        agreed += 1
+        np.testing.assert_array_equal(found["x"], expected["x"] or [0.0, 0.0])
+        assert found["n"].values.numpy().tolist() == (expected["n"] or [])
+        assert found["t"].numpy().tolist() == (expected["t"] or [])
+    assert agreed > 100 and refused > 200
+
+
+def test_lengths_beyond_the_bytes_are_refused_before_anything_is_allocated():
+    huge = b"\n\x0e\n\x0c\n\x01x\x12\x07\x12\x05\n\xff\xff\xff\x7f"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse example input"):
+        tf.io.parse_single_example(huge, SPEC)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse sequence example input"):
+        tf.io.parse_sequence_example(
+            [b"\x12\x10\n\x0e\n\x01x\x12\x09\n\x07\x12\x05\n\xff\xff\xff\x7f"],
+            sequence_features={"x": tf.io.FixedLenSequenceFeature([], tf.float32)},
+        )
+
+
+def test_features_of_mixed_presence():
+    first, second = example(x=floats(1.0, 2.0), n=ints(5)), example(t=texts(b"q"))
+    found = tf.io.parse_example([first, second, first], SPEC)
+    assert found["x"].numpy().tolist() == [[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]
+    assert tf.sparse.to_dense(found["n"]).numpy().tolist() == [[5], [0], [5]]
+    assert found["t"].to_list() == [[], [b"q"], []]
+    twice = first + example(x=floats(7.0, 8.0))  # messages that follow each other are merged: the last entry counts
+    assert tf.io.parse_single_example(twice, SPEC)["x"].numpy().tolist() == [7.0, 8.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Index: 1\.  Number of float values != expected"):
+        tf.io.parse_example([first, example(x=floats(1.0))], SPEC)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Data types don't match\. Data type: int64 but expected"):
+        tf.io.parse_example([first, example(x=ints(1))], SPEC)
