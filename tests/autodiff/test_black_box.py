@@ -48,3 +48,12 @@ def test_errors_are_of_both_classes(error, kind):
         assert isinstance(error, StopIteration) or isinstance(raised.value, type(error))
     with pytest.raises(type(error), match="boom"):
         call_with_arrays()
+
+
+def test_a_tensor_given_twice_to_one_composition_gets_the_sum_of_both_gradients():
+    add = tf.function(lambda s: tf.sparse.add(s, s), input_signature=[tf.SparseTensorSpec([None, 5], tf.float32)])
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        total = tf.reduce_sum(add(tf.SparseTensor([[0, 1], [2, 3], [2, 4]], values, [3, 5])).values)
+    assert tape.gradient(total, values).numpy().tolist() == [2.0, 2.0, 2.0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -42,10 +42,13 @@ def differentiable_call(
         flowing = [j for j, d in enumerate(dy) if d is not None]
 
         def run_back(tensors: list[Any]) -> list[Any]:
-            given, cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
+            given, cotangents = list(tensors[: len(inputs)]), tensors[len(inputs) :]
             with GradientTape() as tape:
-                watched = [given[i] for i in sources]
+                # One tensor may be given twice; each place has a gradient of its own.
+                watched = [primitives.Identity(given[i]) for i in sources]
                 tape.watch(watched)
+                for i, x in zip(sources, watched):
+                    given[i] = x
                 targets = run(given)
             dx: list[Any] = tape.gradient(
                 [targets[j] for j in flowing], watched, cotangents, unconnected_gradients="zero"

@@ -57,14 +57,23 @@ def _identities(step: Step, values: list[Any], context: Context) -> Any:
     if rule is None:
         return [primitives.Identity(x) if isinstance(x, _core.Tensor) else x for x in values]
 
+    texts = [text.rpartition(":") for text in context.library.captured_by_type.get(kind, ())]
+    captured = [context.values[name][int(place)] for name, _, place in texts]
+    held = [x for x in captured if isinstance(x, _core.Tensor)]
+    count = len(values)
+
     @custom_gradient
     def forward(*tensors: Any) -> Any:
+        rest = iter(tensors[count:])
+        read = [next(rest) if isinstance(x, _core.Tensor) else x for x in captured]
+
         def backward(*dys: Any) -> Any:
-            return [zeros_like(x) if dx is None else dx for x, dx in zip(tensors, rule(list(dys), context))]
+            found = [zeros_like(x) if dx is None else dx for x, dx in zip(tensors, rule(list(dys), read))]
+            return found + [None] * len(held)
 
-        return [primitives.Identity(x) for x in tensors], backward
+        return [primitives.Identity(x) for x in tensors[:count]], backward
 
-    return list(forward(*values))
+    return list(forward(*values, *held))
 
 
 def _custom_rule(kind: str, context: Context) -> Any:
@@ -76,7 +85,7 @@ def _custom_rule(kind: str, context: Context) -> Any:
     if name is None:
         return None
 
-    def call(dys: list[Any], context: Context) -> list[Any]:
+    def call(dys: list[Any], captured: list[Any]) -> list[Any]:
         program = context.library.program(name)
         given = dys[: len(program.inputs)]
         found: list[Any] = context.library.call(name, given, context.resources)

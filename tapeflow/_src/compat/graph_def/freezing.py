@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import control_flow, graphs, resources, tensor_lists  # noqa: F401  register both ways
+from tapeflow._src.compat.graph_def import (  # noqa: F401  register both ways
+    control_flow,
+    effects,
+    graphs,
+    resources,
+    tensor_lists,
+)
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.function.concrete import ConcreteFunction

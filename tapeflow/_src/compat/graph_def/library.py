@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapeflow._src.compat.graph_def import program
-from tapeflow._src.compat.graph_def.program import Context, Program
+from tapeflow._src.compat.graph_def.program import Program
 
 
 class FunctionLibrary:
@@ -18,8 +18,10 @@ class FunctionLibrary:
         self._function_by_name = {f.signature.name: f for f in library.function}
         self._program_by_name: dict[str, Program] = {}
         self._gradient_by_type = {g.registered_op_type: g.gradient_func for g in library.registered_gradients}
-        # What computes a custom gradient, by its type: `rule(dys, context)` gives a gradient or None for each input.
-        self.rule_by_type: dict[str, Callable[[list[Any], Context], list[Any]]] = {}
+        # What computes a custom gradient, by its type: `rule(dys, captured)` gives a gradient or None for each input.
+        # `captured` are the values of the tensors ("node:0") of the same function that the rule reads.
+        self.rule_by_type: dict[str, Callable[[list[Any], list[Any]], list[Any]]] = {}
+        self.captured_by_type: dict[str, list[str]] = {}
         self.depth = 0
 
     @functools.cached_property

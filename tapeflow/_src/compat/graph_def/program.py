@@ -271,6 +271,9 @@ class Program:
             raise ValueError(f"{self._where}: Unknown input node '{name}'")
         inputs = [self.place_of(text) for text in node.input if not text.startswith("^")]
         controls = [text[1:] for text in node.input if text.startswith("^")]
+        if "_gradient_op_type" in node.attr:  # its rule reads tensors, which must be there first
+            kind = node.attr["_gradient_op_type"].s.decode(errors="replace")
+            controls += [text.partition(":")[0] for text in self._library.captured_by_type.get(kind, ())]
         controls = [control for control in controls if control not in self._given]
         if self._library.find(node.op) is not None:
             return _call_step(node, inputs, controls, self._where)

@@ -109,14 +109,11 @@ def _table(step: Step, values: list[Any], context: Context) -> Any:
     return [_make_table(step, context, [])]
 
 
-@handles("MutableHashTableOfTensorsV2", "AnonymousMutableHashTableOfTensors")
+@handles("MutableHashTableOfTensorsV2", "MutableHashTableOfTensors", "AnonymousMutableHashTableOfTensors",
+         "MutableDenseHashTableV2", "MutableDenseHashTable", "AnonymousMutableDenseHashTable")  # fmt: skip
 def _table_of_tensors(step: Step, values: list[Any], context: Context) -> Any:
-    return [_make_table(step, context, step.attributes["value_shape"].as_list())]
-
-
-@handles("MutableDenseHashTableV2", "AnonymousMutableDenseHashTable")
-def _dense_table(step: Step, values: list[Any], context: Context) -> Any:
-    return [_make_table(step, context, step.attributes["value_shape"].as_list())]
+    shape = step.attributes.get("value_shape")
+    return [_make_table(step, context, [] if shape is None else shape.as_list())]
 
 
 def _make_table(step: Step, context: Context, shape: list[int]) -> Any:

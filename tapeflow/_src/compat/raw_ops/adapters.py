@@ -145,7 +145,10 @@ def sparse_to_dense(
         indices = primitives.Reshape(indices, [-1, 1] if indices.shape.rank == 1 or shape.shape[0] == 1 else [1, -1])
     values = convert_to_tensor(sparse_values)
     if values.shape.rank == 0:
-        values = primitives.BroadcastTo(values, [indices.shape[0]])
+        values = primitives.BroadcastTo(values, primitives.Shape(indices, "int64")[:1])
+    if _core.is_symbolic(indices) or _core.is_symbolic(shape):
+        default = primitives.BroadcastTo(convert_to_tensor(default_value, values.dtype), shape)
+        return primitives.TensorScatterUpdate(default, indices, values)
     return sparse_conversion.to_dense(sparse_of(indices, values, shape), default_value, validate_indices)
 
 

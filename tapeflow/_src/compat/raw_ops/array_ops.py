@@ -9,7 +9,6 @@ import numpy as np
 
 from tapeflow._src import primitives
 from tapeflow._src.io import csv
-from tapeflow._src.ops.arrays import indexing
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects import printing
@@ -191,12 +190,6 @@ def _truth(x: Any) -> Any:
     return convert_to_tensor(bool(x.numpy()))
 
 
-def _spread_slice(shape: Any, begin: Any, end: Any, strides: Any, dy: Any, *masks: int) -> Any:
-    dy = convert_to_tensor(dy)
-    zeros = primitives.BroadcastTo(convert_to_tensor(0, dy.dtype), [int(n) for n in dims_of(shape)])
-    return indexing.update_slice(zeros, indexing.slice_key(begin, end, strides, *masks), dy)
-
-
 ROWS: list[tuple[str, str, Any]] = [
     ("AccumulateNV2", "inputs, shape", lambda inputs, shape: primitives.AddN(inputs)),
     ("BandedTriangularSolve", "matrix, rhs, lower=True, adjoint=False", "linalg.banded_triangular_solve"),
@@ -251,12 +244,6 @@ ROWS: list[tuple[str, str, Any]] = [
     ("SelfAdjointEigV2", "input, compute_v=True", _eigh),
     ("SerializeTensor", "tensor", "io.serialize_tensor"),
     ("SobolSample", "dim, num_results, skip, dtype='float32'", "math.sobol_sample"),
-    (
-        "StridedSliceGrad",
-        "shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, "
-        "shrink_axis_mask=0",
-        _spread_slice,
-    ),
     (
         "StringFormat",
         "inputs, template='%s', placeholder='%s', summarize=3",

@@ -7,17 +7,20 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.raw_ops import operation, table
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
+from tapeflow._src.ops.arrays import indexing
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image import resize
 from tapeflow._src.ops.math import segments
 from tapeflow._src.ops.nn import convolutions, morphology, normalization, pools
+from tapeflow._src.ops.nn.convolution_gradients import input_gradient
+from tapeflow._src.ops.nn.window_arguments import geometry
 
 FusedBatchNormGrad = namedtuple(
     "FusedBatchNormGrad", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"]
@@ -50,8 +53,14 @@ def _prevented(x: Any, message: Any) -> Any:
 def _of_zeros(function: Callable[[Any], Any], shape: Any, dy: Any) -> Any:
     """The gradient of a linear function, for which only the shape of the argument counts."""
     dy = convert_to_tensor(dy)
-    zeros = primitives.BroadcastTo(convert_to_tensor(0, dy.dtype), [int(n) for n in dims_of(shape)])
-    return gradient(function, [zeros], dy)[0]
+    if not _core.is_symbolic(shape):
+        shape = [int(n) for n in dims_of(shape)]
+    return gradient(function, [primitives.BroadcastTo(convert_to_tensor(0, dy.dtype), shape)], dy)[0]
+
+
+def _spread_slice(shape: Any, begin: Any, end: Any, strides: Any, dy: Any, *masks: int) -> Any:
+    key = indexing.slice_key(begin, end, strides, *masks)
+    return _of_zeros(lambda x: x[key], shape, dy)
 
 
 def _average(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,7 +201,9 @@ def _to_input_3d(x: Any, filters: Any, dy: Any, strides: Any, padding: str, rate
 
 
 def _to_input_3d_sizes(sizes: Any, filters: Any, dy: Any, strides: Any, padding: str, layout: str, rates: Any) -> Any:
-    return _of_zeros(lambda x: convolutions.conv3d(x, filters, strides, padding, layout, rates), sizes, dy)
+    return input_gradient(
+        primitives.ConvBackpropInput, sizes, filters, dy, geometry(strides, padding, layout, rates, 3)
+    )
 
 
 def _depthwise(x: Any, filters: Any, options: tuple[Any, ...]) -> Any:
@@ -312,5 +323,11 @@ ROWS: list[tuple[str, str, Any]] = [
     ),
     ("SparseSegmentSumGrad", "grad, indices, segment_ids, output_dim0", _chosen_segments(segments.sparse_segment_sum)),
     ("TileGrad", "input, multiples", _tiled),
+    (
+        "StridedSliceGrad",
+        "shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, "
+        "shrink_axis_mask=0",
+        _spread_slice,
+    ),
 ]
 table.add_rows(ROWS)

@@ -129,6 +129,13 @@ def _sampler(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _adapt_drawn(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(logits: Any, count: Any, seed: int, seed2: int, dtype: Any) -> Any:
+        return function(logits, count, dtype, _own_seed(seed, seed2))
+
+    return run
+
+
 def _adapt_hits(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(true_classes: Any, sampled: Any, num_true: int, seed: int, seed2: int) -> ComputeAccidentalHits:
         return ComputeAccidentalHits(*function(true_classes, sampled, num_true, _own_seed(seed, seed2)))
@@ -202,6 +209,8 @@ ROWS: list[tuple[str, str, Any]] = [
         "random.stateless_parameterized_truncated_normal",
     ),
     ("StatelessRandomBinomial", "shape, seed, counts, probs, dtype='int64'", "random.stateless_binomial"),
+    ("StatelessMultinomial", "logits, num_samples, seed, output_dtype='int64'", "random.stateless_categorical"),
+    ("Multinomial", "logits, num_samples, seed=0, seed2=0, output_dtype='int64'", ("random.categorical", _adapt_drawn)),
     ("StatelessRandomGammaV2", "shape, seed, alpha", _gamma_from_seed),
     ("StatelessRandomGammaV3", "shape, key, counter, alg, alpha", _from_key(primitives.StatelessRandomGammaV3)),
     ("StatelessRandomGetAlg", "", lambda: convert_to_tensor(PHILOX, int32)),

@@ -19,6 +19,7 @@ from tapeflow._src.ops.sparse import reductions as sparse_reductions
 from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
+SparseAddGrad = namedtuple("SparseAddGrad", ["a_val_grad", "b_val_grad"])
 SparseAdd = namedtuple("SparseAdd", ["sum_indices", "sum_values", "sum_shape"])
 SparseOutput = namedtuple("SparseOutput", ["output_indices", "output_values", "output_shape"])
 CountSparseOutput = namedtuple("CountSparseOutput", ["output_indices", "output_values", "output_dense_shape"])
@@ -73,6 +74,13 @@ def _filled(indices: Any, values: Any, shape: Any, default: Any) -> SparseFillEm
     before = primitives.Cumsum(cast(empty, "int64"), 0, False, False)
     places = constants.range(rows.shape[0], dtype="int64") + primitives.GatherV2(before, rows)
     return SparseFillEmptyRows(found.indices, found.values, empty, places)
+
+
+def _values_at(indices: Any, other: Any, values: Any) -> Any:
+    """For each place of `indices` the value that stands there in `other`; 0 if there is none."""
+    indices, other, values = (convert_to_tensor(x) for x in (indices, other, values))
+    same = primitives.All(primitives.Equal(indices[:, None, :], other[None, :, :]), [2], False)
+    return primitives.Reshape(primitives.MatMul(cast(same, values.dtype), values[:, None]), [-1])
 
 
 def _combined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,6 +216,16 @@ ROWS: list[tuple[str, str, Any]] = [
         "SparseAdd",
         "a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh",
         lambda *p: SparseAdd(*_parts(sparse_binary.add(_sparse(*p[:3]), _sparse(*p[3:6]), p[6]))),
+    ),
+    (
+        "SparseAddGrad",
+        "backprop_val_grad, a_indices, b_indices, sum_indices",
+        lambda dy, a, b, total: SparseAddGrad(_values_at(a, total, dy), _values_at(b, total, dy)),
+    ),
+    (
+        "SparseSliceGrad",
+        "backprop_val_grad, input_indices, input_start, output_indices",
+        lambda dy, i, start, o: _values_at(convert_to_tensor(i) - convert_to_tensor(start), o, dy),
     ),
     ("SparseConcat", "indices, values, shapes, concat_dim", _concatenated),
     (

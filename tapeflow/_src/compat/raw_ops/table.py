@@ -11,8 +11,10 @@ from tapeflow._src.compat.raw_ops import (
     further_ops,
     image_ops,
     nn_ops,
+    parsing_ops,
     random_ops,
     sparse_ops,
+    text_ops,
     variable_updates,
 )
 from tapeflow._src.compat.raw_ops.adapters import (
@@ -58,6 +60,12 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("Angle", "input, Tout='float32'", "math.angle/1"),
     ("Any", "input, axis, keep_dims=False", "math.reduce_any"),
     ("ApproximateEqual", "x, y, tolerance=1e-05", nearly_equal),
+    (
+        "ApproxTopK",
+        "input, k, reduction_dimension=-1, recall_target=0.95, is_max_k=True, reduction_input_size_override=-1, "
+        "aggregate_to_topk=True",
+        "approx_top_k",
+    ),
     ("ArgMax", "input, dimension, output_type='int64'", "math.argmax"),
     ("ArgMin", "input, dimension, output_type='int64'", "math.argmin"),
     ("AsString", "input, precision=-1, scientific=False, shortest=False, width=-1, fill=''", "strings.as_string"),
@@ -488,6 +496,8 @@ _FAMILIES = (
     image_ops.ROWS,
     random_ops.ROWS,
     sparse_ops.ROWS,
+    text_ops.ROWS,
+    parsing_ops.ROWS,
     variable_updates.ROWS,
 )
 

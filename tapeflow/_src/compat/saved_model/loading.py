@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import control_flow, resources, tensor_lists  # noqa: F401  register handlers
+from tapeflow._src.compat.graph_def import control_flow, effects, resources, tensor_lists  # noqa: F401  register handlers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
-from tapeflow._src.compat.graph_def.program import Context
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.trace import running_at_once
@@ -130,9 +129,9 @@ class Loader:
                     self._make(number)
             for number in range(len(self._nodes)):
                 self._make(number)
+            self._register_gradients()
             for number in range(len(self._nodes)):
                 self._fill(number)
-            self._register_gradients()
             self._initialize_resources()
         return self._made[0]
 
@@ -291,18 +290,20 @@ class Loader:
         for gradient in self._graph_def.library.registered_gradients:
             name = gradient.gradient_func
             if name in self._objects.concrete_functions:
-                self._library.rule_by_type[gradient.registered_op_type] = self._gradient_rule(name)
+                kind = gradient.registered_op_type
+                self._library.rule_by_type[kind] = self._gradient_rule(name)
+                bound = [self._nodes[number] for number in self._objects.concrete_functions[name].bound_inputs]
+                captured = [node.captured_tensor.name for node in bound if node.WhichOneof("kind") == "captured_tensor"]
+                self._library.captured_by_type[kind] = captured
 
     def _gradient_rule(self, name: str) -> Any:
         saved, trace = self._objects.concrete_functions[name], self._trace(name)
 
-        def rule(dys: list[Any], context: Context) -> list[Any]:
-            given = []
+        def rule(dys: list[Any], captured: list[Any]) -> list[Any]:
+            rest, given = iter(captured), []
             for number in saved.bound_inputs:
-                made = self._make(number)
-                if self._nodes[number].WhichOneof("kind") == "captured_tensor":
-                    node, _, place = made.name.rpartition(":")
-                    made = context.values[node][int(place)]
+                is_captured = self._nodes[number].WhichOneof("kind") == "captured_tensor"
+                made = next(rest) if is_captured else self._make(number)
                 given.append(made.asset_path if isinstance(made, Asset) else made)
             count = len(self._library.program(name).inputs) - len(given)
             found = trace.packed(self._library.call(name, [*dys[:count], *given], self._resources))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import control_flow, resources, tensor_lists  # noqa: F401  register handlers
+from tapeflow._src.compat.graph_def import control_flow, effects, resources, tensor_lists  # noqa: F401  register handlers
 from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, check_nodes
 from tapeflow._src.compat.graph_def.program import Program, run_node
