@@ -1,23 +1,25 @@
-"""Partly cut gradients as findings: the paths that are missing, confirmed by one numeric derivative."""
+"""Gradients that miss a path as findings: each cut with the share of the sensitivity that is lost at it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import partly_cut
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow
-from tapeflow._src.diagnostics.numeric_probe import Probe, direction, lost_share
+from tapeflow._src.diagnostics.numeric_probe import Probe, Sensitivity, total_of
+from tapeflow._src.diagnostics.partly_cut import Cut
 from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
+_MOST_VARIABLES = 4  # that are measured at one call of gradient
+Pairs = list[tuple[Any, Any]]
+
 
 class CutFindings:
-    """Looks for cuts in a call of gradient. `report` is given findings; what agrees is listed in `checks`."""
+    """Looks for cuts at calls of gradient. `report` is given findings; what agrees is listed in `checks`."""
 
     def __init__(self, report: Callable[[Finding | None], None], checks: list[dict[str, str]]) -> None:
         self._report, self._checks = report, checks
@@ -25,32 +27,48 @@ class CutFindings:
     def see(
         self, tape: Any, flow: Flow, probe: Probe | None, targets: list[Any], sources: list[Any], gradients: list[Any]
     ) -> None:
-        """One call of gradient; `probe` holds copies of the process that can run the step again."""
-        goals = [tape._index_of(t) for t in targets if t is not None]
-        found: dict[partly_cut.Cut, list[tuple[Any, Any]]] = {}
+        """One call of gradient; `probe` can run the step again."""
+        goals = [i for t in targets if t is not None and (i := tape._index_of(t)) is not None]
+        pairs_by_cut: dict[Cut, Pairs] = {}
         for source, gradient in zip(sources, gradients):
-            if gradient is None:
-                continue
-            for goal in goals:
-                for cut in partly_cut.cuts(flow, tape._index_of(variable_behind(source)), goal):
-                    found.setdefault(cut, []).append((source, gradient))
-        if not found:
-            return
-        first = min(found, key=lambda cut: (cut.deliberate, cut.certain))
-        share = None if probe is None else _lost_share(probe, found[first], targets)
-        for cut, pairs in found.items():
-            self.add(cut, pairs, share)
+            start = tape._index_of(variable_behind(source)) if gradient is not None else None
+            for cut in dict.fromkeys(c for goal in goals for c in partly_cut.cuts(flow, start, goal)):
+                pairs_by_cut.setdefault(cut, []).append((source, gradient))
+        has_stops = any(cut.cause == "stop_gradient" for cut in pairs_by_cut)
+        measured: dict[int, Sensitivity | None] = {}
+        for cut in sorted(pairs_by_cut, key=lambda cut: (cut.deliberate, cut.certain)):
+            share, largest = None, 0
+            for number, (source, gradient) in enumerate(pairs_by_cut[cut]):
+                found = self._measure(source, gradient, targets, probe, has_stops, measured)
+                if found is not None and (share is None or share == 0.0):
+                    share = found.lost_at_stops() if cut.cause == "stop_gradient" else found.lost_elsewhere()
+                    largest = number
+            self._add(cut, [source for source, _ in pairs_by_cut[cut]], largest, share)
 
-    def add(self, cut: partly_cut.Cut, pairs: list[tuple[Any, Any]], share: float | None) -> None:
+    def _measure(
+        self, source: Any, gradient: Any, targets: list[Any], probe: Probe | None, has_stops: bool,
+        measured: dict[int, Sensitivity | None],
+    ) -> Sensitivity | None:  # fmt: skip
+        """The sensitivity to a source, if it is a variable that can be moved."""
+        variable = variable_behind(source)
+        if id(variable) not in measured:
+            movable = isinstance(variable, _core.Variable) and not _core.is_symbolic(gradient)
+            if probe is None or not movable or len(measured) >= _MOST_VARIABLES:
+                return None
+            measured[id(variable)] = probe.measure(variable, gradient, total_of(targets), has_stops)
+        return measured[id(variable)]
+
+    def _add(self, cut: Cut, sources: list[Any], measured: int, share: float | None) -> None:
         if share == 0.0 and cut.cause != "integer":
             self._checks.append({"name": f"{cut.file}:{cut.line}", "result": "agrees", "detail": "no path is lost"})
             return
         if share is None and not cut.certain:
             return
         frames = user_frames()
-        names = list(dict.fromkeys(name_of_variable(s, frames) for s, _ in pairs))
+        name = name_of_variable(sources[measured], frames)
+        names = list(dict.fromkeys([name, *(name_of_variable(s, frames) for s in sources)]))
         what, remedy = partly_cut.describe(cut)
-        lost = f"{share:.0%} of the sensitivity to {names[0]} is lost" if share else f"a path from {names[0]} is cut"
+        lost = f"{share:.0%} of the sensitivity to {name} is lost" if share else f"a path from {name} is cut"
         self._report(
             Finding(
                 "partly-cut",
@@ -58,23 +76,9 @@ class CutFindings:
                 f"{lost} here: it {what}, while another path reaches the target",
                 cut.file,
                 cut.line,
-                variable=names[0],
+                variable=name,
                 evidence={"lost": share, "cause": cut.cause, "operation": cut.operation, "variables": names[:10]},
                 remedy=remedy,
                 confidence=0.95 if share else 0.7,
             )
         )
-
-
-def _lost_share(probe: Probe, pairs: list[tuple[Any, Any]], targets: list[Any]) -> float | None:
-    """By one numeric derivative, along a direction in the space of the first variable that can be moved."""
-    for source, gradient in pairs:
-        variable = variable_behind(source)
-        if not isinstance(variable, _core.Variable) or hasattr(gradient, "indices") or _core.is_symbolic(gradient):
-            continue
-        value = np.asarray(variable.numpy(), np.float64)
-        size = 1e-3 * max(float(np.sqrt(np.mean(value * value))), 1e-1)
-        analytic = float(np.sum(np.asarray(gradient.numpy(), np.float64) * direction(value.shape, 7)))
-        total = sum(float(np.sum(t.numpy())) for t in targets if t is not None)
-        return lost_share(lambda step, v=variable: probe.run(v, step, 7), analytic, total, size)  # type: ignore[misc]
-    return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics import compare_runs, partly_cut, report_data, report_text
+from tapeflow._src.diagnostics import compare_runs, report_data, report_text
 from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
 from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, is_silenced
@@ -38,6 +38,7 @@ from tapeflow._src.types.library_folders import is_library
 
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
 _MOST_ROWS = 20_000
+_MOST_PROBES = 4  # copies of the process that wait at once
 _MONITOR_SHARE, _FULL_SHARE = 0.03, 0.4  # of the time, for looking at values
 _ALWAYS = 12  # the first steps at each line, which are looked at in any case in full mode
 
@@ -81,10 +82,11 @@ class Doctor:
         self._applied = AppliedGradients(self._add)
         self._values = StepValues(self._applied, self._full)
         self._keras = KerasWatch(self._see_apply, self._add)
-        self._probe: Probe | None = None
-        self._probe_tape: Any = None
+        self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
+        self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
         self._probed: set[tuple[str, int]] = set()
         self._watching = False
+        self._asked = True  # whether the last tape was asked for a gradient
         self._calls = 0
         self._spent = 0.0  # seconds
         self._sees_gradients = True
@@ -129,13 +131,15 @@ class Doctor:
         if not self._watching:
             return
         self._watching = False
+        if not self._asked:
+            self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
         _core.set_tape_observers(None, None)
         observers.custom_gradient = observers.graph_gradients = None
         observers.apply_gradients = observers.session_run = None
         if self._full:
             self._nans.origins.stop()
             _core.set_run_eagerly(self._ran_eagerly)
-        self._end_probe()
+        self._end_probes()
         self._keras.remove()
 
     # ---- what the program does
@@ -170,27 +174,40 @@ class Doctor:
         if _core.is_tracing() or _core.is_recording():
             return
         self._opened = time.perf_counter()
+        self._asked = False
         self._nans.origins.begin_step()
         place = source_line(*_core.current_line())
-        if self._full and self._probe is None and place not in self._probed and Probe.possible():
+        if self._full and self._copy is None and place not in self._probed and Probe.possible():
             self._probed.add(place)
-            self._probe, self._probe_tape = Probe(), tape
-            self._probe.start()
+            probe = Probe()
+            probe.start()
+            if probe.is_copy:
+                self._copy = tape, probe
+            self._probes.append((tape, probe))
+            self._end_probes(but=_MOST_PROBES)
 
     def _see_gradient(self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
-        if self._probe is not None and self._probe.is_copy and tape is self._probe_tape:
-            self._probe.answer(sum(float(np.sum(t.numpy())) for t in targets if t is not None))
+        if self._copy is not None:
+            if tape is self._copy[0]:
+                self._copy[1].answer(targets, [(variable_behind(s), g) for s, g in zip(sources, gradients)])
+            return
+        self._asked = True
         self._guard(self._look_at_gradient, tape, targets, sources, gradients)
-        if tape is self._probe_tape:
-            self._end_probe()
+        if (probe := self._probe_of(tape)) is not None:
+            probe.calls += 1
+            if not tape._persistent or probe.calls >= _ANALYSED_CALLS:
+                probe.end()
         self._calls += 1
         if self._limit is not None and self._calls >= self._limit:
             self.stop()
 
-    def _end_probe(self) -> None:
-        if self._probe is not None:
-            self._probe.end()
-        self._probe = self._probe_tape = None
+    def _probe_of(self, tape: Any) -> Probe | None:
+        return next((probe for held, probe in self._probes if held is tape), None)
+
+    def _end_probes(self, but: int = 0) -> None:
+        """Ends all probes but the last ones."""
+        while len(self._probes) > but:
+            self._probes.pop(0)[1].end()
 
     def _look_at_gradient(self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
         place = source_line(*_core.current_line())
@@ -214,7 +231,7 @@ class Doctor:
         for goal in goals:
             for finding in meaning.traps(flow, goal):
                 self._add(finding)
-        self._cuts.see(tape, flow, self._probe if tape is self._probe_tape else None, targets, sources, gradients)
+        self._cuts.see(tape, flow, self._probe_of(tape), targets, sources, gradients)
         kept: dict[tuple[str, int], int] = {}
         for name, code, instruction, size, *_ in tape._records():
             line = source_line(code, instruction)
@@ -234,7 +251,8 @@ class Doctor:
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
         suspicious = not self._full or self._nans.origins.seen_in_step > 0
         self._nans.step = self._calls
-        finite = not suspicious or not self._nans.see_step(tensors, values, sources, gradients)
+        finite = not suspicious or not self._nans.see_step(tape, tensors, values, sources, gradients)
+        self._nans.origins.end_step()
         seconds = time.perf_counter() - self._opened
         self._values.see(tape, flow, values, sources, gradients, place, sampled, finite, seconds)
 
@@ -256,13 +274,7 @@ class Doctor:
             for target in targets:
                 for finding in meaning.traps(flow, tape._index_of(target)):
                     self._add(finding)
-                for source, gradient in zip(sources, gradients):
-                    cuts = [] if gradient is None else partly_cut.cuts(
-                        flow, tape._index_of(variable_behind(source)), tape._index_of(target)
-                    )  # fmt: skip
-                    for cut in cuts:
-                        if cut.certain:
-                            self._cuts.add(cut, [(source, gradient)], None)
+            self._cuts.see(tape, flow, None, targets, sources, gradients)
 
         self._guard(look)
 

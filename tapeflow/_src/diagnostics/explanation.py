@@ -18,6 +18,7 @@ class Explanation(NamedTuple):
     line: int | None = None
     source: str | None = None  # which source: its names, and where it was made
     depends_on: tuple[str, ...] = ()  # what the target does depend on, where that helps
+    integer_at: tuple[str, int] | None = None  # for an index: the line where the values became integers
 
     def __str__(self) -> str:
         place = f" ({self.file}:{self.line})" if self.file else ""

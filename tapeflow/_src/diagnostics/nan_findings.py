@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
-from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin
+from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin, is_finite
 from tapeflow._src.diagnostics.program import user_frames
-from tapeflow._src.diagnostics.variable_names import name_of_variable
+from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
 
 class NanFindings:
@@ -22,7 +23,9 @@ class NanFindings:
         self.origins = NanOrigins()
         self.step = 0
 
-    def see_step(self, tensors: list[Any], values: list[Any], sources: list[Any], gradients: list[Any]) -> bool:
+    def see_step(
+        self, tape: Any, tensors: list[Any], values: list[Any], sources: list[Any], gradients: list[Any]
+    ) -> bool:
         """Reports the origin of NaNs and infinities among targets and gradients; whether there were any."""
         bad = [t for t, v in zip([t for t in tensors if t.dtype.is_floating], values) if not np.isfinite(v).all()]
         named = None
@@ -34,10 +37,24 @@ class NanFindings:
                     named = source
         if not bad:
             return False
-        self._add_origin(self.origins.of(bad[0]), "the target" if named is None else "a gradient", named)
+        origin, reached = self.origins.of(bad[0]), "the target" if named is None else "a gradient"
+        if origin is not None and origin.kind == "data":
+            held = [*tape.watched_variables(), *(variable_behind(s) for s in sources)]
+            spoiled = next((v for v in held if isinstance(v, _core.Variable) and not is_finite(v)), None)
+            if spoiled is not None:
+                holder = f"variable {name_of_variable(spoiled, user_frames())}"
+                self._add_origin(self.origins.of_update() or origin, reached, spoiled, holder)
+                return True
+        self._add_origin(origin, reached, named)
         return True
 
-    def _add_origin(self, origin: Origin | None, reached: str, source: Any = None) -> None:
+    def see_unfinished_step(self, failed: bool) -> None:
+        """A step that ended before its gradient: by an error, or because the program saw the NaN itself."""
+        fresh = [o for o in self.origins.origins[self.origins.step_start :] if not o.on_purpose]
+        found = next((o for o in fresh if o.kind != "infinity"), None) or (fresh[0] if failed and fresh else None)
+        self._add_origin(found, "a value of a step that ended before its gradient")
+
+    def _add_origin(self, origin: Origin | None, reached: str, source: Any = None, holder: str = "") -> None:
         poisoned = any(f.kind in ("nan", "infinity", "bad-data") for f in self._found())
         if origin is None or (origin.kind == "data" and poisoned):
             return
@@ -46,13 +63,12 @@ class NanFindings:
         given = f" of {', '.join(f'{n:g}' for n in origin.operands)}" if origin.operands else ""
         if origin.kind == "data":
             what = "NaN" if origin.counts[2] else "an infinity"
-            message = f"the data given to {origin.name} already had {what}{where}; it reaches {reached}"
+            message = f"the {holder or 'data'} given to {origin.work} already had {what}{where}; it reaches {reached}"
             kind = "bad-data"
         else:
             what = "NaN" if origin.kind == "nan" else "infinity"
-            named = f"tf.{origin.function}" if origin.name.islower() else f"the operation {origin.operation}"
-            work = f"the gradient of {origin.gradient_of}" if origin.gradient_of else named
-            message = f"{work} makes {what}{given}{where}; it reaches {reached}"
+            through = f" through the {holder}" if holder else ""
+            message = f"{origin.work} makes {what}{given}{where}; it reaches {reached}{through}"
             kind = "nan" if origin.kind == "nan" else "infinity"
         row = origin.position[0] if origin.position else None
         self._report(

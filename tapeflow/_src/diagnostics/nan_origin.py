@@ -29,8 +29,7 @@ _REMEDY = {
     "expm1": "Clip the argument: tf.math.expm1(tf.minimum(x, 80.)).",
     "sqrt": "Keep the argument positive: tf.sqrt(tf.maximum(x, 1e-12)).",
     "rsqrt": "Add an epsilon: tf.math.rsqrt(x + 1e-12).",
-    "divide": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
-    "truediv": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
+    "realdiv": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
     "reciprocal": "Add an epsilon: 1 / (x + 1e-7).",
     "pow": "A negative base has no real power with a fraction, and zero none with a negative number: clip the base.",
     "square": "The value overflows: scale it down, clip it, or compute in float32 or float64.",
@@ -46,21 +45,22 @@ _REMEDY = {
 }
 # The same for their gradients.
 _GRADIENT_REMEDY = {
-    "tf.sqrt": "The slope of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or tf.where on its argument.",
-    "tf.norm": "The slope of a norm at zero is not defined: tf.sqrt(tf.reduce_sum(x * x) + 1e-12).",
-    "tf.pow": "The slope of x**p at zero is infinite for p < 1: add an epsilon to the base.",
-    "tf.math.log": "The slope of log at zero is infinite. With tf.where, choose the argument first: "
+    "tf.sqrt": "The derivative of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or tf.where on its argument.",
+    "tf.norm": "A norm has no derivative at zero: tf.sqrt(tf.reduce_sum(x * x) + 1e-12).",
+    "tf.pow": "The derivative of x**p at zero is infinite for p < 1: add an epsilon to the base.",
+    "tf.math.log": "The derivative of log at zero is infinite. With tf.where, choose the argument first: "
     "tf.math.log(tf.where(ok, x, 1.)).",
-    "/": "With tf.where, choose the divisor first: a / tf.where(ok, b, 1.). The branch that is not taken has a "
-    "gradient, too, and 0 * inf is NaN.",
+    "division": "Keep the divisor away from zero. With tf.where, choose it first: a / tf.where(ok, b, 1.): the branch "
+    "that is not taken has a gradient, too, and 0 * inf is NaN.",
     "tf.where": "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first.",
 }
 # The names that programs use for operations whose gradients are often infinite.
 _PUBLIC = {
     "Sqrt": "tf.sqrt", "EuclideanNorm": "tf.norm", "Norm": "tf.norm", "Pow": "tf.pow", "Log": "tf.math.log",
-    "RealDiv": "/", "Div": "/", "Select": "tf.where", "SelectV2": "tf.where", "Exp": "tf.exp", "Acos": "tf.acos",
-    "Asin": "tf.asin", "Atanh": "tf.atanh", "Rsqrt": "tf.math.rsqrt", "Reciprocal": "tf.math.reciprocal",
-    "Mul": "*", "MatMul": "tf.matmul", "Square": "tf.square", "Log1p": "tf.math.log1p",
+    "RealDiv": "division", "Div": "division", "Mul": "multiplication", "Sub": "subtraction", "AddV2": "addition",
+    "Select": "tf.where", "SelectV2": "tf.where", "Exp": "tf.exp", "Log1p": "tf.math.log1p", "Acos": "tf.acos",
+    "Asin": "tf.asin", "Atanh": "tf.atanh", "Atan2": "tf.atan2", "Rsqrt": "tf.math.rsqrt",
+    "Reciprocal": "tf.math.reciprocal", "MatMul": "tf.matmul", "Square": "tf.square",
 }  # fmt: skip
 
 
@@ -87,9 +87,17 @@ class Origin(NamedTuple):
         """Whether the program brought in infinities and no NaN: a mask, say."""
         return self.kind == "data" and not self.counts[2]
 
+    @property
+    def work(self) -> str:
+        """What was computed, in words: "the gradient of tf.sqrt", "division", "tf.exp"."""
+        if self.gradient_of:
+            return f"the gradient of {self.gradient_of}"
+        named = f"tf.{self.function}" if self.name.islower() else f"the operation {self.operation}"
+        return _PUBLIC.get(self.operation, named)
+
     def __str__(self) -> str:
         what = {"nan": "NaN", "infinity": "an infinity", "data": "data that is not finite"}[self.kind]
-        work = f"the gradient of {self.gradient_of}" if self.gradient_of else f"tf.{self.function}"
+        work = self.work
         given = f" from {', '.join(f'{n:g}' for n in self.operands)}" if self.operands else ""
         where = f" at position {list(self.position)}" if self.position else ""
         verb = "was given" if self.kind == "data" else "made"
@@ -101,7 +109,7 @@ class Origin(NamedTuple):
             return "Remove or replace such rows: data = data[np.isfinite(data).all(axis=-1)]."
         if self.gradient_of:
             return _GRADIENT_REMEDY.get(self.gradient_of) or _REMEDY.get(
-                self.name, "Keep the argument away from where the slope is infinite."
+                self.name, "Keep the argument away from where the derivative is infinite."
             )
         return _REMEDY.get(self.name, "Clip the arguments of the operation.")
 
@@ -116,6 +124,7 @@ class NanOrigins:
         self._alive: list[Any] = []  # so that the ids stay theirs
         self.origins: list[Origin] = []
         self.step_start = 0  # how many origins there were when the step began
+        self._last_gradient = 0  # and when a gradient was asked for the last time
         self.seen_in_step = 0  # results that were not finite
 
     def start(self) -> None:
@@ -139,6 +148,15 @@ class NanOrigins:
         fresh = self.origins[self.step_start :]
         return next((o for o in fresh if o.kind != "infinity"), None) or (fresh[0] if fresh else None)
 
+    def end_step(self) -> None:
+        """A gradient was asked for."""
+        self._last_gradient = len(self.origins)
+
+    def of_update(self) -> Origin | None:
+        """What began between the last gradient and this step: the origin of a NaN that a variable has now."""
+        between = [o for o in self.origins[self._last_gradient : self.step_start] if o.kind != "data"]
+        return next((o for o in between if o.kind == "nan"), None) or (between[0] if between else None)
+
     def mark(self, tensor: Any, origin: Origin) -> None:
         self._origin_by_id[id(tensor)] = origin
         self._alive.append(tensor)
@@ -147,7 +165,7 @@ class NanOrigins:
         operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands = facts
         self.seen_in_step += 1
         gradient_of = gradient_of and _PUBLIC.get(gradient_of, gradient_of)
-        before = [x for x in operands if not _finite(x)]
+        before = [x for x in operands if not is_finite(x)]
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
         on_purpose = origin is not None and origin.on_purpose
         if origin is None and before and not _has_nan(before) and _has_nan([value]):
@@ -155,6 +173,8 @@ class NanOrigins:
         if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
             before = []
             origin = None
+        if origin is None and before and operation in HANDS_ON:
+            return  # data on its way to its first use
         if origin is None:
             origin = self._make(operation, function, gradient_of, code, instruction, value, operands, before)
         if len(self._alive) < 2 * _MOST_FOLLOWED:
@@ -182,7 +202,8 @@ class NanOrigins:
         return origin
 
 
-def _finite(x: Any) -> bool:
+def is_finite(x: Any) -> bool:
+    """Whether all elements of a tensor or variable are finite."""
     if not x.dtype.is_floating:
         return True
     return bool(np.isfinite(np.asarray(x.numpy(), np.float64)).all())

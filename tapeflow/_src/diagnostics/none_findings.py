@@ -21,6 +21,7 @@ class NoneFindings:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str | None, int | None], tuple[Explanation, list[str], list[int], bool, Any]] = {}
         self._connected: set[int] = set()
+        self._variable_at: set[tuple[tuple[str, int], int]] = set()  # lines and places in their lists of sources
         self._alive: list[Any] = []
 
     def see(
@@ -35,6 +36,8 @@ class NoneFindings:
         for number, (source, gradient) in enumerate(zip(sources, gradients)):
             variable = variable_behind(source)
             self._alive.append(variable)
+            if isinstance(variable, _core.Variable):
+                self._variable_at.add((place, number))
             is_none = gradient is None
             start = tape._index_of(variable) if _is_symbolic(gradient) else None
             is_flat = start is not None and flat.reached(known(start)).isdisjoint(goals)
@@ -44,12 +47,15 @@ class NoneFindings:
             if not targets or not _core.is_tensor(variable):
                 continue
             index = number if len(sources) > 1 else None
-            answer = explain_with(tape, flow if is_none else flat, frames, targets, source, is_none, index)
+            was_variable = (place, number) in self._variable_at
+            answer = explain_with(
+                tape, flow if is_none else flat, frames, targets, source, is_none, index, was_variable
+            )
             if answer.cause == "connected":
                 if not is_none:
                     self._connected.add(id(variable))
                 continue
-            where = (answer.cause, answer.file, answer.line)
+            where = (answer.cause, *(answer.integer_at or (answer.file, answer.line)))
             row = self._rows.setdefault(where, (answer, [], [], everything, (place, is_none)))
             name = name_of_variable(source, frames)
             if name not in row[1]:

@@ -1,4 +1,4 @@
-"""One numeric derivative of a program's own step: the step runs again in copies of the process, with moved weights."""
+"""Numeric derivatives of a program's own step: the step runs again in copies of the process, with moved weights."""
 
 from __future__ import annotations
 
@@ -10,25 +10,31 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 import numpy as np
 
-_PATIENCE = 5.0  # seconds that a copy may take
+_PATIENCE = 5.0  # seconds that one run of the step may take
+_BUDGET = 10.0  # seconds for all runs of a probe
+_ORDER, _ANSWER = "<QdQ", "<dd"  # address, step, calls of gradient to pass by; target, derivative
+_ANSWERED = 17  # exit code of a copy that sent its answer
 
 
 class Probe:
-    """Two copies of the process that wait at the beginning of a step, to run it with a variable moved to and fro.
+    """A copy of the process that waits at the beginning of a step, and runs it as often as it is asked to.
 
-    They are forks: each has the random state, the data and the Python frames of this moment. A copy moves the variable,
-    goes on until the gradient is asked for, sends the target's value and ends. Its output goes nowhere.
+    The copy is a fork: it has the random state, the data and the Python frames of that moment. For each run it forks
+    again: that copy moves a variable, goes on until the gradient is asked for, sends the target's value and ends. Its
+    output goes nowhere.
     """
 
     def __init__(self) -> None:
-        self.children: list[tuple[int, int, int]] = []  # process, pipe to it, pipe from it
         self.is_copy = False
-        self._result_pipe = -1
+        self.calls = 0  # of gradient on the tape, so far
+        self._server, self._orders, self._results = 0, -1, -1
+        self._moved: Any = None
+        self._spent = 0.0
 
     @staticmethod
     def possible() -> bool:
@@ -36,81 +42,163 @@ class Probe:
         return hasattr(os, "fork") and threading.active_count() == 1 and "mpi4py.MPI" not in sys.modules
 
     def start(self) -> None:
-        """Makes the copies. Returns in them, too, when they have been told what to do."""
-        for _ in range(2):
-            to_child, from_parent = os.pipe()
-            to_parent, from_child = os.pipe()
+        """Makes the copy. Returns in its copies, too, when they have been told what to do."""
+        to_copy, from_here = os.pipe()
+        to_here, from_copy = os.pipe()
+        self._server = os.fork()
+        if self._server == 0:
+            os.close(from_here)
+            os.close(to_here)
+            self.is_copy = True
+            self._serve(to_copy, from_copy)
+            return
+        os.close(to_copy)
+        os.close(from_copy)
+        self._orders, self._results = from_here, to_here
+
+    def _serve(self, orders: int, results: int) -> None:
+        """In the copy: a fork for each order. Returns in these forks only."""
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
+        while True:
+            order = os.read(orders, struct.calcsize(_ORDER))
+            if len(order) < struct.calcsize(_ORDER):
+                os._exit(0)
             child = os.fork()
             if child == 0:
-                os.close(from_parent)
-                os.close(to_parent)
-                self._be_copy(to_child, from_child)
+                self._results = results
+                self._begin_run(*struct.unpack(_ORDER, order))
                 return
-            os.close(to_child)
-            os.close(from_child)
-            self.children.append((child, from_parent, to_parent))
+            _, status = os.waitpid(child, 0)
+            if os.waitstatus_to_exitcode(status) != _ANSWERED:
+                os.write(results, struct.pack(_ANSWER, np.nan, np.nan))
 
-    def _be_copy(self, orders: int, results: int) -> None:
-        self.is_copy, self.children = True, []
-        order = os.read(orders, 24)
-        if len(order) < 24:
-            os._exit(0)
-        signal.alarm(int(_PATIENCE) + 1)
+    def _begin_run(self, address: int, step: float, calls: int) -> None:
+        signal.alarm(int(_PATIENCE))
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
-        address, step, seed = struct.unpack("<QdQ", order)
-        variable = ctypes.cast(address, ctypes.py_object).value  # the copy has the same objects at the same places
-        variable.assign_add(np.asarray(step * direction(variable.shape, seed), variable.dtype.as_numpy_dtype))
-        self._result_pipe = results
+        self._moved, self.calls = ctypes.cast(address, ctypes.py_object).value, calls  # copies have the same addresses
+        if step:
+            move = np.asarray(step * direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)
+            self._moved.assign_add(move)
+        else:
+            package = sys.modules["tapeflow"]
+            package.stop_gradient = package.identity  # type: ignore[attr-defined]  # in this copy alone
 
-    def answer(self, value: float) -> None:
-        """In a copy, at the end of the step."""
+    def answer(self, targets: list[Any], pairs: list[tuple[Any, Any]]) -> None:
+        """In a copy, when a gradient is asked for: sends the target's value and the derivative, and ends."""
+        if self.calls > 0:
+            self.calls -= 1
+            return
+        value = total_of(targets)
+        slope = next((along(g, self._moved) for v, g in pairs if v is self._moved and g is not None), 0.0)
         with contextlib.suppress(OSError):
-            os.write(self._result_pipe, struct.pack("<d", value))
-        os._exit(0)
+            os.write(self._results, struct.pack(_ANSWER, value, slope))
+        os._exit(_ANSWERED)
 
-    def run(self, variable: Any, size: float, seed: int) -> tuple[float, float] | None:
-        """The target with the variable moved forth and back; None if a copy did not get there."""
-        values: list[float] = []
-        for (_, orders, results), sign in zip(self.children, (1.0, -1.0)):
-            os.write(orders, struct.pack("<QdQ", id(variable), sign * size, seed))
-            ready, _, _ = select.select([results], [], [], _PATIENCE)
-            sent = os.read(results, 8) if ready else b""
-            if len(sent) == 8:
-                values.append(struct.unpack("<d", sent)[0])
-        self.end()
-        return (values[0], values[1]) if len(values) == 2 else None
+    def _run(self, variable: Any, step: float) -> tuple[float, float] | None:
+        """The target's value and the derivative with the variable moved; None if the step did not get there."""
+        if self._orders < 0 or self._spent > _BUDGET:
+            return None
+        start = time.perf_counter()
+        answer = b""
+        with contextlib.suppress(OSError):
+            os.write(self._orders, struct.pack(_ORDER, id(variable), step, self.calls))
+            ready, _, _ = select.select([self._results], [], [], _PATIENCE + 1)
+            answer = os.read(self._results, struct.calcsize(_ANSWER)) if ready else b""
+        self._spent += time.perf_counter() - start
+        if len(answer) < struct.calcsize(_ANSWER):
+            self.end()
+            return None
+        value, slope = struct.unpack(_ANSWER, answer)
+        return (value, slope) if np.isfinite(value) else None
+
+    def measure(self, variable: Any, gradient: Any, value: float, has_stops: bool) -> Sensitivity | None:
+        """The derivative of the target along one direction in the variable's space; None if nothing is sure.
+
+        `has_stops` asks for the derivative that the program would have if `tf.stop_gradient` let gradients pass.
+        """
+        if not np.isfinite(value):
+            return None
+        weights = np.asarray(variable.numpy(), np.float64)
+        rms = max(float(np.sqrt(np.mean(weights * weights))) if weights.size else 0.0, 1e-1)
+        analytic = along(gradient, variable)
+        found = self._difference(variable, analytic, 1e-2 * rms) or self._difference(variable, analytic, 1e-3 * rms)
+        if found is None:
+            return None
+        through = self._run(variable, 0.0) if has_stops else None
+        return Sensitivity(found[0], analytic, analytic if through is None else through[1], found[1])
+
+    def _difference(self, variable: Any, analytic: float, size: float) -> tuple[float, float] | None:
+        """The numeric derivative and its rounding error; None if two sizes disagree, as at a jump or kink."""
+        coarse = self._slope(variable, size)
+        fine = self._slope(variable, 0.3 * size) if coarse is not None else None
+        if coarse is None or fine is None:
+            return None
+        agrees = abs(coarse[0] - fine[0]) <= 0.2 * abs(fine[0] - analytic) + fine[1]
+        return fine if agrees else None
+
+    def _slope(self, variable: Any, size: float) -> tuple[float, float] | None:
+        """A central difference and its rounding error."""
+        sides = [self._run(variable, step) for step in (size, -size)]
+        if sides[0] is None or sides[1] is None:
+            return None
+        (high, _), (low, _) = sides[0], sides[1]
+        return (high - low) / (2 * size), 8 * float(np.finfo(np.float32).eps) * max(abs(high), abs(low)) / size
 
     def end(self) -> None:
         """Lets go of the copies."""
-        for child, orders, results in self.children:
-            os.close(orders)
-            os.close(results)
-            with contextlib.suppress(OSError):
-                os.kill(child, signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                os.waitpid(child, 0)
-        self.children = []
+        if self._orders < 0:
+            return
+        os.close(self._orders)
+        os.close(self._results)
+        self._orders = -1
+        with contextlib.suppress(OSError):
+            os.killpg(self._server, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.kill(self._server, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(self._server, 0)
 
 
-def direction(shape: Any, seed: int) -> np.ndarray[Any, Any]:
-    """Normal random numbers of mean square 1, the same for the same seed."""
-    numbers = np.asarray(np.random.default_rng(seed).normal(size=tuple(shape)))
+class Sensitivity(NamedTuple):
+    """Derivatives of the target along one direction."""
+
+    numeric: float
+    analytic: float
+    through: float  # as analytic, if tf.stop_gradient let gradients pass
+    noise: float
+
+    def lost_at_stops(self) -> float:
+        """The share that `tf.stop_gradient` takes away; 0. if it is too small to be told."""
+        return self._share(self.through, self.analytic)
+
+    def lost_elsewhere(self) -> float:
+        """The share that is lost where nothing is recorded; 0. if it is too small to be told."""
+        return self._share(self.numeric, self.through)
+
+    def _share(self, whole: float, part: float) -> float:
+        lost = abs(whole - part)
+        largest = max(abs(self.numeric), abs(self.analytic))
+        return 0.0 if lost <= 0.01 * largest + self.noise else lost / (lost + abs(part))
+
+
+def total_of(targets: list[Any]) -> float:
+    """The sum of all elements of the targets: what a gradient is the derivative of."""
+    return sum(float(np.sum(t.numpy())) for t in targets if t is not None)
+
+
+def along(gradient: Any, variable: Any) -> float:
+    """The derivative that a gradient, dense or sparse, gives along the direction."""
+    way = direction(variable.shape)
+    if hasattr(gradient, "indices"):
+        rows = way[np.asarray(gradient.indices.numpy())]
+        return float(np.sum(np.asarray(gradient.values.numpy(), np.float64) * rows))
+    return float(np.sum(np.asarray(gradient.numpy(), np.float64) * way))
+
+
+def direction(shape: Any) -> np.ndarray[Any, Any]:
+    """Normal random numbers of mean square 1, always the same."""
+    numbers = np.asarray(np.random.default_rng(7).normal(size=tuple(shape)))
     return np.asarray(numbers / np.sqrt(np.mean(numbers * numbers))) if numbers.size else np.asarray(numbers)
-
-
-def lost_share(
-    run: Callable[[float], tuple[float, float] | None], analytic: float, value: float, size: float
-) -> float | None:
-    """Which share of the sensitivity the gradient misses, in [0, ...); None if it cannot be told, 0. if nothing is."""
-    moved = run(size)
-    if moved is None or not all(np.isfinite(moved)):
-        return None
-    numeric = (moved[0] - moved[1]) / (2 * size)
-    if not np.isfinite(analytic) or not np.isfinite(value):
-        return None
-    noise = 8 * np.finfo(np.float32).eps * max(abs(value), abs(moved[0]), abs(moved[1])) / size
-    if abs(numeric - analytic) <= 0.01 * max(abs(numeric), abs(analytic)) + noise:
-        return 0.0
-    return abs(numeric - analytic) / max(abs(numeric), abs(analytic))

@@ -120,6 +120,7 @@ def _keys(node: ast.AST) -> frozenset[str]:
     return frozenset(k for k in keys if k)
 
 
+_MAKE_VARIABLES = {"Variable", "add_weight", "add_variable", "get_variable"}
 _READS = {"numpy", "item", "tolist", "float", "int"}  # functions that give the value of a tensor to Python
 
 
@@ -169,7 +170,7 @@ def _read(file: str) -> _Program:
             augmented = isinstance(node, ast.AugAssign)
             uses = _keys(node.value) | (names if augmented else frozenset())
             called = {_key(n.func) or "" for n in ast.walk(node.value) if isinstance(n, ast.Call)}
-            makes = any(c.rpartition(".")[2] == "Variable" for c in called)
+            makes = any(c.rpartition(".")[2] in _MAKE_VARIABLES for c in called)
             end = node.end_lineno or node.lineno
             bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end))
         for child in ast.iter_child_nodes(node):

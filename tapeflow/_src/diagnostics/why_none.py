@@ -47,10 +47,14 @@ def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
 
 
 def explain_with(
-    tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], source: Any, is_none: bool, number: int | None
-) -> Explanation:
-    """The answer about one source, from what was read of the tape already."""
-    answers = [_Question(tape, flow, frames, t, _behind(source), is_none).answer() for t in targets]
+    tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], source: Any, is_none: bool,
+    number: int | None, was_variable: bool = False,
+) -> Explanation:  # fmt: skip
+    """The answer about one source, from what was read of the tape already.
+
+    `was_variable` says that an earlier call at the same line asked about a variable in the place of this source.
+    """
+    answers = [_Question(tape, flow, frames, t, _behind(source), is_none, was_variable).answer() for t in targets]
     best = next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
     if best.cause == "connected":
         return best
@@ -93,8 +97,11 @@ def refuse_none(tape: Any, target: Any, sources: list[Any]) -> None:
 
 
 class _Question:
-    def __init__(self, tape: Any, flow: Flow, frames: list[FrameType], target: Any, source: Any, is_none: bool) -> None:
-        self.is_none = is_none
+    def __init__(
+        self, tape: Any, flow: Flow, frames: list[FrameType], target: Any, source: Any, is_none: bool,
+        was_variable: bool = False,
+    ) -> None:  # fmt: skip
+        self.is_none, self.was_variable = is_none, was_variable
         self.tape, self.flow, self.frames, self.target, self.source = tape, flow, frames, target, source
         self.start, self.goal = tape._index_of(source), tape._index_of(target)
         self.source_names = names_of(source, frames)
@@ -210,6 +217,7 @@ class _Question:
                 "A position has no gradient: weigh the values instead (tf.nn.softmax and a sum).",
                 as_index.step.short_name or None,
                 *as_index.step.place,
+                integer_at=None if first.breaks == "argument" else first.step.place,
             )
         step, name = first.step, first.step.short_name
         match first.breaks:
@@ -369,7 +377,9 @@ class _Question:
         for named in self.source_names:
             bindings = bindings_of(named)
             again = [b for b in bindings if not b.makes_variable and uses_itself(b, named.name)]
-            if again and any(b.makes_variable for b in bindings):
+            holder = named._replace(name=named.name.partition(".")[0])
+            makers = bindings if holder == named else [*bindings, *bindings_of(holder)]
+            if again and (self.was_variable or any(b.makes_variable for b in makers)):
                 return Explanation(
                     "rebound",
                     f"`{named.name}` was a variable, but here the name was given to a tensor computed from it",
