@@ -1,5 +1,8 @@
 // Maps kinds of errors to Python exception classes; the only place that knows both.
+#include <exception>
+
 #include "python/common.h"
+#include "tensor/out_of_memory.h"
 
 namespace tapeflow::python {
 
@@ -32,8 +35,16 @@ void set_python_error(const Error& e) {
   }
 }
 
+// Says what did not find room, if it is called while that exception is handled.
 void set_memory_error() {
-  set_op_error("ResourceExhaustedError", "OOM when allocating tensor: the memory does not suffice.");
+  const char* message = "OOM when allocating tensor: the memory does not suffice.";
+  try {
+    if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const OutOfMemory& e) {
+    return set_op_error("ResourceExhaustedError", e.what());
+  } catch (...) {  // of a container
+  }
+  set_op_error("ResourceExhaustedError", message);
 }
 
 }  // namespace tapeflow::python

@@ -2,9 +2,11 @@
 #include "tensor/tensor.h"
 
 #include <new>
+#include <sstream>
 #include <string>
 
 #include "base/error.h"
+#include "tensor/out_of_memory.h"
 #include "tensor/shared_memory.h"
 
 namespace tapeflow {
@@ -63,10 +65,22 @@ Tensor Tensor::allocate(DType dtype, const Shape& shape) {
 }
 Tensor Tensor::allocate_like(const Tensor& t) { return allocate_sized(t.dtype(), t.shape(), t.size()); }
 
+// The buffer of a tensor, or an error that says what did not find room.
+static Buffer* buffer_for(size_t bytes, DType dtype, const Shape& shape) {
+  try {
+    return allocate_buffer(bytes);
+  } catch (const std::bad_alloc&) {
+    std::ostringstream text;
+    text << "OOM when allocating tensor with shape" << shape << " and type " << name_of(dtype)
+         << ": the memory does not hold " << bytes << " bytes more.";
+    throw OutOfMemory(text.str());
+  }
+}
+
 Tensor Tensor::allocate_sized(DType dtype, const Shape& shape, int64_t size) {
   size_t bytes = size_t(size) * size_of(dtype);
   const bool inside = bytes <= sizeof TensorBody::small && dtype != DType::string;
-  Buffer* buffer = inside ? nullptr : allocate_buffer(bytes);
+  Buffer* buffer = inside ? nullptr : buffer_for(bytes, dtype, shape);
   TensorBody* body = TensorBody::create();
   body->dtype = dtype;
   body->shape = shape;

@@ -49,5 +49,16 @@ def test_is_refused(what):
 
 
 def test_memory_that_does_not_exist():
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM when allocating tensor"):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"OOM when allocating tensor with shape\[11529"):
         tf.ones([2**60])
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="TensorArray: the memory does not hold"):
+        tf.TensorArray(tf.float32, 2**60)
+
+
+def test_sizes_are_checked_before_anything_is_allocated():
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="as_string: width and precision must be at most"):
+        tf.strings.as_string([1.0], width=10**9)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the window is too large"):
+        tf.nn.max_pool2d(tf.ones([1, 4, 4, 1]), 2**60, 1, "SAME")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the window is too large"):
+        tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, "SAME", dilations=2**41)

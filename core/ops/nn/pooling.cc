@@ -24,6 +24,16 @@ constexpr struct : ArgmaxParams {
   Key<Ints> input_sizes = next("input_sizes");
 } argmax_grad_params;
 
+// Cells of the window that lie outside of the input wherever the window stands are left out: a window may be far larger
+// than its input.
+void leave_out_padding(PoolGeometry& g, int d) {
+  const int64_t step = g.dilation[d], last_start = (g.out[d] - 1) * g.stride[d] - g.pad_before[d];
+  const int64_t before = last_start < 0 ? std::min((step - 1 - last_start) / step, g.window[d] - 1) : 0;
+  const int64_t reached = (g.in[d] + g.pad_before[d] + step - 1) / step;
+  g.window[d] = std::max<int64_t>(1, std::min(g.window[d], reached) - before);
+  g.pad_before[d] -= before * step;
+}
+
 PoolGeometry pool_geometry(const char* who, const Shape& x, const Params& p) {
   int rank = x.rank() - 2;
   if (rank < 1 || rank > 3) fail(ErrorKind::invalid_argument, who, ": the input must have rank 3 to 5; got ", x);
@@ -48,6 +58,7 @@ PoolGeometry pool_geometry(const char* who, const Shape& x, const Params& p) {
                             p[pool_params.explicit_paddings], d);
     g.out[d] = w.out;
     g.pad_before[d] = w.pad_before;
+    leave_out_padding(g, d);
   }
   return g;
 }

@@ -13,6 +13,10 @@ inline Window place_window(const char* who, int64_t in, int64_t size, int64_t st
                            const std::string& padding, const Ints& explicit_pads, int d) {
   if (stride < 1) fail(ErrorKind::invalid_argument, who, ": strides must be positive; got ", stride);
   if (dilation < 1) fail(ErrorKind::invalid_argument, who, ": dilations must be positive; got ", dilation);
+  constexpr int64_t kLargest = int64_t{1} << 40;  // cells; products of two such numbers are not computed
+  if (size > kLargest / dilation || stride > kLargest)
+    fail(ErrorKind::invalid_argument, who, ": the window is too large: size ", size, ", dilation ", dilation,
+         ", stride ", stride);
   int64_t reach = (size - 1) * dilation + 1;
   if (padding == "SAME") {
     int64_t out = (in + stride - 1) / stride, pad = std::max<int64_t>(0, (out - 1) * stride + reach - in);

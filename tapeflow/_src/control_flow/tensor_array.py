@@ -15,7 +15,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros, zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.dtypes import as_dtype, int32
-from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError
+from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec
 
@@ -123,7 +123,10 @@ class TensorArray:
                 zeros([size, *sizes], self._dtype) if self._is_even() else uneven_list.blank(size, self._dtype)
             )
         else:
-            self._tensors = [None] * int(0 if size is None else size)
+            try:
+                self._tensors = [None] * int(0 if size is None else size)
+            except (MemoryError, OverflowError):
+                raise ResourceExhaustedError.of(f"TensorArray: the memory does not hold {size} elements") from None
             if size is not None and size < 0 and _core.is_tracing():
                 raise InvalidArgumentError.of(f"TensorArray: size must be a non negative number, but got {size}")
 

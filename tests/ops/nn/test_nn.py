@@ -346,3 +346,25 @@ def test_pools_over_channels():
     np.testing.assert_array_equal(np.ravel(tf.nn.max_pool(x, [1, 1, 1, 4], [1, 1, 1, 4], "SAME")), [3, 7, 11, 15])
     with pytest.raises(tf.errors.UnimplementedError, match="Depthwise"):
         tf.nn.max_pool2d(x, [1, 1, 1, 2], [1, 1, 1, 1], "VALID")
+
+
+WINDOWS = [  # length of the input, size of the window, stride, dilation
+    *((length, size, stride, 1) for length in (1, 5) for size in (1, 2, 7, 20, 2**35) for stride in (1, 3)),
+    *((length, 2, 1, 2) for length in (3, 5)),
+]
+
+
+@pytest.mark.parametrize(("length", "size", "stride", "dilation"), WINDOWS)
+def test_a_window_may_be_larger_than_its_input(length, size, stride, dilation):
+    padding = "VALID" if dilation > 1 else "SAME"
+    x = np.random.default_rng(0).normal(size=[1, length, 1]).astype(np.float32)
+    reach = (size - 1) * dilation + 1
+    outputs = -(-length // stride) if padding == "SAME" else length - reach + 1
+    before = max(0, (outputs - 1) * stride + reach - length) // 2 if padding == "SAME" else 0
+    starts = [o * stride - before for o in range(outputs)]
+    windows = [[x[0, i, 0] for i in range(length) if 0 <= i - s < reach and (i - s) % dilation == 0] for s in starts]
+    arguments = {"strides": [stride], "padding": padding, "dilations": [dilation]}
+    largest = tf.nn.pool(x, [size], "MAX", **arguments)
+    mean = tf.nn.pool(x, [size], "AVG", **arguments)
+    np.testing.assert_array_equal(largest[0, :, 0], [max(window) for window in windows])
+    np.testing.assert_allclose(mean[0, :, 0], [np.mean(window) for window in windows], rtol=1e-5)

@@ -13,7 +13,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.program_order import effect
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, ResourceExhaustedError
 from tapeflow._src.types.logging import get_logger
 
 _LEVELS = {
@@ -21,6 +21,8 @@ _LEVELS = {
     "log(warning)": logging.WARNING,
     "log(error)": logging.ERROR,
 }
+
+_MOST_CHARACTERS = 1 << 20  # of a number; a float64 has at most 1,100
 
 
 def element_text(value: Any) -> str:
@@ -200,6 +202,10 @@ def as_string(
     if (precision >= 0 or scientific or shortest) and not number:
         what = "precision" if precision >= 0 else "scientific and shortest format"
         raise InvalidArgumentError.of(f"as_string: {what} not supported for datatype {dtype.name}")
+    if max(precision, width) > _MOST_CHARACTERS:
+        raise ResourceExhaustedError.of(
+            f"as_string: width and precision must be at most {_MOST_CHARACTERS}; got {width} and {precision}"
+        )
     if len(fill) > 1:
         raise InvalidArgumentError.of("as_string: Fill string must be one or fewer characters")
     pattern = "%" + fill + (str(width) if width > -1 else "")
