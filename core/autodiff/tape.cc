@@ -540,6 +540,10 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
   }
 }
 
+void Tape::visit_params(FunctionRef<void(const Op&, const Params&)> see) const {
+  for (const Record* r : records_) see(*r->op, r->params);
+}
+
 void Tape::visit_records(FunctionRef<void(const RecordView&)> see) const {
   for (Record* r : records_) {
     size_t kept = 0;

@@ -85,6 +85,7 @@ class Tape final : public Recorder, public Watcher {
     const RuleContext& context;  // the parameters and the shapes
   };
   void visit_records(FunctionRef<void(const RecordView&)> see) const;  // oldest first
+  void visit_params(FunctionRef<void(const Op&, const Params&)> see) const;
 
  private:
   static ValueIndex followed(ValueIndex i) { return is_followed(i) ? i : kNotFollowed; }

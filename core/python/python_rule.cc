@@ -6,6 +6,7 @@
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "python/graph/graph.h"
+#include "python/tape.h"
 #include "transforms/differentiate.h"
 
 namespace tapeflow::python {
@@ -222,7 +223,8 @@ PyObject* record_operation(PyObject*, PyObject* args) {
     SmallVector<Tensor, 4> in;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i) in.push_back(operand(PyList_GET_ITEM(inputs, i)));
     bool has_forward_rule = forward_rule != Py_None;
-    Params params{Param(shared(rule)), Param(shared(forward_rule))};
+    auto own_params = [&] { return Params{Param(shared(rule)), Param(shared(forward_rule))}; };
+    const Params params = own_params();
     bool symbolic = false;
     SmallVector<Tensor, 4> both;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) both.push_back(tensor_of(PyList_GET_ITEM(outputs, i)));
@@ -235,11 +237,17 @@ PyObject* record_operation(PyObject*, PyObject* args) {
       Tensor t = tensor_of(PyList_GET_ITEM(outputs, i));
       call.out.push_back(t.view(t.shape()));
     }
+    // Each recorder holds references of its own to the rules: see visit_python_rules().
     auto& recorders = thread_state().recorders;
-    for (size_t i = 0; i < recorders.size(); ++i)
-      if (has_forward_rule || !recorders[i]->forward() ||
-          !pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call))
-        recorders[i]->record(call);
+    for (size_t i = 0; i < recorders.size(); ++i) {
+      if (!has_forward_rule && recorders[i]->forward() &&
+          pass_tangents(static_cast<ForwardAccumulator&>(*recorders[i]), outputs, call))
+        continue;
+      const Params own = own_params();
+      Call recorded(call.op, in, own);
+      recorded.out = call.out;
+      recorders[i]->record(recorded);
+    }
     return wrap_list(call.out);
   });
 }
@@ -279,6 +287,13 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+int visit_python_rules(const Op& op, const Params& params, visitproc visit, void* arg) {
+  const bool recorded = &op == &custom_op(false) || &op == &custom_op(true);  // nodes of graphs share their rules
+  if (!recorded || params.size() == 0) return 0;                              // used up
+  for (auto key : {custom_params.rule, custom_params.forward_rule}) Py_VISIT(&params[key]);
+  return 0;
+}
 
 void add_python_rules(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();

@@ -28,7 +28,23 @@ PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return self;
 }
 
+// A tape may be part of a cycle: the rule of a custom gradient that it recorded may hold the tape.
+int tape_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Tape* tape = reinterpret_cast<TapeObject*>(self)->tape;
+  if (!tape || tape->recording()) return 0;  // an open tape is in use
+  int stopped = 0;
+  tape->visit_params([&](const Op& op, const Params& params) {
+    if (op.python_rule && !stopped) stopped = visit_python_rules(op, params, visit, arg);
+  });
+  return stopped;
+}
+int tape_clear(PyObject* self) {
+  if (Tape* tape = reinterpret_cast<TapeObject*>(self)->tape) tape->use_up();
+  return 0;
+}
 void tape_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
   PyTypeObject* type = Py_TYPE(self);
   delete_in_block(reinterpret_cast<TapeObject*>(self)->tape);
   type->tp_free(self);
@@ -417,12 +433,14 @@ PyType_Slot tape_slots[] = {
     {Py_tp_doc, const_cast<char*>(tape_doc)},
     {Py_tp_new, reinterpret_cast<void*>(tape_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(tape_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(tape_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(tape_clear)},
     {Py_tp_methods, tape_methods},
     {Py_tp_getset, tape_properties},
     {0, nullptr},
 };
 PyType_Spec tape_spec = {"tapeflow._src._core.GradientTape", sizeof(TapeObject), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tape_slots};
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, tape_slots};
 
 }  // namespace
 

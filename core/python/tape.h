@@ -11,6 +11,9 @@ struct TapeObject {
 };
 inline Tape& tape_of(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
 
+// The Python rules that a record holds, each by a reference of its own; for the garbage collector.
+int visit_python_rules(const Op&, const Params&, visitproc visit, void* arg);
+
 PyObject* tape_records(PyObject* self, PyObject*);
 PyObject* tape_shapes(PyObject* self, PyObject*);
 PyObject* tape_rows(PyObject* self, PyObject*);

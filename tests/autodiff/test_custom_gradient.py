@@ -1,5 +1,9 @@
 """Custom rules in all their forms, what is refused, and forward mode through them."""
 
+import contextlib
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -244,3 +248,46 @@ def test_of_ragged_tensors():
     assert found.to_list() == [[2.0, 4.0], [6.0]]
     assert tape.gradient(found, rows).to_list() == [[3.0, 3.0], [3.0]]
     assert tape.gradient(same, plain).numpy() == 5.0
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_rule_that_holds_its_tape_is_freed_with_it(nested):
+    class Marker:
+        pass
+
+    def step():
+        marker = Marker()
+        with tf.GradientTape() as outer, tf.GradientTape() if nested else contextlib.nullcontext() as inner:
+
+            @tf.custom_gradient
+            def double(x):
+                def grad(dy, held=(outer, inner, marker)):
+                    return 2.0 * dy if held else None
+
+                return 2.0 * x, grad
+
+            y = double(tf.Variable(1.0))
+        return weakref.ref(marker), weakref.ref(outer), y
+
+    gc.collect()
+    marker, tape, y = step()
+    gc.collect()
+    assert marker() is None and tape() is None
+    assert float(y) == 2.0
+
+
+def test_a_rule_of_a_live_tape_survives_a_collection():
+    x = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as outer, tf.GradientTape() as inner:
+
+        @tf.custom_gradient
+        def cube(x):
+            return x**3, lambda dy: (gc.collect(), 3.0 * x**2 * dy)[1]
+
+        y = cube(x)
+        dx = inner.gradient(y, x)
+    gc.collect()
+    assert float(dx) == 27.0
+    assert float(outer.gradient(dx, x)) == 18.0
+    gc.collect()
+    assert float(outer.gradient(y, x)) == 27.0
