@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.control_flow import maps
 
 
 @pytest.mark.parametrize("seed", [7, None])
@@ -41,3 +42,19 @@ def test_sparse_results():
     expected = np.zeros([2, 3, 3])
     expected[0, :2, :2], expected[1] = np.eye(2), np.eye(3)
     np.testing.assert_array_equal(tf.sparse.to_dense(rows), expected)
+
+
+def test_rows_in_several_blocks(monkeypatch):
+    def results():
+        x = tf.Variable(tf.reshape(tf.range(14.0), [7, 2]))
+        with tf.GradientTape() as tape:
+            y = tf.map_fn(lambda row: row * row, x)
+            z = tf.scan(lambda total, row: {"a": total["a"] + row[0]}, x, {"a": 0.0})["a"]
+            pair = tf.map_fn(lambda rows: (rows[0] + 1.0, rows[1]), (x, 2.0 * x))
+            loss = tf.reduce_sum(y) + tf.reduce_sum(z**2) + tf.reduce_sum(pair[0] * pair[1])
+        return [t.numpy() for t in (y, z, *pair, tape.gradient(loss, x))]
+
+    whole = results()
+    monkeypatch.setattr(maps, "_BLOCK", 3)
+    for expected, found in zip(whole, results(), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -39,12 +39,29 @@ def _flat_elements(elems: Any, who: str) -> list[Any]:
     return flat
 
 
+_BLOCK = 1 << 16  # rows that one operation takes apart or puts together; between them a signal ends a map
+
+
+def _unstacked(x: Any) -> list[Any]:
+    count = x.shape[0] or 0
+    if count <= _BLOCK:
+        return list(primitives.Unpack(x, -1, 0))
+    return [row for start in range(0, count, _BLOCK) for row in primitives.Unpack(x[start : start + _BLOCK], -1, 0)]
+
+
+def _packed(rows: list[Any]) -> Any:
+    if len(rows) <= _BLOCK:
+        return primitives.Pack(rows, 0)
+    blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+    return primitives.ConcatV2([primitives.Pack(block, 0) for block in blocks], 0)
+
+
 def _rows_of(elems: Any, who: str) -> list[Any]:
     """The structure of slices for each position of the first dimension."""
     flat = _flat_elements(elems, who)
-    columns = [primitives.Unpack(x, -1, 0) for x in flat]
+    columns = [_unstacked(x) for x in flat]
     if isinstance(elems, _core.Tensor):
-        return list(columns[0])
+        return columns[0]
     return [nest.pack_sequence_as(elems, list(row)) for row in zip(*columns)]
 
 
@@ -55,9 +72,9 @@ def _as_tensors(result: Any) -> Tensor:
 def _stacked(results: list[Any]) -> Any:
     """Structures of tensors, one per position, as one structure of tensors with a first dimension more."""
     if isinstance(results[0], _core.Tensor):
-        return primitives.Pack(results, 0)
+        return _packed(results)
     columns = zip(*[nest.flatten(r) for r in results])
-    return nest.pack_sequence_as(results[0], [primitives.Pack(list(column), 0) for column in columns])
+    return nest.pack_sequence_as(results[0], [_packed(list(column)) for column in columns])
 
 
 # ---- in a graph
