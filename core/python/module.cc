@@ -12,6 +12,7 @@
 #include "plan/parallel_regions.h"
 #include "python/examples.h"
 #include "python/graph/graph.h"
+#include "python/shared_window.h"
 #include "tensor/unlocked.h"
 
 namespace tapeflow::python {
@@ -234,6 +235,7 @@ PyMODINIT_FUNC PyInit__core() {
     add_graph_type(module.get());
     add_python_calls(module.get());
     add_stage(module.get());
+    add_shared_window_type(module.get());
     add_batching(module.get());
     add_graph_data(module.get());
     add_examples(module.get());

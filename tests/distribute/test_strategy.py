@@ -236,13 +236,13 @@ class Doubling:
     def __init__(self):
         self.log = []
 
-    def start_all_reduce(self, array, shapes, name):
-        self.log.append(("start", shapes))
-        array *= 2
-        return shapes
+    def start_all_reduce(self, tensors, name, bfloat16):
+        self.log.append(("start", tuple(tuple(tensor.shape) for tensor in tensors)))
+        return tensors
 
-    def finish(self, started):
-        self.log.append(("finish", started))
+    def finish_all_reduce(self, started):
+        self.log.append(("finish", tuple(tuple(tensor.shape) for tensor in started)))
+        return [tensor + tensor for tensor in started]
 
 
 def test_messages_start_while_the_backward_pass_goes_on():

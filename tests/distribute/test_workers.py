@@ -11,8 +11,9 @@ from tests.distribute import launch
 pytestmark = [launch.needs_mpi, pytest.mark.xdist_group("mpi")]
 
 
-def test_collectives_and_their_derivatives():
-    done = launch.run("collectives")
+@pytest.mark.parametrize("how", ["shared memory", "messages"])
+def test_collectives_and_their_derivatives(how):
+    done = launch.run("collectives", TAPEFLOW_COLLECTIVES=how)
     assert done.code == 0, done.err
     first, second = done.lines(0), done.lines(1)
     sums = {line.split()[0]: line.partition(" ")[2] for line in first[:9]}
@@ -37,6 +38,13 @@ def test_collectives_and_their_derivatives():
             assert float(values[f"{kind} gather gradient"]) == 2 * 2 * 3 * x * 3
         assert values["eager second"] == values["function second"]
         assert float(values["tangent"]) == 2 * 1.0 + 2 * 2.0
+
+
+@pytest.mark.parametrize(("how", "workers"), [("shared memory", 2), ("shared memory", 4), ("messages", 2)])
+def test_sums_of_all_sizes(how, workers):
+    done = launch.run("sums", workers=workers, TAPEFLOW_COLLECTIVES=how)
+    assert done.code == 0, done.err
+    assert [done.lines(rank) for rank in range(workers)] == [["all equal"]] * workers
 
 
 def alone(*args):
@@ -80,12 +88,38 @@ def test_unequal_batches_end_together(tmp_path):
             ["rank 0: all_reduce", "rank 1: broadcast of the initial value of variable w1:0, of float32[]"],
         ),
         ("stop", 1, ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at", "failures.py:"]),
-        ("late", 1, ["ranks [1] did not come", "TAPEFLOW_COLLECTIVE_TIMEOUT"]),
+        (
+            "late",
+            1,
+            [
+                "ranks [1] did not come",
+                "in its step 2",
+                "rank 1 did not come; it is at",
+                "rank 1 was waited for",
+                "TAPEFLOW_COLLECTIVE_TIMEOUT",
+            ],
+        ),
+        ("ended", 1, ["ranks [1] have ended their program", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
     ],
 )
 def test_faults_end_the_program(how, code, texts):
     done = launch.run("failures", how, TAPEFLOW_COLLECTIVE_TIMEOUT="2")
     assert done.code == code if code is not None else done.code != 0
+    for text in texts:
+        assert text in done.err, done.err
+
+
+@pytest.mark.parametrize(
+    ("how", "texts"),
+    [
+        ("shape", ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
+        ("order", ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
+        ("late", ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
+    ],
+)
+def test_faults_between_machines(how, texts):
+    done = launch.run("failures", how, TAPEFLOW_COLLECTIVE_TIMEOUT="2", TAPEFLOW_COLLECTIVES="messages")
+    assert done.code == 1
     for text in texts:
         assert text in done.err, done.err
 

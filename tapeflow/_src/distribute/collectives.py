@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -22,23 +20,30 @@ Tensors = list[Any]
 
 
 def all_reduce(
-    group: Communicator, tensors: Sequence[Any], bytes_per_pack: int = 0, name: str = "all_reduce"
+    group: Communicator,
+    tensors: Sequence[Any],
+    bytes_per_pack: int = 0,
+    name: str = "all_reduce",
+    bfloat16: bool = False,
 ) -> Tensors:
-    """The sums over all processes. They are linear: both derivatives are the same collective. Errors show the name."""
+    """The sums over all processes. They are linear: both derivatives are the same collective. Errors show the name.
+
+    With `bfloat16`, float32 travels as bfloat16; it is added in float32.
+    """
     tensors = [convert_to_tensor(tensor) for tensor in tensors]
     if group.size == 1:
         return tensors
 
     def reduce(values: Sequence[Any]) -> Tensors:
-        return all_reduce(group, values, bytes_per_pack, name)
+        return all_reduce(group, values, bytes_per_pack, name, bfloat16)
 
     def of_one_dtype(part: Tensors) -> Tensors:
-        return linear(lambda *values: _sum(group, list(values), bytes_per_pack, name), part, reduce, reduce)
+        return linear(lambda *values: _sum(group, list(values), bytes_per_pack, name, bfloat16), part, reduce, reduce)
 
     return _by_dtype(tensors, of_one_dtype)
 
 
-def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str) -> Tensors:
+def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str, bfloat16: bool) -> Tensors:
     """The sums, in messages of several tensors each. In a graph a message is started where the last of its tensors is
     computed, and waited for here, so that it travels while the rest of a backward pass is computed."""
     graph = _core.current_graph()
@@ -46,13 +51,16 @@ def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str) 
     if graph is not None:
         order.sort(key=lambda place: (_core.place_of(tensors[place]) or (None, 0, -1))[2])
     messages = [
-        _Message(group, [tensors[place] for place in places], name)
+        _Message(group, [tensors[place] for place in places], name, bfloat16)
         for places in _buckets(tensors, order, bytes_per_pack)
     ]
+    if graph is None:
+        started = [group.start_all_reduce(message.tensors, name, bfloat16) for message in messages]
+        return [total for one in started for total in group.finish_all_reduce(one)]
     handles = []
     for message in messages:
         handles += host_call(message.start, message.tensors, [("int64", [])], effect=True)
-        if graph is not None and not graph.takes_everything:
+        if not graph.takes_everything:
             _core.hoist_last(graph)
 
     def finish(*started: Any) -> Tensors:
@@ -84,46 +92,22 @@ class _Message:
     """Tensors of one dtype that travel together. What was started is found by its number."""
 
     _numbers = itertools.count()
-    _started: ClassVar[dict[int, tuple[Any, ...]]] = {}
+    _started: ClassVar[dict[int, tuple[Communicator, Any]]] = {}
 
-    def __init__(self, group: Communicator, tensors: Tensors, name: str) -> None:
-        self._group, self.tensors, self._name = group, tensors, name
+    def __init__(self, group: Communicator, tensors: Tensors, name: str, bfloat16: bool) -> None:
+        self._group, self.tensors, self._name, self._bfloat16 = group, tensors, name, bfloat16
 
     def start(self, *values: Any) -> Tensors:
-        """Packs the values and starts to add them; gives a number for `finish`."""
-        dtype, shapes = values[0].dtype, tuple(tuple(value.shape) for value in values)
-        packed = primitives.ConcatV2([primitives.Reshape(value, [-1]) for value in values], 0)
-        if dtype.size == 2 and dtype.is_floating:  # summed in float32
-            packed = primitives.Cast(packed, "float32")
-        array, shared = _memory_of(packed)
+        """Starts to add the values; gives a number for `finish`."""
         number = next(self._numbers)
-        started = self._group.start_all_reduce(array, shapes, self._name)
-        self._started[number] = (self._group, started, packed if shared else None, array, shapes, dtype)
+        self._started[number] = self._group, self._group.start_all_reduce(list(values), self._name, self._bfloat16)
         return [convert_to_tensor(number, "int64")]
 
     @classmethod
     def finish(cls, number: int) -> Tensors:
-        """Waits for the sums; they are views of the packed memory."""
-        group, started, packed, array, shapes, dtype = cls._started.pop(number)
-        group.finish(started)
-        flat = convert_to_tensor(array) if packed is None else packed
-        if flat.dtype != dtype:
-            flat = primitives.Cast(flat, dtype)
-        sums, at = [], 0
-        for shape in shapes:
-            size = math.prod(shape)
-            sums.append(primitives.Reshape(flat[at : at + size], list(shape)))
-            at += size
-        return sums
-
-
-def _memory_of(tensor: Any) -> tuple[np.ndarray, bool]:
-    """The elements of a tensor that nobody else has seen, to be overwritten, and whether they are its own memory."""
-    array = np.asarray(tensor)
-    if type(array.base).__name__ != "PyCapsule":  # few elements lie in the tensor object itself: this is a copy
-        return np.array(array), False
-    bytes_of = (ctypes.c_ubyte * array.nbytes).from_address(array.ctypes.data)
-    return np.frombuffer(memoryview(bytes_of).cast("B"), array.dtype), True
+        """Waits for the sums."""
+        group, started = cls._started.pop(number)
+        return group.finish_all_reduce(started)
 
 
 def all_gather(group: Communicator, tensor: Any) -> Any:

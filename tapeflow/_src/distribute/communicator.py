@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +31,11 @@ class Collective(NamedTuple):
         kind, _, about = name.partition(" of ")
         return cls(kind, reduce_op, dtype, shapes, about)
 
+    @classmethod
+    def sum_of(cls, name: str, tensors: Sequence[Any]) -> Collective:
+        """The sums of tensors of one dtype."""
+        return cls.named(name, "SUM", tensors[0].dtype.name, tuple(tuple(tensor.shape) for tensor in tensors))
+
     @property
     def agreed(self) -> tuple[Any, ...]:
         """What must be equal in all processes."""
@@ -39,7 +45,8 @@ class Collective(NamedTuple):
         shown = [f"{self.dtype}{list(shape)}" for shape in self.shapes[:4]]
         more = f" and {len(self.shapes) - 4} more" if len(self.shapes) > 4 else ""
         about = f" of {self.about}," if self.about else ""
-        return f"{self.kind}{f'({self.reduce_op})' if self.reduce_op else ''}{about} of {', '.join(shown)}{more}"
+        what = f" of {', '.join(shown)}{more}" if shown else ""
+        return f"{self.kind}{f'({self.reduce_op})' if self.reduce_op else ''}{about}{what}"
 
 
 class Communicator(Protocol):
@@ -48,11 +55,11 @@ class Communicator(Protocol):
     rank: int
     size: int
 
-    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> Any:
-        """Starts to replace a flat array, which holds tensors of these shapes, by its sum over all processes."""
+    def start_all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> Any:
+        """Starts to add tensors of one dtype over all processes; float32 may travel as bfloat16."""
 
-    def finish(self, started: Any) -> None:
-        """Waits for what was started."""
+    def finish_all_reduce(self, started: Any) -> list[Any]:
+        """Waits for the sums."""
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all processes, which may differ in their first dimension."""
@@ -72,11 +79,13 @@ class OneProcess:
 
     rank, size = 0, 1
 
-    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> None:
-        """Nothing: the elements are the sums."""
+    def start_all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
+        """The tensors are the sums."""
+        return tensors
 
-    def finish(self, started: Any) -> None:
-        """Returns at once."""
+    def finish_all_reduce(self, started: list[Any]) -> list[Any]:
+        """The tensors."""
+        return started
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The array."""

@@ -41,6 +41,9 @@ def as_reduce_op(reduce_op: Any) -> ReduceOp:
     return reduce_op if isinstance(reduce_op, ReduceOp) else ReduceOp(str(reduce_op).upper())
 
 
+_SUM = (ReduceOp.SUM, "SUM")
+
+
 @public("distribute.ReplicaContext")
 class ReplicaContext:
     """What a function knows of its replica while a strategy runs it.
@@ -75,6 +78,11 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """The values of all replicas as one, in any structure; sparse gradients stay sparse."""
+        sum_at_once = self._strategy._sum_at_once
+        if sum_at_once is not None and options is None and reduce_op in _SUM:
+            total = sum_at_once(value)
+            if total is not None:
+                return total
         return self._strategy._all_reduce(as_reduce_op(reduce_op), value, options)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:

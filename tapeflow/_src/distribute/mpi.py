@@ -1,81 +1,77 @@
-"""Collectives over MPI: each one is checked for agreement, has a deadline, and says who is missing."""
+"""The processes that a launcher of MPI started: what MPI moves for them, and how they end together.
+
+How they agree on what they call, and how they add tensors, depends on where they are: one_machine.py, or
+several_machines.py.
+"""
 
 from __future__ import annotations
 
+import abc
 import os
 import sys
 import time
-import zlib
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapeflow._src.distribute.communicator import Collective, Shapes
+from tapeflow._src.distribute.communicator import Collective
 from tapeflow._src.namespace import PACKAGE_FOLDER
 from tapeflow._src.types.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
 
-_DEADLINE_VARIABLE = "TAPEFLOW_COLLECTIVE_TIMEOUT"
+DEADLINE_VARIABLE = "TAPEFLOW_COLLECTIVE_TIMEOUT"
 _DEFAULT_DEADLINE = 600.0
-_ANNOUNCE_AFTER = 1.0  # seconds: a rank that waits longer says so to the others
-_GRACE = 1.5  # seconds beyond the deadline, for the announcements of ranks that came last
 _SPIN = 0.01  # seconds of polling before a rank that waits for others begins to sleep
-_NAP = 0.0002
-_TEXT_BYTES = 512
+NAP = 0.0002
+GRACE = 1.5  # seconds beyond the deadline, for the reports of ranks that came last
+TEXT_BYTES = 512
 
 
-class Started(NamedTuple):
-    """A collective that was posted; it holds what MPI reads and writes."""
-
-    what: Collective
-    number: int
-    agreement: Any
-    marks: tuple[np.ndarray, np.ndarray]
-    data: list[Any]
-
-
-class MpiWorld:
-    """The processes that a launcher of MPI started.
-
-    Three communicators keep messages apart: one for data, one for the agreement, one for reports of failures. The
-    agreement is a maximum over two numbers, which is posted together with the data, so that it costs little, and which
-    has the same size whatever the ranks disagree about.
-    """
+class MpiWorld(abc.ABC):
+    """All processes of this program."""
 
     def __init__(self, mpi: Any) -> None:
         self._mpi = mpi
         world = mpi.COMM_WORLD
         self.rank, self.size = world.rank, world.size
-        self._data, self._agreement, self._reports = world.Dup(), world.Dup(), world.Dup()
-        self._number = 0  # of the collectives so far
-        self._checksums: dict[Collective, int] = {}
-        self.deadline = float(os.environ.get(_DEADLINE_VARIABLE, _DEFAULT_DEADLINE))
+        self._data = world.Dup()
+        self.deadline = float(os.environ.get(DEADLINE_VARIABLE, _DEFAULT_DEADLINE))
         self._failed: str | None = None
-        if self.size > 1:
-            sys.excepthook = self._end_all_processes
+        sys.excepthook = self._end_all_processes
 
     # ---- collectives
 
-    def start_all_reduce(self, array: np.ndarray, shapes: Shapes, name: str) -> Started:
-        """Posts the message; it moves on whenever this process looks after its messages."""
-        operation = self._mpi.LOR if array.dtype == np.dtype(bool) else self._mpi.SUM
-        what = Collective.named(name, "SUM", array.dtype.name, shapes)
-        return self._post(what, lambda: [self._data.Iallreduce(self._mpi.IN_PLACE, array, op=operation)])
+    @abc.abstractmethod
+    def start_all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> Any:
+        """Starts to add tensors of one dtype."""
+
+    @abc.abstractmethod
+    def finish_all_reduce(self, started: Any) -> list[Any]:
+        """Waits for the sums."""
+
+    @abc.abstractmethod
+    def _agree(self, what: Collective) -> None:
+        """Returns when all processes have called this collective; raises if they call different ones."""
+
+    @abc.abstractmethod
+    def _report(self, what: Collective, waited: float) -> str:
+        """The text about data that did not arrive."""
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all ranks: their sizes first, then their elements."""
         own = np.ascontiguousarray(array)
         what = Collective.named(name, "", own.dtype.name, (own.shape[1:],))
+        self._agree(what)
         sizes = np.empty(self.size, np.int64)
         here = np.array([own.shape[0]], np.int64)
-        self._run(what, lambda: [self._data.Iallgather(here, sizes)])
+        self._move(what, lambda: self._data.Iallgather(here, sizes))
         row = int(np.prod(own.shape[1:], dtype=np.int64)) * own.itemsize
         counts = [int(n) * row for n in sizes]
         received = np.empty(sum(counts), np.uint8)
         kind = self._mpi.BYTE
-        self._run(
-            what, lambda: [self._data.Iallgatherv([own.reshape(-1).view(np.uint8), kind], [received, counts, kind])]
-        )
+        sent = own.reshape(-1).view(np.uint8)
+        self._move(what, lambda: self._data.Iallgatherv([sent, kind], [received, counts, kind]))
         ends = np.cumsum(counts)
         return [
             received[end - count : end].view(own.dtype).reshape(int(n), *own.shape[1:])
@@ -85,89 +81,70 @@ class MpiWorld:
     def broadcast(self, array: np.ndarray, name: str) -> np.ndarray:
         """The array of rank 0."""
         what = Collective.named(name, "", array.dtype.name, (array.shape,))
+        self._agree(what)
         buffer = np.array(array, order="C")
         if buffer.size:
             data = buffer.reshape(-1).view(np.uint8)
-            self._run(what, lambda: [self._data.Ibcast([data, self._mpi.BYTE], root=0)])
+            self._move(what, lambda: self._data.Ibcast([data, self._mpi.BYTE], root=0))
         return buffer
 
     def any(self, flag: bool, name: str) -> bool:
         """Whether the flag holds on some rank."""
         here, everywhere = np.array([flag], np.uint8), np.empty(1, np.uint8)
         what = Collective.named(name, "MAX", "bool", ((),))
-        self._run(what, lambda: [self._data.Iallreduce(here, everywhere, op=self._mpi.MAX)])
+        self._agree(what)
+        self._move(what, lambda: self._data.Iallreduce(here, everywhere, op=self._mpi.MAX))
         return bool(everywhere[0])
 
     def barrier(self, name: str) -> None:
         """Returns when all ranks have called it."""
-        self._run(Collective.named(name, "", "", ()), list)
+        self._agree(Collective.named(name, "", "", ()))
 
-    # ---- agreement and deadlines
+    # ---- waiting and failing
 
-    def _run(self, what: Collective, post: Any) -> None:
-        """A collective from its beginning to its end."""
-        self.finish(self._post(what, post))
+    def _move(self, what: Collective, post: Callable[[], Any]) -> None:
+        """Moves data for ranks that have agreed."""
+        request = post()
+        self._poll([request], lambda waited: self._check_deadline(what, waited))
 
-    def _post(self, what: Collective, post: Any) -> Started:
-        """Posts the messages of a collective, and beside them the agreement."""
-        if self._failed is not None:
-            raise FailedPreconditionError.of(
-                f"{what}: an earlier collective of this program failed, so no other can run. {self._failed}"
-            )
-        self._number += 1
-        checksum = self._checksums.get(what)
-        if checksum is None:
-            checksum = self._checksums[what] = zlib.crc32(repr(what.agreed).encode())
-        mark = (self._number & 0x3FFFFFFF) << 32 | checksum
-        mine, largest = np.array([mark, -mark], np.int64), np.empty(2, np.int64)
-        agreement = self._agreement.Iallreduce(mine, largest, op=self._mpi.MAX)
-        return Started(what, self._number, agreement, (mine, largest), post())
-
-    def finish(self, started: Started) -> None:
-        """Waits for the agreement, and then for the data."""
-        self._wait([started.agreement], started, all_came=False)
-        largest = started.marks[1]
-        if largest[0] != -largest[1]:
-            self._fail_disagreement(started)
-        self._wait(started.data, started, all_came=True)
-
-    def _wait(self, requests: list[Any], started: Started, all_came: bool) -> None:
-        """Polls until the requests are done. A rank that waits for others sleeps between polls; one that moves data
-        polls without sleeping, as polling is what moves it."""
+    def _poll(self, requests: list[Any], while_waiting: Callable[[float], None]) -> None:
+        """Tests requests until they are done: testing is what moves the data."""
         done = self._mpi.Request.Testall
         if done(requests):
             return
         began = time.monotonic()
-        waiting = _Waiting(self, started)
         while not done(requests):
             waited = time.monotonic() - began
-            if waited > _SPIN and not all_came:
-                time.sleep(_NAP)
+            if waited > _SPIN:
+                time.sleep(NAP)
+                while_waiting(waited)
             else:
                 os.sched_yield()
-            if waited > _ANNOUNCE_AFTER:
-                waiting.announce_and_listen()
-            if waited > self.deadline + _GRACE:
-                self._failed = waiting.report(waited)
-                raise DeadlineExceededError.of(self._failed)
 
-    def _fail_disagreement(self, started: Started) -> None:
-        """Raises the error for ranks that called different collectives; all of them come here."""
-        mine = np.frombuffer(_text(f"{started.what} at {_user_line()}"), np.uint8)
-        texts = np.empty((self.size, _TEXT_BYTES), np.uint8)
-        request = self._reports.Iallgather(mine, texts)
-        limit = time.monotonic() + 10.0
-        while not request.Test() and time.monotonic() < limit:
-            time.sleep(_NAP)
-        lines = [f"  rank {rank}: {_shown(texts[rank])}" for rank in range(self.size)]
+    def _check_deadline(self, what: Collective, waited: float) -> None:
+        if waited > self.deadline + GRACE:
+            raise self._deadline_error(self._report(what, waited))
+
+    def _deadline_error(self, text: str) -> Exception:
+        self._failed = text
+        return DeadlineExceededError.of(text)
+
+    def _disagreement_error(self, number: int, called: list[str]) -> Exception:
+        lines = [f"  rank {rank}: {text}" for rank, text in enumerate(called)]
         self._failed = "\n".join(
             [
-                f"tf.distribute: collective {started.number} differs between the workers; all must call the same "
+                f"tf.distribute: collective {number} differs between the workers; all must call the same "
                 "collectives, with the same dtypes and shapes, in the same order:",
                 *lines,
             ]
         )
-        raise InvalidArgumentError.of(self._failed)
+        return InvalidArgumentError.of(self._failed)
+
+    def _require_sound(self, name: str) -> None:
+        if self._failed is not None:
+            raise FailedPreconditionError.of(
+                f"{name}: an earlier collective of this program failed, so no other can run. {self._failed}"
+            )
 
     def _end_all_processes(
         self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
@@ -175,7 +152,7 @@ class MpiWorld:
         """Reports an uncaught exception and ends the other ranks, which would wait for this one."""
         sys.__excepthook__(kind, error, traceback)
         if self._failed is not None:
-            time.sleep(_GRACE)  # the other ranks report the same failure
+            time.sleep(GRACE)  # the other ranks report the same failure
         sys.stderr.write(f"tf.distribute: rank {self.rank} ends the program because of the error above.\n")
         sys.stdout.flush()
         sys.stderr.flush()
@@ -186,61 +163,23 @@ class MpiWorld:
         self._mpi.COMM_WORLD.Abort(code)
 
 
-class _Waiting:
-    """A rank that waits for others: it says so to them, and collects who else waits."""
-
-    def __init__(self, group: MpiWorld, started: Started) -> None:
-        self._group, self._what, self._number = group, started.what, started.number
-        self._sent: list[Any] = []
-        self._came: dict[int, str] = {}
-        self._texts: list[np.ndarray] = []
-
-    def announce_and_listen(self) -> None:
-        """Sends what this rank waits for, once, and takes in what others sent."""
-        group = self._group
-        if not self._sent:
-            text = np.frombuffer(_text(f"{self._number}|{self._what} at {_user_line()}"), np.uint8)
-            self._texts.append(text)
-            others = [rank for rank in range(group.size) if rank != group.rank]
-            self._sent = [group._reports.Isend(text, dest=rank) for rank in others]
-            self._came[group.rank] = _shown(text).partition("|")[2]
-        status = group._mpi.Status()
-        while group._reports.Iprobe(status=status):
-            text = np.empty(_TEXT_BYTES, np.uint8)
-            group._reports.Recv(text, source=status.Get_source())
-            number, _, shown = _shown(text).partition("|")
-            if int(number) == self._number:
-                self._came[status.Get_source()] = shown
-
-    def report(self, waited: float) -> str:
-        """The sentence about a collective that some ranks did not reach."""
-        group = self._group
-        missing = [rank for rank in range(group.size) if rank not in self._came]
-        lines = [f"  rank {rank} waits in {text}" for rank, text in sorted(self._came.items())]
-        who = f"ranks {missing} did not come" if missing else "all ranks came, but the data did not arrive"
-        return "\n".join(
-            [
-                f"tf.distribute: collective {self._number}, {self._what}, did not finish in {waited:.0f} s: {who}.",
-                *lines,
-                f"The deadline is {group.deadline:g} s; {_DEADLINE_VARIABLE} sets it.",
-            ]
-        )
+def packed_text(text: str) -> np.ndarray:
+    """A text as TEXT_BYTES bytes, the end of a longer one cut off."""
+    return np.frombuffer(text.encode()[: TEXT_BYTES - 1].ljust(TEXT_BYTES, b"\0"), np.uint8)
 
 
-def _text(text: str) -> bytes:
-    return text.encode()[: _TEXT_BYTES - 1].ljust(_TEXT_BYTES, b"\0")
+def unpacked_text(text: np.ndarray) -> str:
+    """The text that was packed."""
+    return text.tobytes().partition(b"\0")[0].decode(errors="replace")
 
 
-def _shown(text: np.ndarray) -> str:
-    return text.tobytes().rstrip(b"\0").decode(errors="replace")
-
-
-def _user_line() -> str:
-    """File and line of the innermost frame of the user's program."""
-    frame: FrameType | None = sys._getframe(1)
+def user_line(frame: FrameType | None = None) -> str:
+    """File and line of the innermost frame of the user's program, by default of the caller's."""
+    frame = frame or sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(PACKAGE_FOLDER) and "site-packages" not in name and not name.startswith("<frozen"):
+        library = "site-packages" in name or "/lib/python" in name or name.startswith("<frozen")
+        if not library and not name.startswith(PACKAGE_FOLDER):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return "an unknown line"

@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from tapeflow._src.namespace import public
+from tapeflow._src.types.dtypes import as_dtype, bfloat16
 
 DEFAULT_BYTES_PER_PACK = 4 << 20
 
@@ -27,6 +28,9 @@ class CommunicationImplementation(enum.Enum):
 class CommunicationOptions:
     """How gradients travel: `bytes_per_pack` is the size of a message, `timeout_seconds` the deadline of a collective.
 
+    `wire_dtype=tf.bfloat16` (not in TensorFlow) halves what travels of float32 tensors: each process rounds its
+    values, and the sums are taken in float32.
+
     >>> tf.distribute.experimental.CommunicationOptions(bytes_per_pack=1 << 20).bytes_per_pack
     1048576
     """
@@ -36,6 +40,7 @@ class CommunicationOptions:
         bytes_per_pack: int = 0,
         timeout_seconds: float | None = None,
         implementation: Any = CommunicationImplementation.AUTO,
+        wire_dtype: Any = None,
     ) -> None:
         if bytes_per_pack < 0:
             raise ValueError(f"CommunicationOptions: Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
@@ -47,11 +52,19 @@ class CommunicationOptions:
             raise ValueError(f"CommunicationOptions: implementation must be a member; got {implementation!r}")
         self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
         self.implementation = implementation
+        self.wire_dtype = None if wire_dtype is None else as_dtype(wire_dtype)
+        if self.wire_dtype not in (None, bfloat16):
+            raise ValueError(f"CommunicationOptions: wire_dtype must be tf.bfloat16 or None; got {wire_dtype!r}")
 
 
 def pack_size(options: Any) -> int:
     """The size of messages that options ask for."""
     return getattr(options, "bytes_per_pack", 0) or DEFAULT_BYTES_PER_PACK
+
+
+def travels_narrow(options: Any) -> bool:
+    """Whether options ask for bfloat16 on the wire."""
+    return getattr(options, "wire_dtype", None) is not None
 
 
 @public("distribute.RunOptions")

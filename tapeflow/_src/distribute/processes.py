@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 
 from tapeflow._src.distribute.communicator import Communicator, OneProcess, started_processes
-from tapeflow._src.distribute.mpi import MpiWorld
+from tapeflow._src.distribute.one_machine import OneMachine
+from tapeflow._src.distribute.several_machines import SeveralMachines
+
+_HOW = "TAPEFLOW_COLLECTIVES"  # "messages": processes of one machine send messages too
 
 
 @functools.cache
@@ -13,6 +17,7 @@ def world() -> Communicator:
     """All processes of this program."""
     if started_processes() == 1:
         return OneProcess()
+    os.environ.setdefault("OMPI_MCA_osc", "^ucx")  # it complains where there is no network of its kind
     try:
         from mpi4py import MPI  # initialises MPI, so it is imported only in a process that a launcher started
     except ImportError as error:
@@ -20,5 +25,9 @@ def world() -> Communicator:
             f"tf.distribute: this program was started as {started_processes()} processes, but mpi4py cannot be "
             f'imported ({error}). Install it with `pip install "tapeflow[mpi]"`.'
         ) from error
-    group = MpiWorld(MPI)
-    return group if group.size > 1 else OneProcess()
+    if MPI.COMM_WORLD.size == 1:
+        return OneProcess()
+    here = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+    shared = here.size == MPI.COMM_WORLD.size and os.environ.get(_HOW) != "messages"
+    here.Free()
+    return OneMachine(MPI) if shared else SeveralMachines(MPI)

@@ -30,7 +30,7 @@ from tapeflow._src.distribute.input import (
     from_functions,
 )
 from tapeflow._src.distribute.keras_files import write_on_first_worker
-from tapeflow._src.distribute.options import pack_size
+from tapeflow._src.distribute.options import pack_size, travels_narrow
 from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.distribute.variables import creator
 from tapeflow._src.namespace import public
@@ -173,6 +173,8 @@ class Strategy:
         self._extended = StrategyExtended(self)
         first = group.rank * replicas_here
         self._contexts = [ReplicaContext(self, first + number, number) for number in range(replicas_here)]
+        # The sum of one tensor on the shortest way, where there is one: it gives None for what needs more.
+        self._sum_at_once = getattr(group, "sum_at_once", None) if options is None and replicas_here == 1 else None
 
     extended = property(lambda self: self._extended, doc="What libraries ask of the strategy.")
     _should_use_with_coordinator = False  # no strategy here hands its steps to a coordinator of workers
@@ -270,9 +272,12 @@ class Strategy:
         self, operation: ReduceOp, sums: list[Any], options: Any, name: str = "all_reduce"
     ) -> list[Any]:
         dense = [place for place, value in enumerate(sums) if _core.is_tensor(value)]
-        size = pack_size(options or self._options)
-        for place, total in zip(dense, collectives.all_reduce(self._group, [sums[i] for i in dense], size, name)):
-            sums[place] = total
+        options = options or self._options
+        if dense and self._group.size > 1:
+            values, narrow = [sums[place] for place in dense], travels_narrow(options)
+            totals = collectives.all_reduce(self._group, values, pack_size(options), name, narrow)
+            for place, total in zip(dense, totals):
+                sums[place] = total
         for place, value in enumerate(sums):
             if isinstance(value, IndexedSlices) and self._group.size > 1:
                 rows = collectives.all_gather(self._group, value.values)

@@ -10,7 +10,7 @@ import tensorflow as tf
 how = sys.argv[1]
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank = strategy.cluster_resolver.task_id
-strategy.reduce("SUM", tf.constant(1.0), axis=None)
+strategy.reduce("SUM", tf.ones([2]), axis=None)
 if rank == 1:
     if how == "exception":
         raise ValueError("rank 1 has a bad day")
@@ -22,6 +22,8 @@ if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "late":
         time.sleep(60)
+    if how == "ended":
+        sys.exit(0)
 if how == "shape":
     strategy.reduce("SUM", tf.ones([2 + rank]), axis=None)
 elif how == "order" and rank:

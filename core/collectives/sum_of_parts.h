@@ -1,0 +1,17 @@
+// The sum of one run of elements that several processes hold, in the order of their ranks. Knows pointers only.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "base/dtype.h"
+
+namespace tapeflow {
+
+// y = parts[0] + parts[1] + ..., n elements. bool: logical or. float16 and bfloat16 are added in float32 and rounded
+// once; `y_dtype` is the dtype of the parts, or float32 for parts of bfloat16. `y` may be one of the parts.
+void sum_of_parts(std::span<const void* const> parts, DType part_dtype, void* y, DType y_dtype, int64_t n);
+
+// Copies n elements; float32 to bfloat16 and back are converted.
+void convert_elements(const void* x, DType x_dtype, void* y, DType y_dtype, int64_t n);
+
+}  // namespace tapeflow

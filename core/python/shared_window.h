@@ -1,0 +1,9 @@
+// `_core.SharedWindow`: the shared memory of the processes of one machine, for Python.
+#pragma once
+#include "python/common.h"
+
+namespace tapeflow::python {
+
+void add_shared_window_type(PyObject* module);
+
+}  // namespace tapeflow::python
