@@ -199,3 +199,11 @@ def test_libraries_set_the_private_trainable():
     assert tape.watched_variables() == () and tape.gradient(y, v) is None
     v._trainable = True
     assert v.trainable
+
+
+def test_counting_up_to_a_limit():
+    v = tf.Variable(1)
+    assert int(v.count_up_to(2)) == 1
+    with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+        v.count_up_to(2)
+    assert int(v) == 2

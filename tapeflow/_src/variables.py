@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src._core import Tensor
 from tapeflow._src.module import variable_name_prefix
-from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.program_order import run_later
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
@@ -398,6 +397,10 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         """The slices at the positions in the last dimension of `indices`."""
         return primitives.GatherNd(self, indices, 0)
 
+    def count_up_to(self, limit: int) -> Any:
+        """Adds one and gives what it was before; an OutOfRangeError if that is `limit`."""
+        return find_public("compat.v1.count_up_to")(self, limit)
+
     # ---- Python's protocols
 
     def __getitem__(self, key: Any) -> Any:
@@ -530,69 +533,3 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         yield
     finally:
         _creators.stack.remove(variable_creator)
-
-
-class _Settings:
-    """How an initializer without settings is written down and made again."""
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal initializer."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """The initializer with these arguments."""
-        config.pop("dtype", None)
-        return cls(**config)
-
-
-@public("zeros_initializer")
-class ZerosInitializer(_Settings):
-    """Makes zeros.
-
-    >>> tf.zeros_initializer()([2])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
-    """
-
-    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Tensor:
-        return primitives.BroadcastTo(cast(0, dtype), list(as_shape(shape)))
-
-
-@public("ones_initializer")
-class OnesInitializer(_Settings):
-    """Makes ones.
-
-    >>> tf.ones_initializer()([2])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 1.], dtype=float32)>
-    """
-
-    def __call__(self, shape: Any, dtype: Any = "float32", **kwargs: Any) -> Tensor:
-        return primitives.BroadcastTo(cast(1, dtype), list(as_shape(shape)))
-
-
-@public("constant_initializer")
-class ConstantInitializer(_Settings):
-    """Makes a tensor of the given value or values.
-
-    >>> tf.constant_initializer(3.)([2])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
-    """
-
-    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
-        self.value = value
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal initializer."""
-        return {"value": self.value}
-
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        tensor = _core.convert_to_tensor(self.value, dtype, None, "constant_initializer")
-        dims = list(as_shape(shape))
-        if tensor.shape.rank == 0:
-            return primitives.BroadcastTo(tensor, dims)
-        if tensor.shape.num_elements() != as_shape(dims).num_elements():
-            raise TypeError(
-                f"constant_initializer: {tensor.shape.num_elements()} values with unsupported shape: the `shape` "
-                f"{tuple(dims)} has {as_shape(dims).num_elements()} elements"
-            )
-        return primitives.Reshape(tensor, dims)

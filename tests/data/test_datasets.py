@@ -264,3 +264,13 @@ def test_tables_of_datasets():
     assert numbers.lookup(tf.constant(["b", "c"])).numpy().tolist() == [1, 2]
     with pytest.raises(ValueError, match="must be"):
         tf.data.experimental.DatasetInitializer(words)
+
+
+def test_an_element_by_its_number_in_a_graph():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        place = tf.compat.v1.placeholder(tf.int64, [])
+        element = tf.data.experimental.at(tf.data.Dataset.range(5, 8), place)
+        assert [session.run(element, {place: i}) for i in (0, 2)] == [5, 7]
+        for wrong in (-1, 3):
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(element, {place: wrong})

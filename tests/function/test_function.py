@@ -540,3 +540,10 @@ def test_shapes_that_are_known_around_a_loop_are_known_in_it():
         return y
 
     assert f(tf.ones([2, 5])).shape == [2, 3]
+
+
+@pytest.mark.parametrize("options", [None, tf.autograph.experimental.Feature.ALL])
+def test_autograph_options_are_kept_as_given(options):
+    f = tf.function(abs, experimental_autograph_options=options)
+    assert f._experimental_autograph_options == options
+    assert copy.deepcopy(f)._experimental_autograph_options == options

@@ -48,3 +48,14 @@ def test_benchmarks(capsys):
         found = tf.test.Benchmark().run_op_benchmark(session, tf.constant(1.0) + 1.0, min_iters=3, name="add")
     assert found["iters"] == 3 and capsys.readouterr().out.startswith("add: 3 iterations")
     assert os.path.isdir(v1.test.get_temp_dir())
+
+
+def test_complex_jacobians_are_those_of_pairs_of_reals():
+    factor = 2.0 + 3.0j
+    with tf.Graph().as_default(), tf.compat.v1.Session():
+        x = tf.constant(1.0 + 1.0j, tf.complex64)
+        exact, differences = tf.compat.v1.test.compute_gradient(x, [], factor * x, [])
+        error = tf.compat.v1.test.compute_gradient_error(x, [], x * x, [])
+    np.testing.assert_allclose(exact, [[2.0, 3.0], [-3.0, 2.0]])
+    np.testing.assert_allclose(differences, exact, atol=1e-2)
+    assert error < 1e-2

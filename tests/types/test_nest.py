@@ -354,3 +354,18 @@ def test_classes_made_in_a_loop_are_not_kept_forever():
         tf.nest.flatten(collections.namedtuple("New", "x")(1)) if _ < 50 else tf.nest.flatten(type("New", (), {})())
     assert len(containers.kind_by_class) <= containers.KEPT_CLASSES
     assert tf.nest.flatten([{"a": (1,)}]) == [1]
+
+
+def test_a_container_may_build_itself_by_a_method():
+    class Pair:
+        def __init__(self, name, x):
+            self.name, self.x = name, x
+
+        def __tf_flatten__(self):
+            return (self.name,), (self.x,)
+
+        def __tf_unflatten__(self, metadata, components):
+            return Pair(*metadata, *components)
+
+    found = tf.nest.map_structure(lambda x: x + 1, Pair("a", 1))
+    assert (found.name, found.x) == ("a", 2)

@@ -211,14 +211,15 @@ Gradient: `dy` for `x` and `-dy * truncatediv(x, y)` for `y`.
 <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>)"});
 
 // d/da a^b = b a^(b-1); d/db a^b = a^b log a, taken as 0 where the logarithm does not exist.
+// `dy` comes first, so that a zero cotangent stays zero where the other factors overflow.
 const Op& power_op = binary<numbers, kCostlyGrain>(
     "Pow", [](auto a, auto b) { return power_of(a, b); }, [](auto& v) -> auto& { return v.pow; },
-    [](A a, B b, Dy dy) { return multiply(dy, multiply(b, power(a, subtract(b, one_of(b))))); },
+    [](A a, B b, Dy dy) { return multiply(multiply(dy, b), power(a, subtract(b, one_of(b)))); },
     [](A a, Y y, Dy dy) {
       Tensor zero = zero_of(a);
       Tensor defined = complexes.has(a.dtype()) ? not_equal(a, zero) : greater(a, zero);
       Tensor safe = select(defined, a, one_of(a));
-      return multiply(dy, multiply(y, select(defined, log(safe), zeros_like(a))));
+      return multiply(multiply(dy, y), select(defined, log(safe), zeros_like(a)));
     },
     {{"math.pow", "pow"}, R"(`x` to the power `y`.
 

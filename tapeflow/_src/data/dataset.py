@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
 
@@ -191,6 +192,21 @@ class Dataset(Transformations, CompositeTensor):
             return tensors_of(first)
 
         found = _compute(self._pipe.all_symbols(), self._pipe.specs, compute)
+        return nest.pack_sequence_as(self._pipe.spec, found, expand_composites=True)
+
+    def element_at(self, index: Any) -> Any:
+        """The element with a number, which takes the elements before it."""
+        symbols = [*self._pipe.all_symbols(), *([index] if _core.is_symbolic(index) else [])]
+
+        def compute(iteration: Iteration) -> list[Any]:
+            place = int(iteration.leaf(index))
+            elements = iter(self._pipe.begin(iteration)) if place >= 0 else iter(())
+            found = next(itertools.islice(elements, max(place, 0), None), None)
+            if found is None:
+                raise OutOfRangeError.of(f"Index out of range [0, {self._counted('at')}): {place}")
+            return tensors_of(found)
+
+        found = _compute(symbols, self._pipe.specs, compute)
         return nest.pack_sequence_as(self._pipe.spec, found, expand_composites=True)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:

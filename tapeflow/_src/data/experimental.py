@@ -16,7 +16,6 @@ from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import constant
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
-from tapeflow._src.types.errors import OutOfRangeError
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 Transformation = Callable[[Dataset], Dataset]
@@ -91,10 +90,7 @@ def at(dataset: Dataset, index: Any) -> Any:
     >>> tf.data.experimental.at(tf.data.Dataset.range(5, 8), 1)
     <tf.Tensor: shape=(), dtype=int64, numpy=6>
     """
-    for number, element in enumerate(dataset):
-        if number == int(index):
-            return element
-    raise OutOfRangeError.of(f"Index out of range [0, {len(dataset)}): {int(index)}")
+    return dataset.element_at(index)
 
 
 @public("data.experimental.get_single_element")

@@ -168,6 +168,8 @@ class Iterator(CompositeTensor):
         except StopIteration:
             raise OutOfRangeError.of(_END) from None
 
+    _next_internal = get_next
+
     def get_next_as_optional(self) -> Optional:
         """The next element in an optional, which is empty at the end."""
         if self._cursor is None or _core.is_tracing():

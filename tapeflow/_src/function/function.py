@@ -76,11 +76,12 @@ class Function(_core.FunctionBase):
         reduce_retracing: bool = False,
         features: frozenset[str] = frozenset(),
         attributes: dict[str, Any] | None = None,
+        autograph_options: Any = None,
     ) -> None:
         self.python_function = self._python_function = self.__wrapped__ = python_function
         self._attributes = attributes or {}
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
-        self._features = self._experimental_autograph_options = features
+        self._features, self._experimental_autograph_options = features, autograph_options
         self._signature = Signature(python_function, input_signature)
         self.name: str = name or str(getattr(python_function, "__name__", "function"))
         self._name = self.name
@@ -402,7 +403,7 @@ class Function(_core.FunctionBase):
     def _options(self) -> tuple[Any, ...]:
         return (
             self.python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
-            self._reduce_retracing, self._features, self._attributes,
+            self._reduce_retracing, self._features, self._attributes, self._experimental_autograph_options,
         )  # fmt: skip
 
 
@@ -554,6 +555,7 @@ def function(
             jit_compile=experimental_compile if jit_compile is None else jit_compile,
             reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
             features=feature_names(experimental_autograph_options),
+            autograph_options=experimental_autograph_options,
             attributes=dict(experimental_attributes or {}),
         )
 

@@ -43,6 +43,7 @@ import tapeflow._src.ops.math.sobol
 import tapeflow._src.ops.math.special
 import tapeflow._src.ops.nn.activations
 import tapeflow._src.ops.nn.candidates
+import tapeflow._src.ops.nn.constant_initializers
 import tapeflow._src.ops.nn.convolution_gradients
 import tapeflow._src.ops.nn.convolutions
 import tapeflow._src.ops.nn.ctc

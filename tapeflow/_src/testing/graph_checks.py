@@ -15,26 +15,35 @@ from tapeflow._src.compat.v1.sessions.session import get_default_session
 from tapeflow._src.namespace import find_public, public
 
 
+def _reals(array: np.ndarray) -> np.ndarray:
+    """The elements in a row, as a view; a complex one counts as two real ones."""
+    flat = array.reshape(-1)
+    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
+
+
 def _theoretical(x: Any, y: Any, y_shape: Any, value: np.ndarray, feeds: Any, dx: Any, dy: Any) -> np.ndarray:
     session = get_default_session()
-    jacobian = np.zeros([value.size, int(np.prod(y_shape))], x.dtype.as_numpy_dtype)
-    for column in range(jacobian.shape[1]):
+    weights = np.zeros(y_shape, y.dtype.as_numpy_dtype)
+    columns = []
+    for column in range(_reals(weights).size):
         weights = np.zeros(y_shape, y.dtype.as_numpy_dtype)
-        weights.flat[column] = 1
-        found = session.run(dx, {x: value, dy: weights, **feeds})
-        jacobian[:, column] = np.ravel(found)
-    return jacobian
+        _reals(weights)[column] = 1
+        columns.append(_reals(np.array(session.run(dx, {x: value, dy: weights, **feeds}))))
+    return (
+        np.stack(columns, axis=1) if columns else np.zeros([_reals(value).size, 0], x.dtype.real_dtype.as_numpy_dtype)
+    )
 
 
 def _numeric(x: Any, y: Any, y_shape: Any, value: np.ndarray, feeds: Any, delta: float) -> np.ndarray:
     session = get_default_session()
-    jacobian = np.zeros([value.size, int(np.prod(y_shape))], x.dtype.as_numpy_dtype)
-    for row in range(value.size):
+    columns = _reals(np.zeros(y_shape, y.dtype.as_numpy_dtype)).size
+    jacobian = np.zeros([_reals(value).size, columns], x.dtype.real_dtype.as_numpy_dtype)
+    for row in range(len(jacobian)):
         ends = []
         for step in (delta, -delta):
             moved = value.copy()
-            moved.flat[row] += step
-            ends.append(np.ravel(session.run(y, {x: moved, **feeds})))
+            _reals(moved)[row] += step
+            ends.append(_reals(np.array(session.run(y, {x: moved, **feeds}))))
         jacobian[row] = (ends[0] - ends[1]) / (2 * delta)
     return jacobian
 
@@ -54,6 +63,8 @@ def compute_gradient(
     extra_feed_dict: Any = None,
 ) -> Any:
     """The Jacobian [elements of x, elements of y] by gradients and by differences, in the default session.
+
+    A complex element counts as two real ones.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session():
     ...     x = tf.constant([1., 2.])

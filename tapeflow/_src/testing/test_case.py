@@ -18,6 +18,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.compat.v1.graph.graph import defaults, reset_default_graph
+from tapeflow._src.compat.v1.sessions.fetches import RaggedTensorValue
 from tapeflow._src.compat.v1.sessions.session import Session, get_default_session
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
@@ -28,6 +29,8 @@ from tapeflow._src.types.dtypes import DType, as_dtype
 from tapeflow._src.types.errors import InvalidArgumentError, OpError
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorValue
+
+_RAGGED = (RaggedTensor, RaggedTensorValue)
 
 _SEED = 87654321
 
@@ -206,6 +209,12 @@ class TestCase(Assertions):
             found = found.astype(object)
         return found
 
+    def _rows(self, value: Any) -> Any:
+        """The rows of a ragged tensor as lists."""
+        if isinstance(value, RaggedTensor) and not executing_eagerly():
+            value = self.evaluate(value)
+        return value.to_list() if isinstance(value, _RAGGED) else value
+
     # TensorFlow's names of these, which test cases of libraries call and override
     def _GetNdArray(self, a: Any) -> np.ndarray:  # noqa: N802
         return self._array(a)
@@ -223,8 +232,8 @@ class TestCase(Assertions):
         self._close(a, b, rtol, atol, msg, "")
 
     def _close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: str) -> None:
-        if isinstance(a, RaggedTensor) or isinstance(b, RaggedTensor):
-            a, b = (x.to_list() if isinstance(x, RaggedTensor) else x for x in (a, b))
+        if isinstance(a, _RAGGED) or isinstance(b, _RAGGED):
+            a, b = self._rows(a), self._rows(b)
         if isinstance(a, Mapping) != isinstance(b, Mapping):
             self.fail(self._formatMessage(msg, f"Can't compare dict to non-dict, a{path} vs b{path}. "))
         if isinstance(a, Mapping):
@@ -333,9 +342,8 @@ class TestCase(Assertions):
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless all elements are equal; NaN is equal to NaN."""
-        if isinstance(a, RaggedTensor) or isinstance(b, RaggedTensor):
-            a, b = (x.to_list() if isinstance(x, RaggedTensor) else x for x in (a, b))
-            return self.assertEqual(_plain(a), _plain(b), msg)
+        if isinstance(a, _RAGGED) or isinstance(b, _RAGGED):
+            return self.assertEqual(_plain(self._rows(a)), _plain(self._rows(b)), msg)
         a, b = self.evaluate_if_both_tensors(a, b)
         a, b = self._array(a), self._array(b)
         shown = f" with contents {b}." if b.ndim <= 3 or b.size < 500 else "."

@@ -104,7 +104,7 @@ def rebuild(instance: Any, kind: int, children: Sequence[Any]) -> Any:
         return cls(**{name.lstrip("_"): child for name, child in zip(names, children)})
     if kind == CUSTOM:
         metadata, _ = instance.__tf_flatten__()
-        return cls.__tf_unflatten__(metadata, tuple(children))
+        return instance.__tf_unflatten__(metadata, tuple(children))  # a class method, or a method
     if kind == COMPOSITE:
         return instance._type_spec._from_components(children[0])
     if kind == SPEC:

@@ -19,7 +19,7 @@ def inner(path):
 
 def test_every_name_is_there():
     for path, names in table._NAMES_BY_PATH.items():
-        assert all(value is not None for value in names.values()), path
+        assert all(value is not None for name, value in names.items() if name != "newaxis"), path
         module = table.find(path)
         assert module.__name__ == f"tensorflow.{path}"
         assert all(getattr(module, name) is value for name, value in names.items())

@@ -232,3 +232,12 @@ def test_remainders_and_angles(dtype):
 def test_clipping_does_not_broadcast():
     with pytest.raises(ValueError, match=r"Shapes \(2, 3\) and \(4, 2, 3\) are incompatible"):
         tf.clip_by_norm(tf.ones([2, 3]), tf.ones([4, 2, 3]))
+
+
+def test_a_zero_cotangent_of_pow_stays_zero_where_the_derivative_overflows():
+    x, y = tf.constant(6.0, tf.float16), tf.constant([6.0, 1.0], tf.float16)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = tf.pow(x, y)
+    dx, dy = tape.gradient(z, [x, y], tf.constant([0.0, 1.0], tf.float16))
+    assert (float(dx), dy.numpy().tolist()) == (1.0, [0.0, 10.75])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,37 +32,112 @@ def constant(
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 2, 3])>
     """
 
-    def depth(part: Any) -> int:
-        return 1 + max((depth(p) for p in part), default=0) if isinstance(part, list) else 0
+    def make(values: Any, shape: Any) -> Any:
+        if shape is not None and not isinstance(values, np.ndarray) and not len(values if shape else [values]):
+            return cast(np.zeros(shape, np.float32), dtype or float32)
+        tensor = convert_to_tensor(values, dtype=dtype)
+        return tensor if shape is None else primitives.Reshape(tensor, list(shape))
 
-    def plain(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            part = part.tolist()
-        return [plain(p) for p in part] if isinstance(part, list | tuple) else part
-
-    pylist = plain(pylist)
-    levels = depth(pylist)
-    if not isinstance(pylist, list):
-        return convert_to_tensor(pylist, dtype=dtype)
-    if ragged_rank is None:
-        inner_rank = 0 if inner_shape is None else len(tuple(inner_shape))
-        ragged_rank = max(levels - 1 - inner_rank, 0) if levels else 0
-    if ragged_rank < 0 or (ragged_rank >= levels and levels > 1):
-        raise ValueError(f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank}")
-    splits, current = [], pylist
-    for _ in range(ragged_rank):
-        if any(not isinstance(row, list) for row in current):
-            raise ValueError(f"Invalid pylist={pylist}: all scalar values must have the same nesting depth")
-        splits.append(np.cumsum([0, *(len(row) for row in current)]))
-        current = [item for row in current for item in row]
-    if inner_shape is not None and not current:
-        values: Any = _core.convert_to_tensor(np.zeros((0, *dims_of(inner_shape)), np.float32), None, None, "ragged")
-        values = cast(values, dtype or float32)
-    else:
-        values = convert_to_tensor(current, dtype=dtype)
+    if isinstance(pylist, RaggedTensor):
+        raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
+    values, splits = nested_values(pylist, ragged_rank, inner_shape, make)
     for at in reversed(splits):
         values = RaggedTensor(values, cast(at, row_splits_dtype))
     return values
+
+
+def nested_values(
+    pylist: Any, ragged_rank: int | None, inner_shape: Any, make: Callable[[Any, Any], Any]
+) -> tuple[Any, list[np.ndarray]]:
+    """The innermost values of nested lists, which `make(values, shape)` makes, and the row splits, outermost first."""
+    inner = None if inner_shape is None else tuple(dims_of(inner_shape))
+    if _is_scalar(pylist):
+        if ragged_rank:
+            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}")
+        if inner:
+            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner)}")
+        return make(pylist, None if inner is None else ()), []
+    if ragged_rank is not None and ragged_rank < 0:
+        raise ValueError(f"Invalid ragged_rank={ragged_rank}: must be nonnegative")
+    scalar_depth, depth = _depths(pylist)
+    if scalar_depth is not None:
+        if depth > scalar_depth:
+            raise ValueError(f"Invalid pylist={pylist}: empty list nesting is greater than scalar value nesting")
+        if ragged_rank is not None and depth < ragged_rank:
+            raise ValueError(f"Invalid pylist={pylist}, max depth smaller than ragged_rank={ragged_rank}")
+    if inner is not None and ragged_rank is not None:
+        expected = ragged_rank + len(inner) + 1
+        if expected != scalar_depth if scalar_depth is not None else expected < depth:
+            raise ValueError(
+                f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "
+                f"dim(inner_shape)={len(inner)}"
+            )
+    if (ragged_rank is None and depth - len(inner or ()) < 2) or ragged_rank == 0:
+        return make(pylist, inner), []
+    if ragged_rank is None:
+        ragged_rank = (scalar_depth or depth) - 1 - len(inner or ())
+        inner = inner or ()
+    if scalar_depth is not None and scalar_depth <= ragged_rank:
+        raise ValueError(
+            f"Invalid pylist={pylist}: pylist has scalar values depth {scalar_depth}, but ragged_rank={ragged_rank} "
+            f"requires scalar value depth greater than {ragged_rank}"
+        )
+    if inner is None:
+        inner = _inner_shape(pylist, ragged_rank)
+    splits, values = [], pylist
+    for _ in range(ragged_rank):
+        splits.append(np.cumsum([0, *(len(row) for row in values)]))
+        values = [item for row in values for item in row]
+    return make(np.asarray(values) if _are_arrays(values) else values, (len(values), *inner)), splits
+
+
+def _are_arrays(values: Any) -> bool:
+    return bool(len(values)) and all(isinstance(value, np.ndarray) for value in values)
+
+
+def _is_scalar(part: Any) -> bool:
+    return not isinstance(part, list | tuple) and np.ndim(part) == 0
+
+
+def _depths(part: Any) -> tuple[int | None, int]:
+    """How deep the scalars are nested, None without one, and how deep the lists are."""
+    if _is_scalar(part):
+        return 0, 0
+    scalars, depth = None, 1
+    for child in part:
+        below, deepest = _depths(child)
+        if below is not None:
+            if scalars is not None and scalars != below + 1:
+                raise ValueError("all scalar values must have the same nesting depth")
+            scalars = below + 1
+        depth = max(depth, deepest + 1)
+    return scalars, depth
+
+
+def _inner_shape(pylist: Any, ragged_rank: int) -> tuple[int, ...]:
+    """The shape of the values below `ragged_rank` ragged dimensions."""
+
+    def shape_of(item: Any) -> tuple[int, ...]:
+        if _is_scalar(item):
+            return ()
+        return (len(item), *shape_of(item[0])) if len(item) else (0,)
+
+    def check(item: Any, shape: tuple[int, ...]) -> None:
+        scalar = _is_scalar(item)
+        if scalar != (shape == ()):
+            raise ValueError("inner values have inconsistent shape")
+        if not scalar:
+            if len(item) != shape[0]:
+                raise ValueError("inner values have inconsistent shape")
+            for child in item:
+                check(child, shape[1:])
+
+    values = pylist
+    for _ in range(ragged_rank):
+        values = [item for row in values for item in row]
+    shape = (len(values), *shape_of(values[0])) if len(values) else (0,)
+    check(values, shape)
+    return shape[1:]
 
 
 @public("ragged.range")

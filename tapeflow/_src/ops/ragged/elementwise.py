@@ -115,7 +115,11 @@ class RaggedOperators:
     __gt__ = _operator(primitives.Greater)
     __ge__ = _operator(primitives.GreaterEqual)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        graph = _core.current_graph()
+        if graph is None or not graph.takes_everything:
+            raise TypeError("RaggedTensor is unhashable.")
+        return id(self)  # a key of `feed_dict`
 
     def __neg__(self) -> Any:
         return elementwise(primitives.Neg, (self,), {})

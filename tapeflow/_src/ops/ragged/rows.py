@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,8 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.sorting import searchsorted
+from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.ragged.row_splits import (
     row_splits_to_segment_ids,
     segment_ids_to_row_splits,
@@ -38,6 +41,54 @@ def _invalid(who: str, what: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(f"Arguments to {who} do not form a valid RaggedTensor: {what}")
 
 
+def _dynamic_row_count(values: Any) -> Any:
+    """The size of the first dimension: a number, or a tensor while tracing."""
+    if isinstance(values, RaggedRows):
+        count = values.nrows()
+        return count if _core.is_symbolic(count) else int(count)
+    size = None if values.shape.rank is None else values.shape[0]
+    return primitives.Shape(values, int64)[0] if size is None else size
+
+
+def _checked(check: Callable[..., None], splits: Any, *more: Any) -> Any:
+    """The splits, after `check(splits, *more)`: now, or before anything in the graph reads them."""
+    if not any(_core.is_symbolic(value) for value in (splits, *more)):
+        check(splits, *more)
+        return splits
+    operation = host_effect(check, [splits, *map(convert_to_tensor, more)])
+    if operation is None:  # in a function, effects happen in the order of the program
+        return splits
+    with _core.current_graph().control_dependencies([operation]):
+        return primitives.Identity(splits)
+
+
+def _check_splits(splits: Any, count: Any) -> None:
+    at, count = np.asarray(splits), int(count)
+    if at[0] != 0:
+        raise _invalid("from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]")
+    if (np.diff(at) < 0).any():
+        raise _invalid("from_row_splits", f"row_splits must not decrease; got {at.tolist()}")
+    if at[-1] != count:
+        raise _invalid("from_row_splits", f"the last row split must be the number of values, {count}; got {at[-1]}")
+
+
+def _check_lengths(lengths: Any) -> None:
+    sizes = np.asarray(lengths)
+    if sizes.size and sizes.min() < 0:
+        raise InvalidArgumentError.of(
+            "Arguments to from_row_lengths do not form a valid RowPartition.  \nCondition x >= 0 did not hold "
+            f"element-wise: {sizes.tolist()}",
+        )
+
+
+def _check_rowids(rowids: Any, nrows: Any, count: Any) -> None:
+    at, rows = np.asarray(rowids), int(nrows)
+    if at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= rows):
+        raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {rows}); got {at.tolist()}")
+    if at.size != int(count):
+        raise _invalid("from_value_rowids", f"{int(count)} values need as many value_rowids; got {at.size}")
+
+
 class RaggedRows(CompositeTensor):
     """Rows `values[row_splits[i]:row_splits[i + 1]]`: the representation of a `tf.RaggedTensor`, and its constructors.
 
@@ -60,29 +111,15 @@ class RaggedRows(CompositeTensor):
         if splits.shape[0] == 0:
             raise ValueError("row_splits tensor may not be empty.")
         if validate:
-            at = splits.numpy()
-            if at[0] != 0:
-                raise _invalid(
-                    "from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]"
-                )
-            if (np.diff(at) < 0).any():
-                raise _invalid("from_row_splits", f"row_splits must not decrease; got {at.tolist()}")
-            if at[-1] != row_count(values):
-                raise _invalid(
-                    "from_row_splits",
-                    f"the last row split must be the number of values, {row_count(values)}; got {at[-1]}",
-                )
+            splits = _checked(_check_splits, splits, _dynamic_row_count(values))
         return cls(values, splits)
 
     @classmethod
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
         """Rows of these lengths."""
         lengths = splits_tensor(row_lengths)
-        if validate and lengths.shape.num_elements() and lengths.numpy().min() < 0:
-            raise InvalidArgumentError.of(
-                "Arguments to from_row_lengths do not form a valid RowPartition.  \nCondition x >= 0 did not hold "
-                f"element-wise: {lengths.numpy().tolist()}",
-            )
+        if validate:
+            lengths = _checked(_check_lengths, lengths)
         return cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
 
     @classmethod
@@ -90,23 +127,26 @@ class RaggedRows(CompositeTensor):
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> Self:
         """The row of each value, in order."""
-        rows = splits_tensor(value_rowids)
+        rows, values = splits_tensor(value_rowids), values_tensor(values)
+        if _core.is_symbolic(rows) or _core.is_symbolic(nrows):
+            if nrows is None:  # one more than the last row, 0 without values
+                padded = primitives.ConcatV2([_core.convert_to_tensor([-1], rows.dtype, None, "ragged"), rows], 0)
+                nrows = padded[-1] + 1
+            count: Any = cast(nrows, rows.dtype)
+            if validate:
+                rows = _checked(_check_rowids, rows, count, _dynamic_row_count(values))
+            return cls(values, searchsorted(rows, cast(numbers_up_to(count + 1), rows.dtype), "left", rows.dtype))
         at = rows.numpy()
         count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
-        if validate and at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= count):
-            raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {count}); got {at.tolist()}")
-        values = values_tensor(values)
-        if validate and row_count(values) != rows.shape[0]:
-            raise _invalid(
-                "from_value_rowids", f"{row_count(values)} values need as many value_rowids; got {rows.shape[0]}"
-            )
+        if validate:
+            rows = _checked(_check_rowids, rows, count, _dynamic_row_count(values))
         return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
 
     @classmethod
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row begins."""
         values, starts = values_tensor(values), splits_tensor(row_starts)
-        end = _core.convert_to_tensor([row_count(values)], starts.dtype, None, "ragged")
+        end = primitives.Reshape(cast(_dynamic_row_count(values), starts.dtype), [1])
         return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
 
     @classmethod
@@ -121,12 +161,25 @@ class RaggedRows(CompositeTensor):
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
     ) -> Self:
         """Rows of one length."""
-        values, length = values_tensor(values), int(uniform_row_length)
+        values = values_tensor(values)
+        if any(_core.is_symbolic(x) for x in (uniform_row_length, nrows, _dynamic_row_count(values))):
+            return cls._from_dynamic_row_length(values, uniform_row_length, nrows, validate)
+        length = int(uniform_row_length)
         count = int(nrows) if nrows is not None else (row_count(values) // length if length else 0)
         if validate and count * length != row_count(values):
             raise _invalid("from_uniform_row_length", f"{row_count(values)} values are not {count} rows of {length}")
         splits = _core.convert_to_tensor(np.arange(count + 1, dtype=np.int64) * length, int64, None, "ragged")
         return cls(values, splits, length)
+
+    @classmethod
+    def _from_dynamic_row_length(cls, values: Any, length: Any, nrows: Any, validate: bool) -> Self:
+        """Rows of one length, where a number is known only when the graph runs."""
+        size, total = cast(length, int64), cast(_dynamic_row_count(values), int64)
+        count = total // primitives.Maximum(size, 1) if nrows is None else cast(nrows, int64)
+        splits = numbers_up_to(count + 1) * size
+        if validate:
+            splits = _checked(_check_splits, splits, total)
+        return cls(values, splits, None if _core.is_symbolic(length) else int(length))
 
     @classmethod
     def from_nested_row_splits(

@@ -172,3 +172,14 @@ def test_slices_and_constants_have_names(graph):
     y = x + 1.0
     assert [t.name for t in y.op.inputs] == ["Placeholder:0", "add/y:0"]
     assert graph.get_operation_by_name("add/y").type == "Const"
+
+
+def test_labels_may_be_the_value_of_a_sparse_tensor():
+    predictions = [[0.1, 0.9, 0.0], [0.6, 0.3, 0.1]]
+    labels = tf.compat.v1.SparseTensorValue(np.array([[0, 0], [1, 0]]), np.array([1, 2]), np.array([2, 1]))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        recall, update = tf.compat.v1.metrics.recall_at_k(tf.SparseTensor.from_value(labels), predictions, 1)
+        same, more = tf.compat.v1.metrics.recall_at_k(labels, predictions, 1)
+        session.run(tf.compat.v1.local_variables_initializer())
+        session.run([update, more])
+        assert session.run([recall, same]) == [0.5, 0.5]

@@ -138,5 +138,4 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.while_v2": {"while_loop": while_v2},
     "python.pywrap_sanitizers": {f"is_{kind}_enabled": is_sanitized for kind in ("asan", "msan", "tsan", "ubsan")},
     "python.util.compat": {"collections_abc": collections.abc},
-    "python.util.numpy_compat": {"np_where": np.where},
 }

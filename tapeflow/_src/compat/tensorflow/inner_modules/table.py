@@ -15,6 +15,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
+    datasets,
     decorators,
     deprecation,
     execution_context,
@@ -24,6 +25,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     identity,
     inspection,
     sparse_products,
+    suite_table,
     type_names,
 )
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
@@ -309,7 +311,12 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.util.variable_utils": {"convert_variables_to_tensors": convert_variables_to_tensors},
 }
 
-for _path, _names in (*names_by_path.items(), *framework_functions.names_by_path.items()):
+for _path, _names in (
+    *names_by_path.items(),
+    *framework_functions.names_by_path.items(),
+    *suite_table.names_by_path.items(),
+    *datasets.names_by_path.items(),
+):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
 # Imported beside modules that programs use; their names raise AttributeError.
@@ -362,6 +369,8 @@ def _open(path: str) -> ModuleType:
 def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any:
     """A public object by its name in a file of TensorFlow; it is kept there from then on."""
     path = path_by_name.get(name)
+    if path is None and name.startswith("gen_") and f"python.ops.{name}" in _known_paths():
+        return _open(f"python.ops.{name}")  # the generated operations that a module imports
     if path is None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
     found = find_object(path)

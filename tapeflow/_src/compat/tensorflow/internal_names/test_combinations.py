@@ -178,7 +178,7 @@ def _named(combination: Combination) -> Combination:
     return OrderedDict([*combination.items(), ("testcase_name", f"_test{''.join(parts)}")])
 
 
-def _generate(combinations: list[Combination], test_combinations: Sequence[TestCombination] = ()) -> Any:
+def generate_for(combinations: list[Combination], test_combinations: Sequence[TestCombination] = ()) -> Any:
     """A decorator of a test method or class: it runs for all combinations of arguments."""
     named = [_named(combination) for combination in combinations]
 
@@ -212,7 +212,7 @@ class _Generate(functools.partial[Any]):
 
 
 generate = public("__internal__.test.combinations.generate")(
-    _Generate(_generate, test_combinations=(EagerGraphCombination(), TFVersionCombination()))
+    _Generate(generate_for, test_combinations=(EagerGraphCombination(), TFVersionCombination()))
 )
 
 

@@ -6,11 +6,16 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src.compat.v1.train.checkpoint_files import update_checkpoint_state
 from tapeflow._src.compat.v1.train.weights import check_weights
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import ones_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import no_op
+from tapeflow._src.ops.effects.host_call import host_effect
+from tapeflow._src.types.errors import InvalidArgumentError
 
 _mixed_precision = {"rewrite": False, "policy": False}
 
@@ -93,6 +98,27 @@ def register_loss_scale_wrapper(optimizer_cls: type, wrapper_fn: Callable[..., A
     _wrappers.append((optimizer_cls, wrapper_fn))
 
 
+def assert_broadcastable(weights: Any, values: Any) -> Any:
+    """An operation that fails unless weights are a number, or have the rank of the values with sizes equal or 1.
+
+    Where the shapes are known, a ValueError at once.
+    """
+    values, weights = convert_to_tensor(values), convert_to_tensor(weights)
+    check_weights(values, weights)
+    if weights.shape.rank == 0 or (weights.shape.is_fully_defined() and values.shape.is_fully_defined()):
+        return no_op()
+
+    def check(have: Any, wanted: Any) -> None:
+        sizes, others = np.asarray(have).tolist(), np.asarray(wanted).tolist()
+        fits = not sizes or (len(sizes) == len(others) and all(a in (1, b) for a, b in zip(sizes, others)))
+        if not fits:
+            raise InvalidArgumentError.of(
+                f"weights can not be broadcast to values. weights.shape={sizes}. values.shape={others}."
+            )
+
+    return host_effect(check, [find_public("shape")(weights), find_public("shape")(values)])
+
+
 @public("__internal__.ops.broadcast_weights")
 def broadcast_weights(weights: Any, values: Any) -> Any:
     """The weights in the shape of the values: they are a number, or have the same rank and sizes that are equal or 1.
@@ -107,5 +133,6 @@ def broadcast_weights(weights: Any, values: Any) -> Any:
     known = weights.shape.is_fully_defined() and values.shape.is_fully_defined()
     if known and weights.shape.is_compatible_with(values.shape):
         return weights
-    check_weights(values, weights)
-    return weights * ones_like(values)
+    check = assert_broadcastable(weights, values)
+    with find_public("control_dependencies")([] if check is None else [check]):
+        return weights * ones_like(values)

@@ -13,7 +13,7 @@ from tapeflow._src.compat.v1.layers.layers import activated, define_layer, make_
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable, variable_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.variables import OnesInitializer, ZerosInitializer
+from tapeflow._src.ops.nn.constant_initializers import OnesInitializer, ZerosInitializer
 
 
 def _sizes(value: Any, count: int) -> list[int]:

@@ -13,7 +13,7 @@ from tapeflow._src.compat.v1.signatures.families import family
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable, variable_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.variables import ZerosInitializer
+from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
 
 
 def make_bias(size: int, dtype: Any, initializer: Any, regularizer: Any, trainable: bool, constraint: Any) -> Any:

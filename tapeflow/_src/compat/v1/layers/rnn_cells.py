@@ -9,9 +9,9 @@ from tapeflow._src import primitives
 from tapeflow._src.compat.v1.layers.rnn_cell import RNNCell, affine, depth_of
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
 from tapeflow._src.types import nest
 from tapeflow._src.types.tensor import add_members
-from tapeflow._src.variables import ZerosInitializer
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ["c", "h"])
 LSTMStateTuple.__doc__ = """The state of an LSTM: what it remembers, and its last output.

@@ -42,6 +42,7 @@ def _once(values: Any) -> Tensor:
 
 
 def _prepared(labels: Any, ranks: Any) -> _Labels:
+    labels = find_public("compat.v1.convert_to_tensor_or_sparse_tensor")(labels)
     if isinstance(labels, SparseTensor):
         ones = SparseTensor(labels.indices, find_public("ones_like")(labels.values), labels.dense_shape)
         there = primitives.Greater(find_public("sparse.to_dense")(ones), cast(0, labels.values.dtype))

@@ -205,6 +205,9 @@ def feeds_of(graph: Any, feed_dict: Any) -> list[tuple[Any, Any]]:
         if isinstance(key, SparseTensor):
             parts = (value.indices, value.values, value.dense_shape) if hasattr(value, "indices") else value
             result += zip((key.indices, key.values, key.dense_shape), parts)
+        elif isinstance(key, RaggedTensor):
+            rows = value if hasattr(value, "nested_row_splits") else RaggedTensor.from_tensor(value)
+            result += zip((key.flat_values, *key.nested_row_splits), (rows.flat_values, *rows.nested_row_splits))
         elif isinstance(key, IndexedSlices):
             parts = (value.values, value.indices, value.dense_shape) if hasattr(value, "indices") else value
             result += [(k, v) for k, v in zip((key.values, key.indices, key.dense_shape), parts) if k is not None]

@@ -9,8 +9,8 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
 from tapeflow._src.types.dtypes import int64
-from tapeflow._src.variables import ZerosInitializer
 
 
 def _graph(graph: Graph | None) -> Graph:

@@ -16,11 +16,12 @@ from tapeflow._src.compat.v1.variables.partitions import PartitionedVariable, pa
 from tapeflow._src.compat.v1.variables.variables import VariableV1
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
 from tapeflow._src.ops.nn.initializers import GlorotUniformInitializerV1
 from tapeflow._src.types.dtypes import as_dtype, float32
 from tapeflow._src.types.enums import VariableSynchronization
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
-from tapeflow._src.variables import ZerosInitializer, session_graph
+from tapeflow._src.variables import session_graph
 
 
 class _Reuse(enum.Enum):

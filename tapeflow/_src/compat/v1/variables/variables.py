@@ -69,10 +69,6 @@ class VariableV1(Variable):
             if graph is not None:
                 graph.wanted_collections = None
 
-    def count_up_to(self, limit: int) -> Any:
-        """Adds one and gives what it was before; an OutOfRangeError if that is `limit`."""
-        return count_up_to(self, limit)
-
 
 def _collection(key: str, scope: str | None) -> list[Any]:
     return get_default_graph().get_collection(key, scope)

@@ -1,0 +1,104 @@
+"""Inner names that tests in the style of TensorFlow's own use."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tapeflow._src.compat.tensorflow.inner_modules import table
+
+
+def inner(path):
+    return table.find(f"python.{path}")
+
+
+def test_modules_lead_to_generated_operations():
+    assert inner("ops.array_ops").gen_array_ops is inner("ops.gen_array_ops")
+    with pytest.raises(AttributeError):
+        inner("ops.array_ops").gen_no_such_ops  # noqa: B018
+
+
+def test_a_tape_or_a_graph():
+    tape_class = inner("framework.test_util").AbstractGradientTape
+    x = tf.constant(3.0)
+    with tape_class(use_tape=True) as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.gradient(y, x).numpy() == 6.0
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant(3.0)
+        with tape_class(use_tape=False) as tape:
+            tape.watch(x)
+            y = x * x
+        assert session.run(tape.gradient(y, x)) == 6.0
+        assert session.run(tape.gradient(y, [x])) == [6.0]
+
+
+def test_builtins_of_tensors():
+    builtins = inner("autograph.operators.py_builtins")
+    assert builtins.len_([1, 2]) == 2
+    assert builtins.abs_(tf.constant(-1)).numpy() == 1
+    assert tf.function(lambda x: builtins.max_(x, 5))(tf.constant(3)).numpy() == 5
+
+
+def test_shapes():
+    shapes = inner("framework.common_shapes")
+    assert shapes.broadcast_shape(tf.TensorShape([3, 1]), tf.TensorShape([2])).as_list() == [3, 2]
+    assert not shapes.is_broadcast_compatible(tf.TensorShape([3]), tf.TensorShape([2]))
+    assert inner("ops.array_ops").newaxis is None
+    assert inner("ops.array_ops").rank_internal([[1]], optimize=False).numpy() == 2
+
+
+def test_ragged_or_not():
+    ragged = inner("ops.ragged.ragged_tensor")
+    rows = tf.ragged.constant([[1], [2, 3]])
+    assert ragged.is_ragged(rows) and not ragged.is_ragged(tf.constant(1))
+    convert = ragged.convert_to_tensor_or_ragged_tensor
+    assert convert(rows) is rows
+    assert convert(tf.compat.v1.ragged.constant_value([[1], [2, 3]])).to_list() == [[1], [2, 3]]
+    assert convert([1, 2]).shape.as_list() == [2]
+    with pytest.raises(ValueError, match="requested dtype float32 for RaggedTensor with dtype int32"):
+        convert(rows, dtype=tf.float32)
+
+
+def test_random_states():
+    random = inner("ops.stateful_random_ops")
+    assert (random._get_state_size(random.RNG_ALG_PHILOX), random._get_counter_size(2)) == (3, 1)
+    assert random.non_deterministic_ints([4], tf.uint8).shape.as_list() == [4]
+    assert random._uint_to_int(2**64 - 1) == -1
+
+
+def test_weights_of_unknown_shape():
+    broadcast = inner("ops.weights_broadcast_ops")
+    with pytest.raises(ValueError, match="Mismatch at dim 0"):
+        broadcast.assert_broadcastable(tf.ones([3, 1]), tf.ones([2, 2]))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        weights = tf.compat.v1.placeholder(tf.float32)
+        weighted = broadcast.broadcast_weights(weights, tf.ones([2, 2]))
+        assert session.run(weighted, {weights: [[1.0], [2.0]]}).tolist() == [[1.0, 1.0], [2.0, 2.0]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="can not be broadcast"):
+            session.run(weighted, {weights: [1.0, 2.0]})
+
+
+def test_elements_of_datasets():
+    nest, structure = inner("data.util.nest"), inner("data.util.structure")
+    assert nest.flatten(({"a": [1, 2]}, 3)) == [[1, 2], 3]
+    assert nest.map_structure(lambda x, y: (x, y), (1, [2]), (3, [4])) == ((1, 3), ([2], [4]))
+    assert nest.pack_sequence_as({"a": 0, "b": 0}, [1, 2]) == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match="is a scalar but"):
+        nest.pack_sequence_as(0, [1, 2])
+    spec = tf.TensorSpec([None], tf.int32)
+    assert structure.are_compatible((spec,), (spec,)) and not structure.are_compatible((spec,), spec)
+    assert structure.type_spec_from_value({"x": tf.constant([1])}) == {"x": tf.TensorSpec([1], tf.int32)}
+
+
+def test_a_shuffle_of_all_elements():
+    shuffle = inner("data.experimental.ops.global_shuffle_op")._global_shuffle
+    dataset = tf.data.Dataset.range(50)
+    found = list(shuffle(dataset, seed=1).as_numpy_iterator())
+    assert sorted(found) == list(range(50)) != found
+    with pytest.raises(tf.errors.InvalidArgumentError, match="finite cardinality"):
+        shuffle(dataset.repeat())
+
+
+def test_where():
+    assert [part.tolist() for part in inner("util.numpy_compat").np_where(np.bool_(True))] == [[0]]
