@@ -187,6 +187,14 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   apply_update(v, t, update);
 }
 
+// The tf.Operation of a node in the graph of a symbolic tensor.
+PyObject* operation_in_graph_of(PyObject* tensor, int node) {
+  Ref operation = checked(PyObject_GetAttrString(tensor, "op"));
+  Ref graph = checked(PyObject_GetAttrString(operation.get(), "graph"));
+  return checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(Py_TYPE(operation.get())), "Oi", graph.get(), node))
+      .release();
+}
+
 // assign(value, use_locking=None, name=None, read_value=True) and its two siblings.
 template <Update update>
 PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
@@ -206,11 +214,14 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
   return guarded([&]() -> PyObject* {
     update_variable(variable_of(self), value, update);
-    auto* graph = static_cast<Graph*>(thread_state().stage);
-    if (graph && graph->takes_everything())
-      return wrap(graph->read_after(variable_of(self), int(graph->nodes.size()) - 1));
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
+    auto* graph = static_cast<Graph*>(thread_state().stage);
+    if (graph && graph->takes_everything()) {
+      int assignment = int(graph->nodes.size()) - 1;
+      Ref after = checked(wrap(graph->read_after(variable_of(self), assignment)));
+      return read ? after.release() : operation_in_graph_of(after.get(), assignment);
+    }
     return read ? another_face(self) : Py_NewRef(Py_None);
   });
 }

@@ -298,6 +298,13 @@ class Signature:
             if self.input_signature is not None:
                 self._check_specifications()
 
+    @property
+    def arg_names(self) -> list[str]:
+        """The names of the positional parameters."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = () if self.parameters is None else self.parameters.parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
     def _check_specifications(self) -> None:
         parameters = self.parameters.parameters.values()
         positional = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]

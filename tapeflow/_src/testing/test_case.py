@@ -141,12 +141,17 @@ class TestCase(Assertions):
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors, or of a structure of them, as NumPy arrays; in a graph, a session runs them."""
         if executing_eagerly():
-            return nest.map_structure(lambda x: None if x is None else _value(x), tensors)
+            return nest.map_structure(self._evaluated, tensors)
         session = get_default_session() or self._cached_session
         if session is None:
             with self.test_session() as session:
                 return session.run(tensors)
         return session.run(tensors)
+
+    def _evaluated(self, x: Any) -> Any:
+        if x is None:
+            return None
+        return self.evaluate(x()) if callable(x) else _value(x)
 
     def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both values, computed together if both are tensors."""

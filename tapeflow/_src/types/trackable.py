@@ -61,6 +61,9 @@ class Trackable:
             restoration.attribute_set(self, name, trackable)
         return trackable
 
+    _object_identifier = "_generic_user_object"  # what a saved model calls an object of this type
+    _tracking_metadata = ""  # what a saved model keeps about it
+
     _unconditional_dependency_names = property(lambda self: self.__dict__.setdefault(HELD, {}))
 
     @property
@@ -151,8 +154,12 @@ class AutoTrackable(Trackable):
             self._track_trackable(value, name, overwrite=True)
         super().__setattr__(name, value)
 
-    def __delattr__(self, name: str) -> None:
+    def _delete_tracking(self, name: str) -> None:
+        """Lets checkpoints leave out what an attribute holds."""
         self.__dict__.get(HELD, {}).pop(name, None)
+
+    def __delattr__(self, name: str) -> None:
+        self._delete_tracking(name)
         super().__delattr__(name)
 
 

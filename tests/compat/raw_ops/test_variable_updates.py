@@ -90,3 +90,21 @@ def test_rows_in_a_function(name, expected):
 
     step(tf.constant([3.0]))
     assert v.numpy().tolist() == expected
+
+
+def test_in_a_graph_they_are_operations_that_others_wait_for():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v, count = tf.Variable([1.0, 2.0]), tf.Variable(0)
+        step = tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=1.0, delta=[1.0, 1.0])
+        added = tf.raw_ops.ResourceScatterAdd(resource=v.handle, indices=[0], updates=[5.0])
+        assert isinstance(step, tf.Operation)
+        assert isinstance(added, tf.Operation)
+        with tf.control_dependencies([step]):
+            counted = count.assign_add(1, read_value=False)
+        assert isinstance(counted, tf.Operation)
+        session.run(tf.compat.v1.global_variables_initializer())
+        counted.run()
+        np.testing.assert_array_equal(session.run(v), [0.0, 1.0])
+        assert session.run(count) == 1
+        added.run()
+        np.testing.assert_array_equal(session.run(v), [5.0, 1.0])

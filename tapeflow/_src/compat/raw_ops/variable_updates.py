@@ -11,6 +11,7 @@ from typing import Any
 
 from tapeflow._src import primitives
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import group
 from tapeflow._src.types.indexed_slices import IndexedSlices
 
 Values = tuple[Any, ...]
@@ -113,29 +114,28 @@ def _ftrl(
     return _ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2 - l2, lr_power, multiply)
 
 
-def _dense(rule: Callable[..., Values], slots: int, order: list[int]) -> Callable[..., None]:
+def _dense(rule: Callable[..., Values], slots: int, order: list[int]) -> Callable[..., Any]:
     """The operation on whole variables: its arguments are variables, then others, which the rule gets in `order`."""
 
-    def update(*arguments: Any) -> None:
+    def update(*arguments: Any) -> Any:
         variables, others = arguments[:slots], arguments[slots:]
         numbers = _numbers(others, variables[0].dtype)
         new = rule(*(v.read_value() for v in variables), *(numbers[i] for i in order))
-        for variable, value in zip(variables, new):
-            variable.assign(value, read_value=False)
+        return group(*[variable.assign(value, read_value=False) for variable, value in zip(variables, new)])
 
     return update
 
 
-def _sparse(rule: Callable[..., Values], slots: int, order: list[int], indices_at: int) -> Callable[..., None]:
+def _sparse(rule: Callable[..., Values], slots: int, order: list[int], indices_at: int) -> Callable[..., Any]:
     """The operation on rows: as the dense one, with the indices of the rows among the other arguments."""
 
-    def update(*arguments: Any) -> None:
+    def update(*arguments: Any) -> Any:
         variables, others = arguments[:slots], list(arguments[slots:])
         indices = convert_to_tensor(others.pop(indices_at))
         numbers = _numbers(others, variables[0].dtype)
         rows = (primitives.GatherV2(v.read_value(), indices, 0, 0) for v in variables)
-        for variable, value in zip(variables, rule(*rows, *(numbers[i] for i in order))):
-            variable.scatter_update(IndexedSlices(value, indices))
+        new = rule(*rows, *(numbers[i] for i in order))
+        return group(*[v.scatter_update(IndexedSlices(value, indices)) for v, value in zip(variables, new)])
 
     return update
 
@@ -144,10 +144,10 @@ def _numbers(values: Any, dtype: Any) -> list[Any]:
     return [value if isinstance(value, bool) else cast(convert_to_tensor(value), dtype) for value in values]
 
 
-def _scatter(method: str) -> Callable[..., None]:
-    def update(resource: Any, indices: Any, updates: Any) -> None:
+def _scatter(method: str) -> Callable[..., Any]:
+    def update(resource: Any, indices: Any, updates: Any) -> Any:
         updates = convert_to_tensor(updates, dtype=resource.dtype)
-        getattr(resource, method)(IndexedSlices(updates, convert_to_tensor(indices)))
+        return group(getattr(resource, method)(IndexedSlices(updates, convert_to_tensor(indices))))
 
     return update
 

@@ -10,12 +10,13 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import control_flow, effects, resources, tensor_lists  # noqa: F401  register handlers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
+from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.protos.tensor_messages import shape_of, tensor_of
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, decode_graph
+from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, decode_graph, variable_of
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import DataLossError
@@ -103,7 +104,9 @@ class SignatureMap(Mapping[str, Any], Trackable):
 class Loader:
     """Makes the objects of one SavedModel."""
 
-    def __init__(self, meta_graph: Any, folder: str) -> None:
+    def __init__(self, meta_graph: Any, folder: str, given: dict[int, tuple[Any, Any]] | None = None) -> None:
+        self._given = given or {}  # objects that stand for saved ones, and the functions that set their attributes
+        self._setter_by_number = {number: setter for number, (_, setter) in self._given.items()}
         self._folder, self._graph_def = folder, meta_graph.graph_def
         self._objects = meta_graph.object_graph_def
         self._nodes = list(self._objects.nodes)
@@ -121,6 +124,10 @@ class Loader:
         except (AttributeError, LookupError, StopIteration, RecursionError) as error:
             raise DataLossError.of(f"{self._library.where}: the file is damaged: {error}") from error
 
+    def object(self, number: int) -> Any:
+        """One of the objects, after `load`."""
+        return self._public(number)
+
     def _load(self) -> Any:
         self._check_operations()
         with running_at_once():
@@ -130,7 +137,8 @@ class Loader:
             for number in range(len(self._nodes)):
                 self._make(number)
             self._register_gradients()
-            for number in range(len(self._nodes)):
+            # Lists and dictionaries first: an object may keep a copy of one that it is given.
+            for number in sorted(self._made, key=lambda n: not isinstance(self._made[n], list | dict)):
                 self._fill(number)
             self._initialize_resources()
         return self._made[0]
@@ -181,12 +189,23 @@ class Loader:
             raise DataLossError.of(f"{self._library.where}: there is no object {number}")
         node = self._nodes[number]
         kind = node.WhichOneof("kind") or "user_object"
+        if number in self._given:
+            self._made[number], _ = self._given[number]
+            if kind == "variable":
+                variable_of(self._made[number]).assign(self._value(number, node))
+            return self._made[number]
         self._made[number] = made = getattr(self, f"_make_{kind}")(number, node)
         return made
 
     def _make_variable(self, number: int, node: Any) -> Any:
         saved = node.variable
         dtype, shape = as_dtype(saved.dtype).base_dtype, shape_of(saved.shape)
+        value = self._value(number, node)
+        return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+
+    def _value(self, number: int, node: Any) -> Any:
+        """The value of a variable in the checkpoint."""
+        saved, shape = node.variable, shape_of(node.variable.shape)
         key = self._checkpoint[number].keys.get("VARIABLE_VALUE") if number in self._checkpoint else None
         if key is None or self._bundle is None:
             raise DataLossError.of(f"{self._library.where}: the variable '{saved.name}' has no value in the checkpoint")
@@ -195,7 +214,7 @@ class Loader:
             raise DataLossError.of(
                 f"{self._library.where}: the variable '{saved.name}' has shape {shape}, and its value {value.shape}"
             )
-        return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+        return value
 
     def _make_constant(self, number: int, node: Any) -> Any:
         name = node.constant.operation
@@ -224,6 +243,10 @@ class Loader:
 
     def _make_user_object(self, number: int, node: Any) -> Any:
         identifier = node.user_object.identifier
+        revived = revive(node.user_object)
+        if revived is not None:
+            made, self._setter_by_number[number] = revived
+            return made
         names = [child.local_name for child in node.children]
         if identifier == "trackable_list_wrapper":
             return []
@@ -273,7 +296,10 @@ class Loader:
             made._signatures.update((child.local_name, self._made[child.node_id]) for child in node.children)
             return
         children = {child.local_name: self._public(child.node_id) for child in node.children}
-        if isinstance(made, list):
+        if number in self._setter_by_number:
+            for name, child in children.items():
+                self._setter_by_number[number](made, name, child)
+        elif isinstance(made, list):
             made += [children[str(i)] for i in range(len(children)) if str(i) in children]
         elif isinstance(made, dict):
             made.update(children)
@@ -315,9 +341,10 @@ class Loader:
         for number, node in enumerate(self._nodes):
             for saveable in node.saveable_objects.values():
                 self._restore_saveable(number, saveable.restore_function)
-        for node in self._nodes:
+        for number, node in enumerate(self._nodes):
             children = {child.local_name: child.node_id for child in node.children}
-            if node.WhichOneof("kind") == "resource" and "_initialize" in children:
+            filled = number in self._given and not hasattr(self._made[number], "insert")
+            if node.WhichOneof("kind") == "resource" and "_initialize" in children and not filled:
                 for trace in self._make(children["_initialize"])._saved:
                     trace.library.call(trace.name, trace._captures(), self._resources)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.compat.saved_model import revived_types
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
@@ -13,8 +14,11 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, variable_of
+from tapeflow._src.types.identity import ObjectIdentityDictionary
+from tapeflow._src.types.trackable import Trackable
 
-_OF_TRAINING = frozenset({"train_function", "test_function", "predict_function"})  # Keras makes them anew
+# Keras makes these anew.
+_OF_TRAINING = frozenset({"train_function", "train_tf_function", "test_function", "predict_function"})
 _CONTAINERS = {list: "trackable_list_wrapper", tuple: "trackable_tuple_wrapper", dict: "trackable_dict_wrapper"}
 
 
@@ -29,13 +33,19 @@ def functions_of(thing: Any) -> dict[str, Any]:
     return {name: found for name, found in attributes.items() if isinstance(found, Function | ConcreteFunction)}
 
 
-def held_by(thing: Any) -> dict[str, Any]:
-    """Everything below an object that is saved, by the names under which it is held."""
+def held_by(thing: Any, cache: Any) -> dict[str, Any]:
+    """Everything below an object that is saved, by the names under which it is held.
+
+    Objects of libraries may make functions for the file; `cache` is theirs, one for each model that is written.
+    """
     if isinstance(thing, Asset | LookupInterface | Function | ConcreteFunction) or variable_of(thing) is not None:
         return {}
     if isinstance(thing, SignatureMap):
         return {}
-    found = dict(children_of(thing))
+    if isinstance(thing, Trackable):
+        found = dict(thing._trackable_children("savedmodel", cache=cache))
+    else:
+        found = dict(children_of(thing))
     if isinstance(thing, list | tuple):
         found = {str(i): child for i, child in enumerate(thing) if _is_saved(child)}
     elif isinstance(thing, Mapping):
@@ -48,7 +58,7 @@ def held_by(thing: Any) -> dict[str, Any]:
 
 
 def _is_saved(thing: Any) -> bool:
-    return isinstance(thing, Function | ConcreteFunction | Asset | LookupInterface) or is_trackable(thing)
+    return isinstance(thing, Function | ConcreteFunction | Asset | Trackable) or is_trackable(thing)
 
 
 class ObjectList:
@@ -57,16 +67,19 @@ class ObjectList:
     def __init__(self, root: Any) -> None:
         self.things: list[Any] = []
         self.children: list[dict[str, int]] = []
+        self.paths: list[tuple[tuple[str, int], ...]] = []  # the names that lead to an object, and the numbers
         self._number_by_id: dict[int, int] = {}
+        cache = ObjectIdentityDictionary()
         waiting = [root]
         self.add(root)
         while waiting:
             thing = waiting.pop(0)
             number = self._number_by_id[id(_identity(thing))]
-            for name, child in held_by(thing).items():
+            for name, child in held_by(thing, cache).items():
                 known = id(_identity(child)) in self._number_by_id
-                self.children[number][name] = self.add(child)
+                added = self.children[number][name] = self.add(child)
                 if not known:
+                    self.paths[added] = (*self.paths[number], (name, added))
                     waiting.append(child)
 
     def add(self, thing: Any) -> int:
@@ -76,6 +89,7 @@ class ObjectList:
             self._number_by_id[id(thing)] = len(self.things)
             self.things.append(thing)
             self.children.append({})
+            self.paths.append(())
         return self._number_by_id[id(thing)]
 
     def number_of(self, thing: Any) -> int | None:
@@ -98,7 +112,12 @@ def described(thing: Any, node: Any) -> None:
         saved.trainable = bool(thing.trainable)
         saved.name = thing.name.removesuffix(":0")
         return
-    identifier = next((name for kind, name in _CONTAINERS.items() if isinstance(thing, kind)), "_generic_user_object")
+    registered = revived_types.describe(thing)
+    if registered is not None:
+        node.user_object.CopyFrom(registered)
+        return
+    plain = getattr(thing, "_object_identifier", "_generic_user_object")
+    identifier = next((name for kind, name in _CONTAINERS.items() if isinstance(thing, kind)), plain)
     if isinstance(thing, Mapping):
         identifier = "trackable_dict_wrapper"
     node.user_object.identifier = "signature_map" if isinstance(thing, SignatureMap) else identifier

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src.compat.saved_model.loading import Loader
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
-from tapeflow._src.compat.saved_model.objects import functions_of
+from tapeflow._src.compat.saved_model.objects import ObjectList
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
 from tapeflow._src.compat.saved_model.v1_models import V1Loader
 from tapeflow._src.function.concrete import ConcreteFunction
@@ -101,12 +101,13 @@ class LoadOptions:
         self.experimental_load_function_aliases = experimental_load_function_aliases
 
 
-def _default_signatures(thing: Any) -> dict[str, Any]:
-    """What the object itself names, as models of Keras do, or the one function that has an `input_signature`."""
-    own = getattr(thing, "_default_save_signature", None)
+def _default_signatures(objects: ObjectList) -> dict[str, Any]:
+    """What the root itself names, as models of Keras do, or its one function that has an `input_signature`."""
+    held = {name: objects.things[number] for name, number in objects.children[0].items()}
+    own = held.get("_default_save_signature", getattr(objects.things[0], "_default_save_signature", None))
     if own is not None:
         return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: own}
-    functions = (f for f in functions_of(thing).values() if isinstance(f, Function))
+    functions = (f for f in held.values() if isinstance(f, Function))
     found = [f for f in functions if f.input_signature is not None]
     return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: found[0]} if len(found) == 1 else {}
 
@@ -144,17 +145,24 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
     >>> tf.saved_model.load("model").v.numpy()
     array([1., 2.], dtype=float32)
     """
+    write_model(obj, export_dir, signatures, options)
+
+
+def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions | None) -> ObjectList:
+    """Saves a model as `save` does, and gives the objects in the order of the file."""
     if not is_trackable(obj):
         raise ValueError(
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
             f"export. Got {obj} with type {type(obj)}."
         )
+    objects = ObjectList(obj)
     if signatures is None:
-        signatures = _default_signatures(obj)
+        signatures = _default_signatures(objects)
     elif not isinstance(signatures, dict):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     named = {name: _concrete(name, function) for name, function in signatures.items()}
-    SavedModelWriter(obj, named).write(os.fspath(export_dir))
+    SavedModelWriter(objects, named).write(os.fspath(export_dir))
+    return objects
 
 
 @public("saved_model.load")

@@ -50,12 +50,12 @@ _RESOURCE = as_dtype("resource")
 class SavedModelWriter:
     """Collects the message of one model. Functions are written first, as their captures become objects."""
 
-    def __init__(self, root: Any, signatures: dict[str, ConcreteFunction]) -> None:
+    def __init__(self, objects: ObjectList, signatures: dict[str, ConcreteFunction]) -> None:
         self._model = messages.SavedModel(saved_model_schema_version=1)
         self._meta = self._model.meta_graphs.add()
         self._functions = FunctionWriter("saved_model.save")
         self._top = Emitter(False)
-        self._objects = ObjectList(root)
+        self._objects = objects
         self._root_count = len(self._objects.things)
         self._assets: list[str] = []
         self._nodes: dict[int, Any] = {}

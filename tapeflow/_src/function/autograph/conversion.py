@@ -28,7 +28,8 @@ from tapeflow._src.ops.effects.printing import print_ as print_in_graph
 _MACHINERY = tuple(os.path.join(SOURCE_FOLDER, *room, "") for room in (["function", "autograph"], ["control_flow"]))
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _LIBRARIES = frozenset(
-    ["tapeflow", "tensorflow", "keras", "tf_keras", "numpy", "scipy", "ml_dtypes", "pandas", "matplotlib", "PIL"]
+    ["tapeflow", "tensorflow", "keras", "tf_keras", "tensorflow_probability"]
+    + ["numpy", "scipy", "ml_dtypes", "pandas", "matplotlib", "PIL"]
     + ["absl", "pytest", "_pytest", "hypothesis", "jax", "torch", "sklearn", "IPython"]
 )
 _TAKES_FUNCTIONS = (

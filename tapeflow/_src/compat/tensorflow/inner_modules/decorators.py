@@ -55,7 +55,51 @@ def make_decorator(
         for name, value in vars(target).items():
             vars(decorator_func).setdefault(name, value)
     decorator_func.__wrapped__ = target  # type: ignore[attr-defined]
+    signature = _signature_of(target) if decorator_argspec is None else signature_of_argspec(decorator_argspec)
+    if signature is None:
+        return decorator_func
+    owner = None if decorator_argspec is not None else _owner_of(target)
+    if owner is not None and "self" in signature.parameters:  # a wrapper of a bound method is one as well
+        signature = inspect.Signature(list(signature.parameters.values())[1:])
+        decorator_func.__self__ = owner  # type: ignore[attr-defined]
+    decorator_func.__signature__ = signature  # type: ignore[attr-defined]
     return decorator_func
+
+
+def _owner_of(target: Any) -> Any:
+    """The object whose method is inside of a callable, or None."""
+    methods = (decorator.decorated_target for decorator in unwrap(target)[0])
+    return next((method.__self__ for method in methods if inspect.ismethod(method)), None)
+
+
+def _signature_of(target: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(target)
+    except (TypeError, ValueError):
+        return None
+
+
+def signature_of_argspec(argspec: Any) -> inspect.Signature:
+    """The signature that an `inspect.FullArgSpec` describes."""
+    kinds, annotations = inspect.Parameter, argspec.annotations or {}
+    defaults = list(argspec.defaults or ())
+    filled = [kinds.empty] * (len(argspec.args) - len(defaults)) + defaults
+    described: list[tuple[str, Any, Any]] = [
+        (name, kinds.POSITIONAL_OR_KEYWORD, default) for name, default in zip(argspec.args, filled)
+    ]
+    if argspec.varargs is not None:
+        described.append((argspec.varargs, kinds.VAR_POSITIONAL, kinds.empty))
+    named = argspec.kwonlydefaults or {}
+    described += [(name, kinds.KEYWORD_ONLY, named.get(name, kinds.empty)) for name in argspec.kwonlyargs]
+    if argspec.varkw is not None:
+        described.append((argspec.varkw, kinds.VAR_KEYWORD, kinds.empty))
+    return inspect.Signature(
+        [
+            kinds(name, kind, default=default, annotation=annotations.get(name, kinds.empty))
+            for name, kind, default in described
+        ],
+        return_annotation=annotations.get("return", inspect.Signature.empty),
+    )
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:

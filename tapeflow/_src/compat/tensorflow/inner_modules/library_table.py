@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from tapeflow._src.compat.saved_model import revived_types
 from tapeflow._src.compat.tensorflow.inner_modules import symbols
 from tapeflow._src.compat.tensorflow.internal_names import (
     containers,
@@ -15,6 +16,7 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     keras_hooks,
     mode_keys,
     placement,
+    saved_models,
     tracking,
     training,
 )
@@ -46,9 +48,10 @@ names_by_path: dict[str, dict[str, Any]] = {
         "KerasModeKeys": mode_keys.KerasModeKeys,
     },
     "python.saved_model.revived_types": {
-        "VersionedTypeRegistration": tracking.VersionedTypeRegistration,
-        "register_revived_type": tracking.register_revived_type,
+        "VersionedTypeRegistration": revived_types.VersionedTypeRegistration,
+        "register_revived_type": revived_types.register_revived_type,
     },
+    "python.saved_model.save": {"save_and_return_nodes": saved_models.save_and_return_nodes},
     "python.trackable.base": {
         "CheckpointInitialValue": tracking.CheckpointInitialValue,
         "CheckpointInitialValueCallable": tracking.CheckpointInitialValueCallable,

@@ -22,7 +22,6 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     framework_functions,
     gradient_functions,
     graph_elements,
-    identity,
     inspection,
     sparse_products,
     suite_table,
@@ -50,7 +49,7 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import tf_record_iterator
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types import containers as nest_containers
-from tapeflow._src.types import nest, nest_paths, tensor_shape, tensor_spec
+from tapeflow._src.types import identity, nest, nest_paths, tensor_shape, tensor_spec
 from tapeflow._src.types.tensor import Reference
 
 _NEST = [

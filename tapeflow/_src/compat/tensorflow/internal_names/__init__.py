@@ -11,6 +11,7 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     feature_columns,
     keras_hooks,
     operators,
+    saved_models,
     tracking,
     training,
 )

@@ -1,13 +1,13 @@
-"""`tf.__internal__.tracking` and `saved_model.load`: what checkpoints and saved models ask of objects of a library."""
+"""`tf.__internal__.tracking`: what checkpoints ask of objects of a library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src.function import spec_messages
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import children_of
+from tapeflow._src.types.identity import ObjectIdentityDictionary
 
 
 @public("__internal__.tracking.TrackableReference")
@@ -47,41 +47,17 @@ class ObjectGraphView:
         """What an object holds, by name."""
         return children_of(obj)
 
-    def breadth_first_traversal(self) -> tuple[list[Any], dict[Any, Any]]:
+    def breadth_first_traversal(self) -> tuple[list[Any], ObjectIdentityDictionary]:
         """The objects, nearest first, and the path to each."""
         objects: list[Any] = [self.root]
-        path_by_id: dict[int, tuple[TrackableReference, ...]] = {id(self.root): ()}
+        path_by_object = ObjectIdentityDictionary()
+        path_by_object[self.root] = ()
         for thing in objects:
             for reference in self.list_children(thing):
-                if id(reference.ref) not in path_by_id:
-                    path_by_id[id(reference.ref)] = (*path_by_id[id(thing)], reference)
+                if reference.ref not in path_by_object:
+                    path_by_object[reference.ref] = (*path_by_object[thing], reference)
                     objects.append(reference.ref)
-        return objects, _ByIdentity(objects, path_by_id)
-
-
-class _ByIdentity(dict[Any, Any]):
-    """Values by object, found by identity."""
-
-    def __init__(self, objects: Sequence[Any], value_by_id: dict[int, Any]) -> None:
-        super().__init__()
-        self._kept, self._value_by_id = list(objects), value_by_id
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._value_by_id[id(key)]
-
-    def __contains__(self, key: Any) -> bool:
-        return id(key) in self._value_by_id
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def keys(self) -> Any:
-        """The objects."""
-        return iter(self._kept)
-
-    def items(self) -> Any:
-        """The objects and their values."""
-        return ((thing, self._value_by_id[id(thing)]) for thing in self._kept)
+        return objects, path_by_object
 
 
 @public("__internal__.tracking.CheckpointInitialValue")
@@ -160,98 +136,3 @@ def register_session_provider(session_provider: Callable[[], Any]) -> None:
 def get_session() -> Any:
     """The session of the provider that was registered, or None."""
     return _session_providers[0]() if _session_providers else None
-
-
-# ---- structures of specs as messages
-
-
-@public("__internal__.saved_model.encode_structure")
-def encode_structure(nested_structure: Any) -> Any:
-    """A structure of specs, shapes, dtypes and Python values as a message, which `decode_proto` reads.
-
-    >>> message = tf.__internal__.saved_model.encode_structure({"x": tf.TensorSpec([2])})
-    >>> tf.__internal__.saved_model.decode_proto(message)
-    {'x': TensorSpec(shape=(2,), dtype=tf.float32, name=None)}
-    """
-    return spec_messages.encode(nested_structure)
-
-
-@public("__internal__.saved_model.decode_proto")
-def decode_proto(proto: Any) -> Any:
-    """The structure that `encode_structure` wrote.
-
-    >>> tf.__internal__.saved_model.decode_proto(tf.__internal__.saved_model.encode_structure((1, "a")))
-    (1, 'a')
-    """
-    return spec_messages.decode(proto)
-
-
-# ---- types that a saved model gives back
-
-
-@public("__internal__.saved_model.load.VersionedTypeRegistration")
-class VersionedTypeRegistration:
-    """One version of a type that a saved model names, and how it is made.
-
-    >>> tf.__internal__.saved_model.load.VersionedTypeRegistration(tf.Module, 1, 1, 1).version
-    1
-    """
-
-    def __init__(
-        self,
-        object_factory: Callable[..., Any],
-        version: int,
-        min_producer_version: int,
-        min_consumer_version: int,
-        bad_consumers: Sequence[int] | None = None,
-        setter: Callable[..., None] = setattr,
-    ) -> None:
-        self.object_factory, self.version, self.setter = object_factory, version, setter
-        self.min_producer_version, self.min_consumer_version = min_producer_version, min_consumer_version
-        self.bad_consumers = list(bad_consumers or ())
-        self.identifier: str | None = None
-
-
-_revived_types: dict[str, tuple[Callable[[Any], bool], list[VersionedTypeRegistration]]] = {}
-
-
-@public("__internal__.saved_model.load.register_revived_type")
-def register_revived_type(
-    identifier: str, predicate: Callable[[Any], bool], versions: Sequence[VersionedTypeRegistration]
-) -> None:
-    """Registers a type under the name that a saved model has for it.
-
-    >>> version = tf.__internal__.saved_model.load.VersionedTypeRegistration(tf.Module, 1, 1, 1)
-    >>> tf.__internal__.saved_model.load.register_revived_type("my_module", lambda x: False, [version])
-    >>> "my_module" in tf.__internal__.saved_model.load.registered_identifiers()
-    True
-    """
-    ordered = sorted(versions, key=lambda registration: registration.version, reverse=True)
-    if identifier in _revived_types:
-        raise AssertionError(f"Duplicate registrations for type '{identifier}'")
-    for registration in ordered:
-        registration.identifier = identifier
-    _revived_types[identifier] = (predicate, ordered)
-
-
-@public("__internal__.saved_model.load.registered_identifiers")
-def registered_identifiers() -> Any:
-    """The names of the types that are registered.
-
-    >>> isinstance(list(tf.__internal__.saved_model.load.registered_identifiers()), list)
-    True
-    """
-    return _revived_types.keys()
-
-
-@public("__internal__.saved_model.load.get_setter")
-def get_setter(proto: Any) -> Callable[..., None] | None:
-    """How the attributes of an object that a saved model describes are set, or None.
-
-    >>> class Description:
-    ...     identifier = "unknown"
-    >>> tf.__internal__.saved_model.load.get_setter(Description()) is None
-    True
-    """
-    _, versions = _revived_types.get(proto.identifier, (None, []))
-    return versions[0].setter if versions else None

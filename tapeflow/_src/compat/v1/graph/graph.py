@@ -351,9 +351,17 @@ class Graph(VariablesOfGraph, _core.Graph):
         place = _core.place_of(element)
         return [place[2]] if place is not None and place[2] >= 0 else []
 
+    def operation_of_call(self, call: Callable[[], Any]) -> Operation:
+        """Calls a function that gives nothing; the operation waits for all that the function does."""
+        first = self.node_count
+        call()
+        return self._add_no_op(range(first, self.node_count), "PartitionedCall")
+
     def add_group(self, inputs: list[Any], name: str, exact: bool = False) -> Operation:
         """An operation that does nothing, once all inputs are there. An `exact` name is the whole of it."""
-        nodes = [i for item in inputs for i in self.nodes_behind(item)]
+        return self._add_no_op([i for item in inputs for i in self.nodes_behind(item)], name, exact)
+
+    def _add_no_op(self, nodes: Iterable[int], name: str, exact: bool = False) -> Operation:
         before = self.control_scope
         self.control_scope = sorted({*before, *nodes})
         try:

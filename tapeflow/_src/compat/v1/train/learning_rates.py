@@ -9,6 +9,7 @@ from typing import Any
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.random.streams import normal
 
 
 def _given(compute: Callable[[], Any]) -> Any:
@@ -112,13 +113,26 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
 
     def compute() -> Any:
         step = convert_to_tensor(x)
-        result = convert_to_tensor(values[-1])
-        for boundary, value in reversed(list(zip(boundaries, values))):
-            below = primitives.LessEqual(step, cast(boundary, step.dtype))
-            result = primitives.SelectV2(below, cast(value, result.dtype), result)
+        limits = [_limit(convert_to_tensor(boundary), step.dtype) for boundary in boundaries]
+        rates = [convert_to_tensor(value) for value in values]
+        for rate in rates:
+            if rate.dtype != rates[0].dtype:
+                raise ValueError(
+                    f"Values must have elements all with the same dtype ({rates[0].dtype.name} vs {rate.dtype.name})."
+                )
+        result = rates[-1]
+        for limit, rate in reversed(list(zip(limits, rates))):
+            result = primitives.SelectV2(primitives.LessEqual(step, limit), rate, result)
         return result
 
     return _given(compute)
+
+
+def _limit(boundary: Any, dtype: Any) -> Any:
+    """A boundary in the dtype of the steps; only int32 becomes another one, as rounding would move it."""
+    if boundary.dtype != dtype and (boundary.dtype.name, dtype.name) != ("int32", "int64"):
+        raise ValueError(f"Boundaries ({boundary.dtype.name}) must have the same dtype as x ({dtype.name}).")
+    return cast(boundary, dtype)
 
 
 @public("compat.v1.train.cosine_decay")
@@ -194,5 +208,35 @@ def linear_cosine_decay(
         done = primitives.Minimum(step, steps) / steps
         wave = 0.5 * (1.0 + primitives.Cos(math.pi * 2.0 * num_periods * done))
         return rate * ((alpha + 1.0 - done) * wave + beta)
+
+    return _given(compute)
+
+
+@public("compat.v1.train.noisy_linear_cosine_decay")
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Any:
+    """`linear_cosine_decay` with normal noise on the linear part: its variance is initial / (1 + step)**decay.
+
+    >>> tf.compat.v1.train.noisy_linear_cosine_decay(1., tf.Variable(10), 10, beta=0.)().shape
+    TensorShape([])
+    """
+
+    def compute() -> Any:
+        rate, step = _start(learning_rate, global_step, "noisy_linear_cosine_decay")
+        steps = cast(decay_steps, rate.dtype)
+        step = primitives.Minimum(step, steps)
+        variance = initial_variance / primitives.Pow(1.0 + step, cast(variance_decay, rate.dtype))
+        noise = normal(step.shape, stddev=primitives.Sqrt(variance), dtype=rate.dtype)
+        wave = 0.5 * (1.0 + primitives.Cos(math.pi * 2.0 * num_periods * step / steps))
+        return rate * ((alpha + (steps - step) / steps + noise) * wave + beta)
 
     return _given(compute)
